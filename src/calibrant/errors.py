@@ -1,0 +1,24 @@
+"""What calibrant raises when the input cannot be used."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """An argument that cannot be used: the message names it, its first bad row and what is allowed.
+
+    Attributes
+    ----------
+    argument : str
+        The argument at fault, for example ``"y_prob"``.
+    row : int or None
+        The first bad row, counted from 0, where one row is to blame.
+    """
+
+    def __init__(self, argument: str, problem: str, *, row: int | None = None) -> None:
+        self.argument = argument
+        self.row = row
+        super().__init__(f"{argument}: {problem}")
+
+
+class FileError(InputError):
+    """A file that cannot be read, or a column that is not in it."""

@@ -1,0 +1,1 @@
+"""How far: one file per family, one function per measure, what proves it beside it."""

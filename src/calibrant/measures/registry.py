@@ -1,0 +1,99 @@
+"""The list of measures, which the audit, the contract tests, the command line and the docs all read.
+
+A measure is registered where it is defined::
+
+    def _from_sample(sample: Sample) -> float: ...
+
+    @register(_from_sample, symmetric=True)
+    def my_calibration_error(y_true, y_prob, *, sample_weight=None) -> float:
+        \"\"\"One sentence that says what the number means. ...\"\"\"
+        return _from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
+
+and `tests/oracles/` holds its slow twin of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+FAMILIES = ("smooth", "interval", "binned", "kernel", "convolved")
+"""Modules of this room, one a family; importing one registers its measures."""
+
+_MEASURES: dict[str, Measure] = {}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One registered measure.
+
+    Attributes
+    ----------
+    name : str
+        Its public name.
+    function : callable
+        ``(y_true, y_prob, *, sample_weight=None, **parameters) -> float``.
+    on_sample : callable
+        ``(sample, **parameters) -> float``, for callers that hold a `Sample` already.
+    sentence : str
+        What the number means: the first sentence of the docstring.
+    symmetric : bool
+        Whether replacing p by 1 - p and y by 1 - y leaves it unchanged.
+    parameters : mapping
+        Values for the parameters that have no default, used where the measure is run on its own accord.
+    maximum_rows : int or None
+        The number of distinct predictions up to which the audit computes it unasked.
+    """
+
+    name: str
+    function: Callable[..., float]
+    on_sample: Callable[..., float]
+    sentence: str
+    symmetric: bool
+    parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    maximum_rows: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        return self.name.replace("_", " ").capitalize()
+
+
+F = TypeVar("F", bound=Callable[..., float])
+
+
+def register(
+    on_sample: Callable[..., float],
+    *,
+    symmetric: bool,
+    parameters: Mapping[str, Any] | None = None,
+    maximum_rows: int | None = None,
+) -> Callable[[F], F]:
+    """Enter the decorated public function in the list of measures, and return it unchanged."""
+
+    def enter(function: F) -> F:
+        doc = function.__doc__ or ""
+        name = function.__name__
+        sentence = " ".join(doc.strip().split("\n\n")[0].split())
+        _MEASURES[name] = Measure(
+            name,
+            function,
+            on_sample,
+            sentence,
+            symmetric,
+            MappingProxyType(dict(parameters or {})),
+            maximum_rows,
+        )
+        return function
+
+    return enter
+
+
+def measures() -> Mapping[str, Measure]:
+    """All measures by name, in the order of `FAMILIES` and of definition."""
+    for family in FAMILIES:
+        import_module(f"calibrant.measures.{family}")
+    return MappingProxyType(_MEASURES)
