@@ -1,0 +1,33 @@
+"""Smooth calibration error by its definition, one distinct prediction at a time."""
+
+import numpy as np
+
+
+def smooth_calibration_error(y_true, y_prob, sample_weight=None):
+    """Maximum of sum b_j x_j over |x_j| <= 1, |x_{j+1} - x_j| <= v_{j+1} - v_j, by tabulating the best sum so far.
+
+    best(t) = the largest sum over the predictions seen, given that the last height is t. It is concave and
+    piecewise linear, so its values at its breakpoints are the whole function.
+    """
+    y_true, y_prob = np.asarray(y_true, float), np.asarray(y_prob, float)
+    weight = np.ones_like(y_prob) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = weight / weight.sum()
+    heights = np.array([-1.0, 1.0])
+    best = np.zeros(2)
+    previous = None
+    for v in sorted(set(y_prob.tolist())):
+        here = y_prob == v
+        if previous is not None:
+            gap = v - previous
+            peak = heights[np.argmax(best)]
+            moved = np.concatenate([[-1.0, 1.0], heights - gap, heights + gap])
+            moved = np.unique(moved[(moved >= -1.0) & (moved <= 1.0)])
+            # From t the last height could have been anything in [t - gap, t + gap]: nearest to the peak is best.
+            best = np.interp(np.clip(peak, moved - gap, moved + gap), heights, best)
+            heights = moved
+        best = best + np.sum(weight[here] * (y_true[here] - v)) * heights
+        bent = np.abs(np.diff(np.diff(best) / np.diff(heights))) > 1e-14
+        keep = np.concatenate([[True], bent, [True]])
+        heights, best = heights[keep], best[keep]
+        previous = v
+    return float(best.max())
