@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,6 +73,9 @@ def _as_array(values: Column, name: str) -> npt.NDArray[Any]:
     if not isinstance(values, list | tuple):
         import narwhals.stable.v2 as nw
 
+        pyarrow = sys.modules.get("pyarrow")
+        if pyarrow is not None and isinstance(values, pyarrow.Array):
+            values = pyarrow.chunked_array([values])  # narwhals knows columns of tables only
         series = nw.from_native(values, series_only=True, pass_through=True)
         if isinstance(series, nw.Series):
             if series.null_count():
@@ -146,8 +150,10 @@ def _check_weights(weight: FloatArray) -> None:
         raise InputError("sample_weight", f"row {row} is {weight[row]:.6g}; weights must not be negative", row=row)
     if weight.max() == 0.0:
         raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
-    if not np.isfinite(weight.sum()):
-        raise InputError("sample_weight", "adds up to more than a double can hold; scale the weights down")
+    if not 1e-150 < weight.max() < 1e150:
+        raise InputError(
+            "sample_weight", f"has {weight.max():.3g} as its largest value; scale the weights to lie near 1"
+        )
 
 
 def _check_not_swapped(outcome: FloatArray, prediction: FloatArray) -> None:

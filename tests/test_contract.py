@@ -1,0 +1,129 @@
+"""What every registered measure promises, asked of all of them at once."""
+
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import calibrant
+from calibrant.measures.registry import FAMILIES, measures
+from calibrant.sample import Sample
+from tests.strategies import samples
+
+MEASURES = measures()
+EVERY = pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES.keys())
+CASES = settings(max_examples=150, deadline=None)
+
+
+def evaluate(measure, y_true, y_prob, weight=None):
+    return measure.function(y_true, y_prob, sample_weight=weight, **measure.parameters)
+
+
+def close(value):
+    return pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+def as_weights(weight, y_prob):
+    return np.ones_like(y_prob) if weight is None else weight
+
+
+@EVERY
+def test_is_public_and_has_a_sentence_and_an_oracle(measure):
+    assert getattr(calibrant, measure.name) is measure.function
+    assert measure.sentence.endswith(".")
+    assert 20 < len(measure.sentence) < 200
+    family = measure.function.__module__.rsplit(".", 1)[1]
+    assert family in FAMILIES
+    assert callable(getattr(importlib.import_module(f"tests.oracles.{family}"), measure.name))
+
+
+@EVERY
+@CASES
+@given(sample=samples())
+def test_equals_its_oracle(measure, sample):
+    family = measure.function.__module__.rsplit(".", 1)[1]
+    oracle = getattr(importlib.import_module(f"tests.oracles.{family}"), measure.name)
+    # The convolved error promises 1e-4 against quadrature, the others are exact; its own tests are sharper.
+    tolerance = 1e-4 if family == "convolved" else 1e-9
+    value = evaluate(measure, *sample)
+    assert type(value) is float
+    assert value == pytest.approx(oracle(*sample, **measure.parameters), abs=tolerance)
+
+
+@EVERY
+@CASES
+@given(sample=samples(), seed=st.integers(0, 9))
+def test_order_and_duplication_and_units_of_weight_do_not_matter(measure, sample, seed):
+    y_true, y_prob, weight = sample
+    value = evaluate(measure, y_true, y_prob, weight)
+    order = np.random.default_rng(seed).permutation(y_prob.size)
+    assert evaluate(measure, y_true[order], y_prob[order], None if weight is None else weight[order]) == close(value)
+    twice = None if weight is None else np.tile(weight, 2)
+    assert evaluate(measure, np.tile(y_true, 2), np.tile(y_prob, 2), twice) == close(value)
+    w = as_weights(weight, y_prob)
+    for factor in (7.3, 1e-100, 1e100):
+        assert evaluate(measure, y_true, y_prob, factor * w) == close(value)
+
+
+@EVERY
+@CASES
+@given(sample=samples(), share=st.floats(0.01, 0.99))
+def test_splitting_a_row_changes_nothing(measure, sample, share):
+    y_true, y_prob, weight = sample
+    w = as_weights(weight, y_prob)
+    split = np.concatenate([w[:-1], [share * w[-1], (1 - share) * w[-1]]])
+    again = evaluate(measure, np.append(y_true, y_true[-1]), np.append(y_prob, y_prob[-1]), split)
+    assert again == close(evaluate(measure, y_true, y_prob, w))
+
+
+@EVERY
+@CASES
+@given(first=samples(), second=samples())
+def test_merging_samples_is_pooling_their_rows(measure, first, second):
+    def columns(sample):
+        y_true, y_prob, weight = sample
+        return y_true, y_prob, as_weights(weight, y_prob)
+
+    a, b = columns(first), columns(second)
+    merged = Sample.from_columns(*a).merge(Sample.from_columns(*b))
+    both = evaluate(measure, *(np.concatenate(pair) for pair in zip(a, b, strict=True)))
+    assert measure.on_sample(merged, **measure.parameters) == close(both)
+
+
+@EVERY
+@CASES
+@given(data=st.data())
+def test_reflection(measure, data):
+    if not measure.symmetric:
+        pytest.skip("not declared symmetric")
+    y_true, y_prob, weight = data.draw(samples())
+    y_prob = np.round(y_prob * 1024) / 1024  # so that 1 - p is exact
+    w = as_weights(weight, y_prob)
+    assert evaluate(measure, 1 - y_true, 1 - y_prob, w) == close(evaluate(measure, y_true, y_prob, w))
+
+
+@EVERY
+@pytest.mark.parametrize("p", [0.0, 5e-324, 0.3, 1.0])
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_one_row_and_one_class(measure, p, outcome, rows):
+    value = evaluate(measure, np.full(rows, outcome), np.full(rows, p))
+    assert 0.0 <= value <= 2.0
+
+
+@EVERY
+def test_rows_at_zero_and_one_count(measure):
+    wrong = evaluate(measure, [1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0])
+    assert wrong >= 0.3
+    right = evaluate(measure, [0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0])
+    assert right < 0.2
+
+
+@EVERY
+def test_nan_and_misspelt_keywords_are_refused(measure):
+    with pytest.raises(calibrant.InputError, match="y_prob: row 1 is nan"):
+        evaluate(measure, [0, 1], [0.2, np.nan])
+    with pytest.raises(TypeError):
+        measure.function([0, 1], [0.2, 0.3], sample_wieght=[1, 1], **measure.parameters)
