@@ -1,0 +1,237 @@
+"""What is timed: each case is one sample and several ways to get a number from it, ours first."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Run = Callable[[np.ndarray, np.ndarray], Any]
+Maker = Callable[[int], tuple[np.ndarray, np.ndarray]]
+
+
+def biased(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nearly-linear-time paper's sample: v ~ U[0, 0.99], y ~ Bernoulli(v + 0.01)."""
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(n) * 0.99
+    return (rng.random(n) < y_prob + 0.01).astype(float), y_prob
+
+
+def calibrated(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(n)
+    return (rng.random(n) < y_prob).astype(float), y_prob
+
+
+def adversarial(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Half the rows near 1/n with outcome 0, half near 1/2 with alternating outcomes."""
+    half = np.arange(n // 2)
+    y_prob = np.concatenate([(1 + half * 1e-6) / n, 0.5 + half * 1e-9])
+    return np.concatenate([np.zeros(half.size), half % 2.0]), y_prob
+
+
+def overconfident(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """A network's confidences: most near 1, too high."""
+    rng = np.random.default_rng(0)
+    y_prob = rng.beta(4, 0.7, n)
+    return (rng.random(n) < y_prob**1.5).astype(float), y_prob
+
+
+def np_sort(_y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    np.sort(y_prob)
+
+
+def smooth(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import smooth_calibration_error
+
+    return smooth_calibration_error(y_true, y_prob)
+
+
+def sparse_linear_program(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    """The same number from HiGHS on the sparse program: its dual simplex, the fastest of its methods here."""
+    from scipy.optimize import linprog
+    from scipy.sparse import diags_array, vstack
+
+    order = np.argsort(y_prob)
+    v = y_prob[order]
+    m = v.size
+    step = diags_array([-np.ones(m - 1), np.ones(m - 1)], offsets=[0, 1], shape=(m - 1, m))
+    found = linprog(
+        (v - y_true[order]) / m,
+        A_ub=vstack([step, -step]).tocsc(),
+        b_ub=np.tile(np.diff(v), 2),
+        bounds=(-1, 1),
+        method="highs-ds",
+    )
+    return float(-found.fun)
+
+
+def kernel(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import kernel_calibration_error
+
+    return kernel_calibration_error(y_true, y_prob)
+
+
+def kernel_probcal(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from probcal.metrics import skce
+
+    return skce(y_true, y_prob)
+
+
+def kernel_netcal(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from netcal.metrics import MMCE
+
+    return MMCE().measure(y_prob, y_true)
+
+
+def binned(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import expected_calibration_error
+
+    return expected_calibration_error(y_true, y_prob)
+
+
+def binned_quantile(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import expected_calibration_error
+
+    return expected_calibration_error(y_true, y_prob, strategy="quantile")
+
+
+def binned_sklearn(y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    from sklearn.calibration import calibration_curve
+
+    calibration_curve(y_true, y_prob, n_bins=15)
+
+
+def binned_probcal(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from probcal.metrics import ece
+
+    return ece(y_true, y_prob)
+
+
+def binned_netcal(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from netcal.metrics import ECE
+
+    return ECE(15).measure(y_prob, y_true)
+
+
+def binned_mapie(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from mapie.metrics.calibration import expected_calibration_error
+
+    return expected_calibration_error(y_true.astype(int), y_prob, num_bins=15)
+
+
+def binned_torchmetrics(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    import torch
+    from torchmetrics.functional.classification import binary_calibration_error
+
+    return float(binary_calibration_error(torch.from_numpy(y_prob), torch.from_numpy(y_true.astype(int)), n_bins=15))
+
+
+def binned_uncertainty_calibration(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    import calibration
+
+    return calibration.get_calibration_error(y_prob, y_true.astype(int), p=1, debias=False)
+
+
+def convolved(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import convolved_calibration_error
+
+    return convolved_calibration_error(y_true, y_prob)
+
+
+def convolved_relplot(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    import relplot
+
+    return float(relplot.smECE(y_prob, y_true))
+
+
+def convolved_probcal(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    """On the logit scale, so another number."""
+    from probcal.metrics import smooth_ece
+
+    return smooth_ece(y_true, y_prob)
+
+
+def audit(y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    import calibrant
+
+    calibrant.audit(y_true, y_prob, n_resamples=0)
+
+
+def audit_with_band(y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    import calibrant
+
+    calibrant.audit(y_true, y_prob, n_resamples=1000, random_state=0)
+
+
+def diagram_relplot(y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import relplot
+
+    warnings.simplefilter("ignore")
+    relplot.rel_diagram(y_prob, y_true)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row group of the table: a sample and the ways to measure it, ours first."""
+
+    title: str
+    sample: Maker
+    rows: int
+    runs: dict[str, Run]
+    repeats: int = 7
+
+
+CASES = [
+    Case("smooth, 10^7 calibrated rows", calibrated, 10**7, {"calibrant": smooth, "np.sort": np_sort}),
+    Case("smooth, 10^7 biased rows", biased, 10**7, {"calibrant": smooth, "np.sort": np_sort}),
+    Case("smooth, 10^7 adversarial rows", adversarial, 10**7, {"calibrant": smooth, "np.sort": np_sort}),
+    Case(
+        "smooth, 2^15 rows of the paper's sample",
+        biased,
+        2**15,
+        {"calibrant": smooth, "HiGHS, sparse program": sparse_linear_program},
+    ),
+    Case("kernel, 10^6 rows", calibrated, 10**6, {"calibrant": kernel, "np.sort": np_sort}),
+    Case(
+        "kernel, 5,000 rows",
+        calibrated,
+        5000,
+        {"calibrant": kernel, "probcal skce": kernel_probcal, "netcal MMCE": kernel_netcal},
+    ),
+    Case(
+        "binned, 10^6 rows",
+        overconfident,
+        10**6,
+        {
+            "calibrant": binned,
+            "calibrant, equal mass": binned_quantile,
+            "sklearn calibration_curve": binned_sklearn,
+            "probcal": binned_probcal,
+            "netcal": binned_netcal,
+            "MAPIE": binned_mapie,
+            "torchmetrics": binned_torchmetrics,
+            "uncertainty-calibration": binned_uncertainty_calibration,
+        },
+    ),
+    Case(
+        "convolved, 10^6 rows",
+        overconfident,
+        10**6,
+        {"calibrant": convolved, "relplot": convolved_relplot, "probcal (logit scale)": convolved_probcal},
+    ),
+    Case("whole audit, no band, 10^6 rows", overconfident, 10**6, {"calibrant": audit}, repeats=3),
+    Case(
+        "diagram with its band, 10^6 rows",
+        overconfident,
+        10**6,
+        {"calibrant, whole audit": audit_with_band, "relplot diagram": diagram_relplot},
+        repeats=1,
+    ),
+]
