@@ -3,7 +3,15 @@
 import numpy as np
 from hypothesis import strategies as st
 
-_ULPS = [0.0, np.nextafter(0.0, 1.0), 0.5, np.nextafter(0.5, 1.0), np.nextafter(0.5, 0.0), np.nextafter(1.0, 0.0), 1.0]
+_ULPS = [
+    0.0,
+    np.nextafter(0.0, 1.0),
+    0.5,
+    np.nextafter(0.5, 1.0),
+    np.nextafter(0.5, 0.0),
+    np.nextafter(1.0, 0.0),
+    1.0,
+]
 _PREDICTIONS = st.one_of(
     st.floats(0.0, 1.0),
     st.sampled_from(_ULPS),
