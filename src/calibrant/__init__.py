@@ -8,19 +8,49 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calibrant.errors import FileError as FileError
     from calibrant.errors import InputError as InputError
+    from calibrant.measures.binned import CalibrationBins as CalibrationBins
+    from calibrant.measures.binned import binned_calibration_error_bound as binned_calibration_error_bound
+    from calibrant.measures.binned import calibration_bins as calibration_bins
+    from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
+    from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
+    from calibrant.measures.interval import IntervalPartition as IntervalPartition
+    from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
+    from calibrant.measures.interval import interval_calibration_partition as interval_calibration_partition
+    from calibrant.measures.interval_shifted import random_interval_calibration_error as random_interval_calibration_error
+    from calibrant.measures.interval_shifted import surrogate_interval_calibration_error as surrogate_interval_calibration_error
+    from calibrant.measures.kernel import kernel_calibration_error as kernel_calibration_error
+    from calibrant.measures.kernel_estimators import kernel_calibration_error_binning as kernel_calibration_error_binning
+    from calibrant.measures.kernel_estimators import kernel_calibration_error_fourier as kernel_calibration_error_fourier
     from calibrant.measures.smooth import Witness as Witness
     from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
     from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
+    from calibrant.report.audit import Audit as Audit
+    from calibrant.report.audit import audit as audit
 
 __version__ = "0.1.0"
 
 # Public name -> the module that defines it: nothing is imported before it is asked for.
 _HOME = {
+    "Audit": "report.audit",
+    "CalibrationBins": "measures.binned",
     "FileError": "errors",
     "InputError": "errors",
+    "IntervalPartition": "measures.interval",
     "Witness": "measures.smooth",
+    "audit": "report.audit",
+    "binned_calibration_error_bound": "measures.binned",
+    "calibration_bins": "measures.binned",
+    "convolved_calibration_error": "measures.convolved",
+    "expected_calibration_error": "measures.binned",
+    "interval_calibration_error": "measures.interval",
+    "interval_calibration_partition": "measures.interval",
+    "kernel_calibration_error": "measures.kernel",
+    "kernel_calibration_error_binning": "measures.kernel_estimators",
+    "kernel_calibration_error_fourier": "measures.kernel_estimators",
+    "random_interval_calibration_error": "measures.interval_shifted",
     "smooth_calibration_error": "measures.smooth",
     "smooth_calibration_witness": "measures.smooth",
+    "surrogate_interval_calibration_error": "measures.interval_shifted",
 }
 
 __all__ = sorted(_HOME)

@@ -1,0 +1,249 @@
+"""Expected calibration error over bins or level sets, the field's habit, and the bound that bins can prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.inputs import Column
+from calibrant.measures.parameters import one_of, positive_integer
+from calibrant.measures.registry import register
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+Strategy = Literal["uniform", "quantile", "exact"]
+Norm = Literal["l1", "l2", "max"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationBins:
+    """Bins of a sample that hold at least one row, in order.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (b,)
+        Edges: a bin holds the predictions in (lower, upper], and the one that starts at 0 also holds 0.
+    first, last : ndarray of shape (b,)
+        Smallest and largest prediction in the bin.
+    count, mass : ndarray of shape (b,)
+        Rows, and share of the weight.
+    mean_prediction, mean_outcome : ndarray of shape (b,)
+        Weighted means; NaN where all rows have weight zero.
+    residual : ndarray of shape (b,)
+        mass * (mean_outcome - mean_prediction).
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    first: FloatArray
+    last: FloatArray
+    count: FloatArray
+    mass: FloatArray
+    mean_prediction: FloatArray
+    mean_outcome: FloatArray
+    residual: FloatArray
+
+
+def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> CalibrationBins:
+    """Bins of a sample that hold at least one row."""
+    one_of(strategy, ("uniform", "quantile", "exact"), "strategy")
+    positive_integer(n_bins, "n_bins")
+    v, mass = sample.prediction, sample.mass()
+    if strategy == "exact":
+        starts = np.arange(v.size)
+        lower, upper = v, v
+    elif strategy == "uniform":
+        edges = np.linspace(0.0, 1.0, n_bins + 1)
+        starts, lower, upper = _cut(v, edges)
+    else:
+        # The k-th edge is the smallest prediction with at least k/n of the mass at or below it: ties stay together.
+        below = np.cumsum(mass)
+        wanted = np.arange(1, n_bins) / n_bins * below[-1]
+        at = np.searchsorted(below * (1.0 + 1e-12), wanted)
+        starts, lower, upper = _cut(v, np.unique(np.concatenate([[0.0], v[at], [1.0]])))
+    ends = np.append(starts[1:], v.size) - 1
+    bin_mass = np.add.reduceat(mass, starts)
+    residual = np.add.reduceat(sample.residual(), starts)
+    safe = np.where(bin_mass > 0.0, bin_mass, np.nan)
+    mean_prediction = np.add.reduceat(mass * v, starts) / safe
+    return CalibrationBins(
+        lower,
+        upper,
+        v[starts],
+        v[ends],
+        np.add.reduceat(sample.count, starts),
+        bin_mass,
+        mean_prediction,
+        mean_prediction + residual / safe,
+        residual,
+    )
+
+
+def _cut(v: FloatArray, edges: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
+    """First index of every bin that holds a prediction, with its edges."""
+    past = np.searchsorted(v, edges, side="right")
+    past[0] = 0  # a prediction at the first edge belongs to the first bin
+    held = np.diff(past) > 0
+    return past[:-1][held], edges[:-1][held], edges[1:][held]
+
+
+def _error_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform", norm: Norm = "l1") -> float:
+    one_of(norm, ("l1", "l2", "max"), "norm")
+    bins = bins_from_sample(sample, n_bins, strategy)
+    gap = np.abs(bins.residual)
+    if norm == "l1":
+        return float(gap.sum())
+    held = bins.mass > 0.0
+    if norm == "max":
+        return float((gap[held] / bins.mass[held]).max())
+    return float(np.sqrt((gap[held] * (gap[held] / bins.mass[held])).sum()))
+
+
+def _bound_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> float:
+    bins = bins_from_sample(sample, n_bins, strategy)
+    return float((np.abs(bins.residual) + bins.mass * (bins.upper - bins.lower)).sum())
+
+
+@register(_error_from_sample, symmetric=False)
+def expected_calibration_error(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+    norm: Norm = "l1",
+) -> float:
+    """Average gap between predicted and observed rates over bins of predictions.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    n_bins : int, default 15
+        Number of bins; not used by ``strategy="exact"``.
+    strategy : {"uniform", "quantile", "exact"}
+        Bins of equal width, of equal mass, or one for every distinct prediction. Bins are right-closed,
+        (lower, upper]; the first also holds 0, so no row is lost and 1 has no bin of its own. Equal-width edges are
+        the doubles ``numpy.linspace(0, 1, n_bins + 1)``. The k-th equal-mass edge is the smallest prediction with at
+        least k / n_bins of the mass at or below it, so ties are never split, and there may be fewer bins.
+    norm : {"l1", "l2", "max"}
+        Mean absolute gap, root of the mean squared gap, or largest gap.
+
+    Returns
+    -------
+    float
+        In probability units, between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If a column or a parameter cannot be used; the message names it and what is allowed.
+
+    Notes
+    -----
+    Not a consistent measure: it jumps when a prediction crosses an edge, errors cancel within a bin, and with exact
+    level sets it is discontinuous (Lemma 4.8). Equal-width and equal-mass binning are not symmetric under
+    p -> 1 - p, because bins are right-closed. Cost: a sort, then O(m) for m distinct predictions.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 1.1
+    and Section 4.3.
+
+    Examples
+    --------
+    >>> from calibrant import expected_calibration_error
+    >>> expected_calibration_error([0, 1, 1, 0], [0.25, 0.75, 0.75, 0.25], n_bins=2)
+    0.25
+    >>> expected_calibration_error([0, 1, 1, 1], [0.25, 0.75, 0.75, 0.25], n_bins=2, norm="max")
+    0.25
+    """
+    return _error_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), n_bins, strategy, norm)
+
+
+@register(_bound_from_sample, symmetric=False)
+def binned_calibration_error_bound(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+) -> float:
+    """Binned error plus average bin width: a certified upper bound on the distance from calibration.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, n_bins, strategy
+        As for `expected_calibration_error`.
+
+    Returns
+    -------
+    float
+        Sum over bins of |mean residual's share| + mass * (upper edge - lower edge), in probability units.
+
+    Raises
+    ------
+    InputError
+        If a column or a parameter cannot be used; the message names it and what is allowed.
+
+    Notes
+    -----
+    Binned errors alone can be zero for predictions far from calibrated; with the width of the bins added they bound
+    the upper distance from above. `interval_calibration_error` is the least such bound. Cost as
+    `expected_calibration_error`.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Equation 5.
+
+    Examples
+    --------
+    >>> from calibrant import binned_calibration_error_bound
+    >>> binned_calibration_error_bound([0, 1, 1, 0], [0.25, 0.75, 0.75, 0.25], n_bins=2)
+    0.75
+    """
+    return _bound_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), n_bins, strategy)
+
+
+def calibration_bins(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    n_bins: int = 15,
+    strategy: Strategy = "uniform",
+) -> CalibrationBins:
+    """Return the bins themselves: edges, counts, mean predictions and mean outcomes.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, n_bins, strategy
+        As for `expected_calibration_error`.
+
+    Returns
+    -------
+    CalibrationBins
+        The bins that hold at least one row.
+
+    Raises
+    ------
+    InputError
+        If a column or a parameter cannot be used; the message names it and what is allowed.
+
+    Examples
+    --------
+    >>> from calibrant import calibration_bins
+    >>> bins = calibration_bins([0, 1, 1, 0], [0.0, 0.5, 1.0, 0.25], n_bins=2)
+    >>> bins.count.tolist(), bins.mean_outcome.round(3).tolist()
+    ([3.0, 1.0], [0.333, 1.0])
+    """
+    return bins_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), n_bins, strategy)
