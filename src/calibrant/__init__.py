@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from calibrant.measures.interval import IntervalPartition as IntervalPartition
     from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
     from calibrant.measures.interval import interval_calibration_partition as interval_calibration_partition
-    from calibrant.measures.interval_shifted import random_interval_calibration_error as random_interval_calibration_error
-    from calibrant.measures.interval_shifted import surrogate_interval_calibration_error as surrogate_interval_calibration_error
+    from calibrant.measures.interval_shifted import (
+        random_interval_calibration_error as random_interval_calibration_error,
+    )
+    from calibrant.measures.interval_shifted import (
+        surrogate_interval_calibration_error as surrogate_interval_calibration_error,
+    )
     from calibrant.measures.kernel import kernel_calibration_error as kernel_calibration_error
-    from calibrant.measures.kernel_estimators import kernel_calibration_error_binning as kernel_calibration_error_binning
-    from calibrant.measures.kernel_estimators import kernel_calibration_error_fourier as kernel_calibration_error_fourier
+    from calibrant.measures.kernel_estimators import squared_kernel_error_binning as kernel_calibration_error_binning
+    from calibrant.measures.kernel_estimators import squared_kernel_error_fourier as kernel_calibration_error_fourier
     from calibrant.measures.smooth import Witness as Witness
     from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
     from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
@@ -45,8 +49,8 @@ _HOME = {
     "interval_calibration_error": "measures.interval",
     "interval_calibration_partition": "measures.interval",
     "kernel_calibration_error": "measures.kernel",
-    "kernel_calibration_error_binning": "measures.kernel_estimators",
-    "kernel_calibration_error_fourier": "measures.kernel_estimators",
+    "squared_kernel_error_binning": "measures.kernel_estimators",
+    "squared_kernel_error_fourier": "measures.kernel_estimators",
     "random_interval_calibration_error": "measures.interval_shifted",
     "smooth_calibration_error": "measures.smooth",
     "smooth_calibration_witness": "measures.smooth",

@@ -1,0 +1,108 @@
+"""Kernel calibration error against the double sum, and the randomised estimators against it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrant import (
+    InputError,
+    kernel_calibration_error,
+    smooth_calibration_error,
+    squared_kernel_error_binning,
+    squared_kernel_error_fourier,
+)
+from tests.oracles import kernel as oracle
+from tests.strategies import samples
+
+BANDWIDTHS = st.one_of(st.sampled_from([1.0, 0.1, 1e-3, 1e-9, 50.0, 1e6]), st.floats(1e-4, 10.0))
+KERNELS = st.sampled_from(["laplace", "gaussian"])
+
+
+@settings(max_examples=3000, deadline=None)
+@given(samples(), KERNELS, BANDWIDTHS)
+def test_equals_the_double_sum(sample, kernel, bandwidth):
+    y_true, y_prob, weight = sample
+    value = kernel_calibration_error(y_true, y_prob, sample_weight=weight, kernel=kernel, bandwidth=bandwidth)
+    expected = oracle.kernel_calibration_error(*sample, kernel, bandwidth)
+    # A root near zero magnifies rounding, so the squares are compared more sharply than the values.
+    assert value**2 == pytest.approx(expected**2, abs=1e-14)
+    if expected > 1e-4:
+        assert value == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(samples(), KERNELS, BANDWIDTHS)
+def test_unbiased_equals_the_double_sum_without_its_diagonal(sample, kernel, bandwidth):
+    y_true, y_prob, _ = sample
+    y_true = np.round(y_true)
+    if y_prob.size < 2:
+        return
+    value = kernel_calibration_error(y_true, y_prob, kernel=kernel, bandwidth=bandwidth, unbiased=True)
+    expected = oracle.kernel_calibration_error(y_true, y_prob, None, kernel, bandwidth, True)
+    assert math.copysign(value**2, value) == pytest.approx(math.copysign(expected**2, expected), abs=1e-13)
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
+@pytest.mark.parametrize("bandwidth", [1.0, 0.3, 0.02, 1e-4])
+def test_larger_samples(kernel, bandwidth):
+    rng = np.random.default_rng(1)
+    y_prob = np.concatenate([rng.random(1500), rng.beta(20, 2, 500), [0.0, 1.0]])
+    y_true = rng.random(y_prob.size) < y_prob**2
+    value = kernel_calibration_error(y_true, y_prob, kernel=kernel, bandwidth=bandwidth)
+    assert value == pytest.approx(oracle.kernel_calibration_error(y_true, y_prob, None, kernel, bandwidth), abs=1e-12)
+
+
+def test_unbiased_has_the_right_mean():
+    rng = np.random.default_rng(2)
+    squares = []
+    for _ in range(4000):
+        y_prob = rng.random(20)
+        value = kernel_calibration_error(rng.random(20) < y_prob, y_prob, unbiased=True)
+        squares.append(math.copysign(value**2, value))
+    assert abs(np.mean(squares)) < 4 * np.std(squares) / math.sqrt(len(squares))
+
+
+@pytest.mark.parametrize("estimator", [squared_kernel_error_fourier, squared_kernel_error_binning])
+@pytest.mark.parametrize("bandwidth", [1.0, 0.2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_of_the_randomised_estimators_converge(estimator, bandwidth, weighted):
+    rng = np.random.default_rng(3)
+    y_prob = np.round(rng.random(60), 2)
+    y_true = (rng.random(60) < y_prob**2) * 1.0
+    weight = rng.random(60) if weighted else None
+    exact = kernel_calibration_error(y_true, y_prob, sample_weight=weight, bandwidth=bandwidth) ** 2
+    draws = [
+        estimator(y_true, y_prob, sample_weight=weight, bandwidth=bandwidth, n_draws=200, random_state=seed)
+        for seed in range(60)
+    ]
+    assert all(0 <= d <= 1 for d in draws)
+    assert abs(np.mean(draws) - exact) < 4 * np.std(draws, ddof=1) / math.sqrt(len(draws))
+    assert np.mean(draws) == pytest.approx(exact, rel=0.15)
+
+
+@settings(max_examples=500, deadline=None)
+@given(samples())
+def test_theorem_8_5(sample):
+    y_true, y_prob, weight = sample
+    smooth = smooth_calibration_error(y_true, y_prob, sample_weight=weight)
+    assert smooth / 3 <= kernel_calibration_error(y_true, y_prob, sample_weight=weight) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "rbf"}, "kernel: is 'rbf'"),
+        ({"bandwidth": 0}, "bandwidth: is 0"),
+        ({"bandwidth": float("inf")}, "bandwidth: is inf"),
+        ({"bandwidth": "wide"}, "bandwidth: is 'wide'"),
+        ({"unbiased": True, "sample_weight": [1, 2]}, "unbiased: needs single rows"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(InputError, match=message):
+        kernel_calibration_error([0, 1], [0.2, 0.3], **parameters)
+    with pytest.raises(InputError, match="two rows"):
+        kernel_calibration_error([0], [0.2], unbiased=True)
