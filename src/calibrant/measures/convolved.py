@@ -1,0 +1,151 @@
+"""Convolved calibration error (SmoothECE): the residual smoothed by a reflected Gaussian, in absolute value."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import InputError
+from calibrant.inputs import Column
+from calibrant.kernels.spreading import spread
+from calibrant.measures.parameters import positive
+from calibrant.measures.registry import register
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+NODES_PER_BANDWIDTH = 32
+"""A grid this fine keeps the error of spreading and of quadrature below 1e-6."""
+_SMALLEST_GRID, _LARGEST_GRID = 2**10, 2**22
+
+
+def grid_size(bandwidth: float) -> int:
+    """Number of cells, a power of two, of a grid that resolves a bandwidth."""
+    wanted = NODES_PER_BANDWIDTH / bandwidth
+    return min(_LARGEST_GRID, max(_SMALLEST_GRID, 1 << int(np.ceil(np.log2(wanted)))))
+
+
+class SmoothedResidual:
+    """The residual of a sample on a grid, ready to be smoothed at any bandwidth that the grid resolves.
+
+    Smoothing with a Gaussian that is reflected at 0 and 1 is the heat equation with insulated walls: in the
+    cosine series each term only decays, by exp(-(pi k bandwidth)**2 / 2).
+    """
+
+    def __init__(self, v: FloatArray, r: FloatArray, cells: int) -> None:
+        from scipy.fft import dct
+
+        nodes = np.zeros(cells + 1)
+        spread(v, r, nodes)
+        nodes[1:-1] /= 2.0  # scipy's transform counts inner nodes twice
+        self._dct = dct
+        self._coefficient = dct(nodes, type=1)
+        self._decay = -0.5 * (np.pi * np.arange(cells + 1)) ** 2
+
+    def density(self, bandwidth: float) -> FloatArray:
+        """Smoothed residual at the grid's nodes."""
+        smoothed = self._dct(self._coefficient * np.exp(self._decay * bandwidth**2), type=1)
+        return np.asarray(smoothed)
+
+    def error(self, bandwidth: float) -> float:
+        """Integral of its absolute value."""
+        return _integral_of_absolute(self.density(bandwidth))
+
+
+def _integral_of_absolute(f: FloatArray) -> float:
+    """Integrate |f| over [0, 1] from a smooth f with flat ends.
+
+    The trapezoid rule is spectrally accurate for such f; |f| has kinks where f crosses zero. A kink of slope s at
+    fraction x of a cell of width h adds s h**2 (x (1 - x) - 1/6) to the rule (Euler-Maclaurin), which is taken out.
+    """
+    h = 1.0 / (f.size - 1)
+    size = np.abs(f)
+    trapezoid = h * (size.sum() - 0.5 * (size[0] + size[-1]))
+    crossing = np.flatnonzero((f[1:] < 0.0) != (f[:-1] < 0.0))
+    rise = size[crossing] + size[crossing + 1]
+    x = size[crossing] / rise
+    return float(trapezoid - (rise * h * (x * (1.0 - x) - 1.0 / 6.0)).sum())
+
+
+def fixed_point(v: FloatArray, r: FloatArray) -> float:
+    """Bandwidth that equals the error at that bandwidth; the error falls as the bandwidth grows, so there is one."""
+    from scipy.optimize import brentq
+
+    if not r.any():
+        return 0.0
+    cells = _SMALLEST_GRID
+    while True:
+        residual = SmoothedResidual(v, r, cells)
+        finest = NODES_PER_BANDWIDTH / cells
+        at_finest = residual.error(finest)
+        if at_finest >= finest:
+            break
+        if cells == _LARGEST_GRID:
+            return at_finest  # the fixed point lies between this and the finest bandwidth, 8e-6
+        # The fixed point is below the finest bandwidth and not below the error there: jump to a grid for that.
+        cells = min(_LARGEST_GRID, max(8 * cells, grid_size(max(at_finest, 1e-9))))
+    if residual.error(1.0) >= 1.0:
+        return 1.0
+    return float(brentq(lambda s: residual.error(s) - s, finest, 1.0, xtol=1e-12))
+
+
+def _from_sample(sample: Sample, bandwidth: float | None = None) -> float:
+    v, r = sample.prediction, sample.residual()
+    if bandwidth is None:
+        return fixed_point(v, r)
+    positive(bandwidth, "bandwidth")
+    if bandwidth < 1e-5:
+        raise InputError("bandwidth", f"is {bandwidth!r}; it must be at least 1e-5, the finest grid's resolution")
+    return SmoothedResidual(v, r, grid_size(bandwidth)).error(float(bandwidth))
+
+
+@register(_from_sample, symmetric=True)
+def convolved_calibration_error(
+    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, bandwidth: float | None = None
+) -> float:
+    """Average size of the error after smoothing it over predictions, at the bandwidth that equals the error itself.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    bandwidth : float, optional
+        Standard deviation of the Gaussian, in probability units, at least 1e-5. By default the fixed point at which
+        it equals the error.
+
+    Returns
+    -------
+    float
+        Integral over t in [0, 1] of |mean of (y - v) phi(t - v)|, with a Gaussian phi reflected at 0 and 1. Accurate
+        to 1e-5.
+
+    Raises
+    ------
+    InputError
+        If a column or the bandwidth cannot be used; the message says what is allowed.
+
+    Notes
+    -----
+    Known as SmoothECE. Lower distance / 2 <= error <= 2 * root of the lower distance (Lemma 25). Residuals are spread
+    on a grid of at least 32 nodes a bandwidth and smoothed by cosine transforms, one for each step of the root
+    finder; no mesh error is left at kinks. Cost: O(m) after the sort for m distinct predictions, and the transforms.
+    A fixed point below 8e-6 is returned to that absolute accuracy.
+
+    References
+    ----------
+    Błasiok and Nakkiran, Smooth ECE: principled reliability diagrams via kernel smoothing, ICLR 2024. Hu, Jambulapati,
+    Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Definition 9 and Lemma 25.
+
+    Examples
+    --------
+    >>> from calibrant import convolved_calibration_error
+    >>> round(convolved_calibration_error([1, 0, 0, 0], [0.5, 0.5, 0.5, 0.5]), 6)
+    0.25
+    >>> round(convolved_calibration_error([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4], bandwidth=0.1), 6)
+    0.226894
+    """
+    return _from_sample(Sample.from_columns(y_true, y_prob, sample_weight), bandwidth)

@@ -1,0 +1,62 @@
+"""Convolved calibration error against high-resolution quadrature."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrant import InputError, convolved_calibration_error
+from tests.oracles import convolved as oracle
+from tests.strategies import samples
+
+
+@settings(max_examples=1500, deadline=None)
+@given(samples(max_rows=12), st.floats(0.02, 3.0))
+def test_equals_quadrature_at_a_bandwidth(sample, bandwidth):
+    y_true, y_prob, weight = sample
+    value = convolved_calibration_error(y_true, y_prob, sample_weight=weight, bandwidth=bandwidth)
+    expected = oracle.convolved_calibration_error(*sample, bandwidth, points=1000)
+    # The midpoint rule of the oracle errs by about (h / bandwidth)**2 at kinks.
+    assert value == pytest.approx(expected, abs=2e-7 / bandwidth**2)
+
+
+@settings(max_examples=150, deadline=None)
+@given(samples(max_rows=10))
+def test_fixed_point_equals_quadrature(sample):
+    y_true, y_prob, weight = sample
+    value = convolved_calibration_error(y_true, y_prob, sample_weight=weight)
+    assert value == pytest.approx(oracle.convolved_calibration_error(*sample, points=1000), abs=1e-4)
+    if value > 1e-4:
+        again = convolved_calibration_error(y_true, y_prob, sample_weight=weight, bandwidth=value)
+        assert again == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["calibrated", "overconfident", "tied"])
+def test_larger_samples_to_a_millionth(kind):
+    rng = np.random.default_rng(4)
+    y_prob = rng.beta(4, 0.7, 2000)
+    if kind == "tied":
+        y_prob = np.round(y_prob, 1)
+    y_true = (rng.random(2000) < (y_prob**2 if kind == "overconfident" else y_prob)) * 1.0
+    value = convolved_calibration_error(y_true, y_prob)
+    assert oracle.convolved_calibration_error(y_true, y_prob, None, value, points=8000) == pytest.approx(
+        value, abs=1e-6
+    )
+
+
+def test_one_prediction_is_its_bias_whatever_the_bandwidth():
+    for bias in (1.0, 0.3, 1e-3, 2e-5):
+        assert convolved_calibration_error([bias], [0.0], sample_weight=[2]) == pytest.approx(bias, abs=1e-6)
+        assert convolved_calibration_error([bias], [0.0], sample_weight=[2], bandwidth=0.2) == pytest.approx(bias)
+
+
+def test_tiny_errors_keep_their_promised_accuracy():
+    for bias in (1e-6, 1e-9, 1e-300):
+        assert abs(convolved_calibration_error([0.5 + bias], [0.5], sample_weight=[1]) - bias) < 1e-5
+    assert convolved_calibration_error([0.5, 0.25], [0.5, 0.25]) == 0.0
+
+
+@pytest.mark.parametrize("bandwidth", [0, -1, 1e-6, float("nan"), "wide"])
+def test_bad_bandwidth(bandwidth):
+    with pytest.raises(InputError, match="bandwidth: is"):
+        convolved_calibration_error([0, 1], [0.2, 0.3], bandwidth=bandwidth)
