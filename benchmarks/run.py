@@ -3,8 +3,8 @@
     python benchmarks/run.py            # every case
     python benchmarks/run.py smooth     # the cases whose title holds the word; prints only
 
-Every figure comes from a process of its own: one call to warm up (compiled code, imports, first touch of memory), then the median of
-the repeats. Peak memory is the high-water mark of the warm-up call above what the process held before it, inputs included.
+Every figure comes from a process of its own: one call to warm up (compiled code, imports, first touch of memory), then
+the median of the repeats. Peak memory is the high-water mark of the warm-up call above what the process held before it.
 Peers that are not installed are said to be missing.
 """
 
@@ -114,7 +114,8 @@ def main(words: list[str]) -> None:
                 seconds = figures["seconds"]
                 shown = f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
                 arrays = figures["peak"] / figures["array"]
-                line = f"| {title} | {name} | {shown} | {seconds / ours:.2f} | {figures['peak']:.0f} MB = {arrays:.1f} arrays |"
+                memory = f"{figures['peak']:.0f} MB = {arrays:.1f} arrays"
+                line = f"| {title} | {name} | {shown} | {seconds / ours:.2f} | {memory} |"
             print(line, flush=True)
             lines.append(line)
     if not words:

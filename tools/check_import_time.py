@@ -14,8 +14,9 @@ start = time.perf_counter()
 import calibrant
 seconds = time.perf_counter() - start
 heavy = {"numpy", "numba", "scipy", "sklearn", "matplotlib", "duckdb", "narwhals", "pandas", "rich", "typer"}
-print(f"import calibrant: {1000 * seconds:.1f} ms, heavy modules with it: {sorted(heavy & set(sys.modules)) or 'none'}")
-sys.exit(bool(heavy & set(sys.modules)))
+found = sorted(heavy & set(sys.modules))
+print(f"import calibrant: {1000 * seconds:.1f} ms, heavy modules with it: {found or 'none'}")
+sys.exit(bool(found))
 """
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
         surrogate_interval_calibration_error as surrogate_interval_calibration_error,
     )
     from calibrant.measures.kernel import kernel_calibration_error as kernel_calibration_error
-    from calibrant.measures.kernel_estimators import squared_kernel_error_binning as kernel_calibration_error_binning
-    from calibrant.measures.kernel_estimators import squared_kernel_error_fourier as kernel_calibration_error_fourier
+    from calibrant.measures.kernel_estimators import squared_kernel_error_binning as squared_kernel_error_binning
+    from calibrant.measures.kernel_estimators import squared_kernel_error_fourier as squared_kernel_error_fourier
     from calibrant.measures.smooth import Witness as Witness
     from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
     from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness

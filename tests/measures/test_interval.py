@@ -105,9 +105,7 @@ def test_inequalities_of_section_6(sample, width):
 def test_lemma_6_8(alpha):
     beta = alpha / 2
     y_prob = [0.5 + alpha + beta, 0.5 + alpha, 0.5 - alpha, 0.5 - alpha - beta]
-    value = interval_calibration_error(
-        [0, 0.5, 0.5, 1], y_prob, sample_weight=[alpha, 0.5 - alpha, 0.5 - alpha, alpha]
-    )
+    value = interval_calibration_error([0, 0.5, 0.5, 1], y_prob, sample_weight=[alpha, 0.5 - alpha, 0.5 - alpha, alpha])
     assert value >= alpha - 1e-12
 
 

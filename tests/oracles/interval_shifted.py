@@ -1,6 +1,7 @@
 """Random and surrogate interval errors: every shift of the grid that differs from its neighbours, in turn."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,7 +15,7 @@ def random_interval_calibration_error(y_true, y_prob, sample_weight=None, width=
     cell = np.round((y_prob - offset) / width)
     shifts = np.unique(np.concatenate([[0.0], offset, [width]]))
     total = 0.0
-    for low, high in zip(shifts[:-1], shifts[1:], strict=True):
+    for low, high in pairwise(shifts):
         bins = np.where(offset > low, cell, cell - 1)  # the shift lies between low and high, beyond offsets <= low
         total += (high - low) * sum(abs(residual[bins == b].sum()) for b in np.unique(bins))
     return float(total / width)

@@ -49,11 +49,12 @@ _BLOCK = 64
 
 @njit(cache=True, nogil=True)
 def best_partition(v: FloatArray, mass: FloatArray, r: FloatArray, cost: FloatArray, start: IntArray) -> None:
-    """Write cost[j], the least cost of a partition of the first j predictions, and start[j], where its last group begins.
+    """Write cost[j], the least cost of partitioning the first j predictions, and start[j], where the last group begins.
 
-    cost[j] = min over i < j of cost[i] + |S_j - S_i| + (M_j - M_i)(v_{j-1} - v_i), with S and M the running sums of r and mass.
-    Candidates are scanned from the nearest back, in blocks and blocks of blocks. A block is skipped when even
-    min(cost - S) + S_j or min(cost + S) - S_j plus the width term of its nearest member is no better than what was found.
+    cost[j] = min over i < j of cost[i] + |S_j - S_i| + (M_j - M_i)(v_{j-1} - v_i), with S and M the running sums of r
+    and mass. Candidates are scanned from the nearest back, in blocks and blocks of blocks. A block is skipped when even
+    min(cost - S) + S_j or min(cost + S) - S_j plus the width term of its nearest member is no better than what was
+    found.
     """
     m = v.size
     s = np.zeros(m + 1)

@@ -23,10 +23,7 @@ def laplace(v: FloatArray, r: FloatArray, bandwidth: float) -> float:
     for j in range(v.size):
         if j > 0:
             x = (v[j] - v[j - 1]) / bandwidth
-            if x < 1e-4:
-                decay = 1.0 - x * (1.0 - x * (0.5 - x * (1.0 / 6.0)))
-            else:
-                decay = math.exp(-x)
+            decay = 1.0 - x * (1.0 - x * (0.5 - x * (1.0 / 6.0))) if x < 1e-4 else math.exp(-x)
             carried = (carried + r[j - 1]) * decay
         squares += r[j] * r[j]
         cross += r[j] * carried

@@ -184,7 +184,7 @@ def forward(
             highest[j] = order[top]
 
     # What is left below the last key is the rise from x = +1 to the maximum.
-    for i in range(bottom >> _SIX, (top >> _SIX) + _ONE):
+    for i in range(bottom >> _SIX, (top >> _SIX) + _ONE):  # type: ignore[assignment]
         word = leaf[i]
         while word != _ZERO:
             r = (np.uint64(i) << _SIX) | trailing_zeros(word)
@@ -221,9 +221,7 @@ def dual_value(v: FloatArray, b: FloatArray, key: FloatArray, psi: FloatArray) -
 
 
 @njit(cache=True, nogil=True)
-def witness(
-    v: FloatArray, key: FloatArray, psi: FloatArray, low: FloatArray, high: FloatArray, x: FloatArray
-) -> None:
+def witness(v: FloatArray, key: FloatArray, psi: FloatArray, low: FloatArray, high: FloatArray, x: FloatArray) -> None:
     """Write an optimal x by complementary slackness with psi; low and high are scratch of length m.
 
     Where psi falls, x = 1; where it rises, x = -1; where psi is off its key, x climbs or falls by the whole gap. Only

@@ -103,7 +103,7 @@ def _from_sample(sample: Sample, bandwidth: float | None = None) -> float:
 def convolved_calibration_error(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, bandwidth: float | None = None
 ) -> float:
-    """Average size of the error after smoothing it over predictions, at the bandwidth that equals the error itself.
+    """Average size of the error after smoothing it over predictions, at a bandwidth equal to the error itself.
 
     Parameters
     ----------

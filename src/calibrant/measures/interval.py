@@ -59,7 +59,7 @@ def _from_sample(sample: Sample) -> float:
 
 @register(_from_sample, symmetric=True, maximum_rows=2_000_000)
 def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
-    """Least binned error plus average bin width over all ways to bin: an upper bound on the distance from calibration.
+    """Least binned error plus average bin width over all ways to bin: a bound on the distance from calibration.
 
     Parameters
     ----------
