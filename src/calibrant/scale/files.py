@@ -187,10 +187,12 @@ def _fetch(relation: Any, names: dict[str, str]) -> dict[str, npt.NDArray[np.flo
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     quoted = {argument: '"' + name.replace('"', '""') + '"' for argument, name in names.items()}
     try:
+        if not relation.limit(1).fetchall():
+            raise FileError("file", "holds column names but no rows")
         for argument, name in names.items():
             if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
-                first = relation.filter(f"{quoted[argument]} IS NOT NULL").project(quoted[argument]).limit(1).fetchone()
-                shown = f", such as {first[0]!r:.40}" if first else ""
+                first = relation.filter(f"{quoted[argument]} IS NOT NULL").project(quoted[argument]).limit(1).fetchall()
+                shown = f", such as {first[0][0]!r:.40}" if first else ""
                 raise FileError(name, f"the column holds {types[name]}{shown}; numbers are needed for {argument}")
         fetched = relation.project(
             ", ".join(f"CAST({column} AS DOUBLE) AS {argument}" for argument, column in quoted.items())
@@ -204,8 +206,6 @@ def _fetch(relation: Any, names: dict[str, str]) -> dict[str, npt.NDArray[np.flo
         if missing.any():
             raise FileError(name, f"row {int(np.argmax(missing))} (counted from 0) is null; every row needs a value")
         arrays[argument] = np.asarray(values, dtype=np.float64)
-    if not arrays["y_prob"].size:
-        raise FileError("file", "holds column names but no rows")
     return arrays
 
 

@@ -1,0 +1,174 @@
+"""The command line: exit codes, messages, and nothing lost on failure."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import calibrant
+from calibrant.cli import app
+from tests.shared_data import FOLDER, NETWORKS, needs_data
+
+RUN = CliRunner()
+
+
+def run(*arguments):
+    return RUN.invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(500)
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"y_true": (rng.random(500) < y_prob**2) * 1, "y_prob": y_prob}).to_parquet(path)
+    return path
+
+
+def test_audit_prints_one_page(rows):
+    done = run("audit", rows, "--seed", 1)
+    assert done.exit_code == 0
+    assert "Taking the column 'y_true' as y_true, 'y_prob' as y_prob." in done.stderr
+    assert "too high" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_json_alone_on_stdout(rows):
+    done = run("audit", rows, "--json", "--seed", 1)
+    found = json.loads(done.stdout)
+    frame = pd.read_parquet(rows)
+    expected = calibrant.smooth_calibration_error(frame["y_true"], frame["y_prob"])
+    assert found["measures"]["smooth_calibration_error"]["value"] == expected
+
+
+def test_html_is_written_and_named(rows, tmp_path):
+    out = tmp_path / "report.html"
+    done = run("audit", rows, "--html", out)
+    assert done.exit_code == 0
+    assert str(out) in done.stdout.replace("\n", "")
+    assert out.read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("values", "arguments", "message"),
+    [
+        ([0.2, 1.5], [], "y_prob: row 1 is 1.5"),
+        ([-3.0, 2.0], [], "look like logits"),
+        ([20.0, 70.0], [], "look like percentages"),
+        ([0.2, 0.3], ["--y-prob", "p"], "there is no column 'p'; there are 'y_true', 'y_prob'"),
+        ([0.2, 0.3], ["--level", "2"], "level: is 2.0"),
+        ([0.2, 0.3], ["--resamples", "-1"], "n_resamples: is -1"),
+        ([0.2, 0.3], ["--html", "missing/folder/out.html"], "does not exist"),
+        ([0.2, 0.3], ["--html", "."], "is a folder"),
+    ],
+)
+def test_bad_input_ends_with_2_and_a_message(tmp_path, values, arguments, message):
+    path = tmp_path / "bad.csv"
+    pd.DataFrame({"y_true": [0, 1], "y_prob": values}).to_csv(path, index=False)
+    done = run("audit", path, *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert not done.stdout
+
+
+def test_a_renamed_column_is_named_as_the_user_knows_it(tmp_path):
+    path = tmp_path / "bad.csv"
+    pd.DataFrame({"clicked": [0, 1], "my score": [0.2, 7]}).to_csv(path, index=False)
+    done = run("audit", path, "--y-true", "clicked", "--y-prob", "my score")
+    assert "y_prob (column 'my score'): row 1 is 7" in done.stderr
+
+
+def test_swapped_columns(tmp_path):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"y_true": [0.2, 0.7], "y_prob": [0, 1]}).to_csv(path, index=False)
+    done = run("audit", path)
+    assert done.exit_code == 2
+    assert "look swapped" in done.stderr
+
+
+def test_the_input_is_never_overwritten(rows):
+    before = rows.read_bytes()
+    done = run("audit", rows, "--html", rows)
+    assert done.exit_code == 2
+    assert "is the input file itself" in done.stderr
+    assert rows.read_bytes() == before
+
+
+def test_unknown_options_and_commands_end_with_2(rows):
+    assert run("audit", rows, "--y-porb", "x").exit_code == 2
+    assert run("audti", rows).exit_code == 2
+    assert run("audit").exit_code == 2
+
+
+def test_version_and_module():
+    done = subprocess.run([sys.executable, "-m", "calibrant", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"calibrant {calibrant.__version__}"
+
+
+def test_interrupt_leaves_no_report(tmp_path):
+    rng = np.random.default_rng(0)
+    path, out = tmp_path / "big.parquet", tmp_path / "report.html"
+    y_prob = rng.random(3_000_000)
+    pd.DataFrame({"y_true": (rng.random(y_prob.size) < y_prob) * 1, "y_prob": y_prob}).to_parquet(path)
+    out.write_text("old")
+    work = subprocess.Popen(
+        [sys.executable, "-m", "calibrant", "audit", str(path), "--html", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.5)
+    work.send_signal(signal.SIGINT)
+    stdout, stderr = work.communicate(timeout=60)
+    assert work.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert not stdout
+    assert out.read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["big.parquet", "report.html"]
+
+
+def test_a_closed_pipe_is_quiet(rows):
+    shell = f"'{sys.executable}' -m calibrant audit '{rows}' --json 2>err.txt | head -c 1; cat err.txt"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, cwd=rows.parent, check=False)
+    assert "Traceback" not in done.stdout
+    assert "Error" not in done.stdout
+
+
+def test_demo(tmp_path):
+    done = run("demo", "--folder", tmp_path)
+    assert done.exit_code == 0
+    assert "naive Bayes" in done.stdout
+    assert "On these rows the true distance from calibration lies between" in done.stdout
+    assert len(list(tmp_path.glob("*.html"))) == 2
+
+
+@needs_data
+def test_the_figure_of_the_first_network():
+    done = run("audit", FOLDER / "cifar100_resnet56.parquet", "--json")
+    value = json.loads(done.stdout)["measures"]["smooth_calibration_error"]["value"]
+    assert value == pytest.approx(0.1518906494, abs=1e-9)
+
+
+@needs_data
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network(name):
+    done = run("audit", FOLDER / name, "--resamples", "0")
+    assert done.exit_code == 0, done.output
+
+
+@needs_data
+@pytest.mark.parametrize("column", ["Logistic", "EMOS", "ENS", "EPC"])
+def test_rain_in_niamey(column):
+    path = FOLDER / "precip_niamey_2016.parquet"
+    assert run("audit", path, "--y-true", "obs", "--y-prob", column).exit_code == 0
+    refused = run("audit", path)
+    assert refused.exit_code == 2
+    assert "--y-prob: cannot be guessed; name one of the columns" in refused.stderr
