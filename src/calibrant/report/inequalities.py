@@ -1,0 +1,169 @@
+"""The inequalities that tie the measures together, checked on the sample at hand, and what they say of distance.
+
+Each is a theorem, so a failure beyond rounding is an error in this library, and the audit says so first of all.
+Theorems and definitions without a name are those of Błasiok, Gopalan, Hu and Nakkiran (2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from calibrant.measures.registry import measures
+from calibrant.measures.smooth import Witness
+from calibrant.sample import Sample
+
+_ROUNDING = 1e-9
+_QUADRATURE = 1e-4  # what the convolved error promises
+_LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
+_LEVEL_SETS = "expected error, exact level sets"
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """One inequality between two numbers of this sample.
+
+    Attributes
+    ----------
+    left, right : str
+        What is compared, in words.
+    left_value, right_value : float
+        The two numbers.
+    source : str
+        Why it must hold.
+    tolerance : float
+        How far `left_value` may exceed `right_value` through rounding.
+    """
+
+    left: str
+    right: str
+    left_value: float
+    right_value: float
+    source: str
+    tolerance: float = _ROUNDING
+
+    @property
+    def holds(self) -> bool:
+        """Whether left <= right, up to rounding."""
+        return self.left_value <= self.right_value + self.tolerance
+
+    @property
+    def words(self) -> str:
+        """Both sides in words."""
+        return f"{self.left} <= {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """An interval that is proved to hold a number, and what proves each end."""
+
+    lower: float
+    upper: float
+    lower_source: str
+    upper_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What the measures of one sample say about one another.
+
+    Attributes
+    ----------
+    inequalities : tuple of Inequality
+        Every inequality whose two sides are known.
+    true_distance, lower_distance : Bracket
+        Where the true distance from calibration, and the lower distance, must lie.
+    """
+
+    inequalities: tuple[Inequality, ...]
+    true_distance: Bracket
+    lower_distance: Bracket
+
+
+def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) -> Ties:
+    """Check every inequality whose two sides are known, and bracket the distances from calibration.
+
+    Parameters
+    ----------
+    sample : Sample
+        The sample.
+    witness : Witness
+        Its witness, with the dual bound.
+    values : mapping of str to float or None
+        Values of the registered measures by name; None where one was not computed.
+    """
+    known = {name: value for name, value in values.items() if value is not None}
+    smooth = known["smooth_calibration_error"]
+    bias = abs(float(sample.residual().sum()))
+    level_sets = measures()["expected_calibration_error"].on_sample(sample, strategy="exact")
+    convolved = known.get("convolved_calibration_error")
+    uppers = _upper_bounds(known, level_sets)
+    upper_source, upper = min(uppers.items(), key=lambda item: item[1])
+
+    found = [
+        Inequality("witness's value", "smooth error", witness.value, smooth, "the witness is feasible"),
+        Inequality("smooth error", "dual bound", smooth, witness.upper, "weak duality"),
+        Inequality("|mean error|", "smooth error", bias, smooth, "Definition 7.2: constants are witnesses"),
+        Inequality("smooth error", _LEVEL_SETS, smooth, level_sets, "Definition 7.2: |witness| <= 1"),
+    ]
+    interval = uppers.pop("interval error", None)
+    below = {"interval error": interval} if interval is not None else uppers  # the interval error is below the others
+    for words, value in below.items():
+        found.append(Inequality("smooth error / 2", words, smooth / 2, value, "Theorems 7.3 and 6.2"))
+        found.append(Inequality("|mean error|", words, bias, value, "Jensen and Theorem 6.2"))
+    if interval is not None:
+        found += [
+            Inequality("interval error", words, interval, value, _WHY_ABOVE_INTERVAL[words.split(",")[0]])
+            for words, value in uppers.items()
+        ]
+    if "kernel_calibration_error" in known:
+        kernel = known["kernel_calibration_error"]
+        found.append(Inequality("smooth error / 3", "Laplace kernel error", smooth / 3, kernel, "Theorem 8.5"))
+        found.append(Inequality("Laplace kernel error", _LEVEL_SETS, kernel, level_sets, "triangle inequality"))
+    if convolved is not None:
+        root = 2.0 * math.sqrt(upper)
+        found += [
+            Inequality(left, right, a, b, source, _QUADRATURE)
+            for left, right, a, b, source in (
+                ("smooth error / 4", "convolved error", smooth / 4, convolved, f"Theorem 7.3, {_LEMMA_25}"),
+                ("|mean error|", "convolved error", bias, convolved, "Jensen"),
+                ("convolved error", _LEVEL_SETS, convolved, level_sets, "Jensen"),
+                ("convolved error", f"2 sqrt({upper_source})", convolved, root, _LEMMA_25),
+            )
+        ]
+
+    half = (smooth / 2, "half the smooth error (Theorem 7.3)")
+    lower, lower_source = max(half, (bias, "|mean error| (Jensen)"))
+    caps = [(upper, upper_source), (5.0 * smooth, "5 times the smooth error (Theorem 7.3)")]
+    if convolved is not None:
+        caps.append((2.0 * (convolved + _QUADRATURE), f"twice the convolved error ({_LEMMA_25})"))
+    cap, cap_source = min(caps)
+    return Ties(
+        tuple(found),
+        Bracket(lower, max(lower, upper), lower_source, upper_source),
+        Bracket(lower, max(lower, cap), lower_source, cap_source),
+    )
+
+
+def _upper_bounds(known: Mapping[str, float], level_sets: float) -> dict[str, float]:
+    """Everything that is known to lie above the upper, and so above the true, distance from calibration."""
+    uppers = {}
+    if "interval_calibration_error" in known:
+        uppers["interval error"] = known["interval_calibration_error"]
+    if "surrogate_interval_calibration_error" in known:
+        uppers["surrogate interval error"] = known["surrogate_interval_calibration_error"]
+    if "random_interval_calibration_error" in known:
+        width = float(measures()["random_interval_calibration_error"].parameters["width"])
+        uppers[f"random interval error + width, {width:g}"] = known["random_interval_calibration_error"] + width
+    if "binned_calibration_error_bound" in known:
+        uppers["binned error + bin width"] = known["binned_calibration_error_bound"]
+    return {**uppers, _LEVEL_SETS: level_sets}
+
+
+_WHY_ABOVE_INTERVAL = {
+    "surrogate interval error": "Theorem 6.11",
+    "random interval error + width": "Claim 6.6",
+    "binned error + bin width": "Definition 6.1 and Equation 5",
+    "expected error": "Definition 6.1, intervals of width 0",
+}

@@ -1,0 +1,181 @@
+"""The reliability diagram, drawn from its table with matplotlib's objects alone: no pyplot, no global state."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from calibrant.report.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calibrant.report.audit import Audit
+
+COLOURS: Mapping[str, str] = {
+    "ink": "#1b1f24",
+    "muted": "#69727d",
+    "hairline": "#d5dae0",
+    "band": "#cfd8e3",
+    "curve": "#0b6e99",
+    "high": "#c2410c",
+    "low": "#15803d",
+    "bars": "#9fb3c8",
+}
+"""Names of colours in the diagram; the HTML report replaces each by a CSS variable of the same name."""
+
+_NARROW = 0.25  # predictions in a narrower range fill the axis
+
+
+def new_axes() -> Axes:
+    """A new Axes on a new Figure of its own."""
+    return Figure(figsize=(5.2, 5.2), layout="constrained").add_subplot()
+
+
+def draw_diagram(audit: Audit, ax: Axes) -> Axes:
+    """Draw curve or level sets, consistency band, diagonal and base rate."""
+    table = audit.reliability
+    low, high = limits(audit)
+    ax.plot([low, high], [low, high], color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2)
+    draw = _draw_curve if table.kind == "curve" else _draw_levels
+    draw(audit, ax)
+    ax.set_xlim(low, high)
+    values = [column for column in (table.outcome, table.lower, table.upper) if column is not None]
+    bottom = max(0.0, min(low, *(float(np.nanmin(column)) for column in values)))
+    top = min(1.0, max(high, *(float(np.nanmax(column)) for column in values)))
+    pad = 0.03 * (top - bottom)
+    ax.set_ylim(bottom - pad if bottom > 0.0 else -0.01 * top, top + pad if top < 1.0 else 1.0 + 0.01 * (1.0 - bottom))
+    ax.set_xlabel("prediction")
+    ax.set_ylabel("observed rate")
+    ax.annotate(
+        "base rate",
+        (low, audit.base_rate),
+        (4, 3),
+        textcoords="offset points",
+        color=COLOURS["muted"],
+        fontsize="small",
+        zorder=5,
+    )
+    ax.plot([low, low + 0.03 * (high - low)], [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5)
+    _tidy(ax)
+    ax.legend(loc="upper left", frameon=False, fontsize="small", handlelength=1.6, labelcolor=COLOURS["ink"])
+    return ax
+
+
+def _draw_curve(audit: Audit, ax: Axes) -> None:
+    table = audit.reliability
+    x, y = table.prediction, table.outcome
+    if table.lower is not None and table.upper is not None:
+        label = f"{percent(1.0 - audit.level)} of calibrated curves, at each point"
+        ax.fill_between(x, table.lower, table.upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
+    for where, name, words in ((y < x, "high", "predictions too high"), (y > x, "low", "predictions too low")):
+        if where.any():
+            colour = COLOURS[name]
+            ax.fill_between(x, y, x, where=where, interpolate=True, color=colour, alpha=0.22, lw=0, label=words)
+    ax.plot(x, y, color=COLOURS["curve"], lw=2.2, solid_capstyle="round", zorder=4, label="observed, smoothed")
+
+
+def _draw_levels(audit: Audit, ax: Axes) -> None:
+    table = audit.reliability
+    x, y = table.prediction, table.outcome
+    if table.lower is not None and table.upper is not None:
+        label = f"{percent(1.0 - audit.level)} of calibrated rates, at each"
+        ax.vlines(x, table.lower, table.upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
+    size = 18.0 + 160.0 * table.mass / table.mass.max()
+    for where, name, words in (
+        (y < x, "high", "predictions too high"),
+        (y > x, "low", "predictions too low"),
+        (y == x, "curve", "exactly right"),
+    ):
+        if where.any():
+            ax.scatter(
+                x[where], y[where], size[where], color=COLOURS[name], alpha=0.85, lw=0, zorder=4, label=words
+            )
+
+
+def draw_density(audit: Audit, ax: Axes) -> Axes:
+    """Draw how many rows each prediction, or each small range of predictions, has."""
+    table = audit.reliability
+    low, high = limits(audit)
+    if table.kind == "levels":
+        x, rows = table.prediction, table.count
+        width = 0.012 * (high - low)
+    else:
+        bins = min(64, table.prediction.size // 4)
+        rows, edges = np.histogram(table.prediction, bins, (table.prediction[0], table.prediction[-1]), weights=table.count)
+        x, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0]) * 0.92
+    some = rows[rows > 0]
+    log = bool(some.max() > 30 * np.median(some))
+    ax.bar(x, rows, width, color=COLOURS["bars"], lw=0)
+    if log:
+        ax.set_yscale("log")
+        ax.set_ylim(0.7, some.max() * 2)
+        ax.yaxis.set_major_locator(LogLocator(10, numticks=4))
+        ax.yaxis.set_minor_locator(NullLocator())
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        ax.set_ylim(0, some.max() * 1.08)
+        ax.locator_params(axis="y", nbins=3, integer=True)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:,.0f}"))
+    ax.set_xlim(low, high)
+    ax.set_xlabel("prediction")
+    ax.set_ylabel("rows (log)" if log else "rows")
+    _tidy(ax)
+    return ax
+
+
+def limits(audit: Audit) -> tuple[float, float]:
+    """Ends of the axis of predictions: 0 and 1, unless the predictions keep to a narrow range."""
+    table = audit.reliability
+    low, high = float(table.prediction[0]), float(table.prediction[-1])
+    span = max(high - low, 1e-3)
+    if span >= _NARROW:
+        return 0.0, 1.0
+    return max(0.0, low - 0.08 * span), min(1.0, high + 0.08 * span)
+
+
+def figure(audit: Audit) -> Figure:
+    """Diagram above, histogram below, on one axis of predictions."""
+    fig = Figure(figsize=(5.2, 6.6), layout="constrained")
+    upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=(4.2, 1))
+    draw_diagram(audit, upper)
+    upper.set_xlabel("")
+    draw_density(audit, lower)
+    fig.align_ylabels()
+    return fig
+
+
+def svg(audit: Audit) -> str:
+    """The figure as an SVG element, text as text; the same bytes for the same audit."""
+    style = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "calibrant",
+        "font.family": "sans-serif",
+        "font.size": 11.0,
+        "axes.unicode_minus": False,
+    }
+    file = io.StringIO()
+    with mpl.rc_context(style):
+        figure(audit).savefig(
+            file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+    text = file.getvalue()
+    return text[text.index("<svg") :].strip()
+
+
+def _tidy(ax: Axes) -> None:
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(COLOURS["hairline"])
+    ax.tick_params(color=COLOURS["hairline"], labelcolor=COLOURS["muted"])
+    ax.xaxis.label.set_color(COLOURS["ink"])
+    ax.yaxis.label.set_color(COLOURS["ink"])
+    ax.grid(True, color=COLOURS["hairline"], lw=0.6, alpha=0.6)
+    ax.set_axisbelow(True)

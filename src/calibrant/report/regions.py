@@ -1,0 +1,147 @@
+"""Where the predictor errs and in which direction, read off the witness of the smooth calibration error.
+
+The sign of the witness h alone does not tell: where errors cancel on the whole, h + c is as good a witness as h. Its level
+sets do tell. With r the residuals, J(c) = sum of r over {h > c} minus the sum over {h < c} is the error exposed by calling
+predictions too low where h is above c and too high where it is below, and the average of J over c in [-1, 1] is the
+smooth error. The level with the largest J splits the predictions, less a charge for each change of side: the witness of
+a finite sample follows single outcomes on the smallest scale, and a level among those wiggles would split row from row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.measures.smooth import Witness
+from calibrant.report.words import ends, number, percent, whole
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+_NEGLIGIBLE = 0.02  # share of the exposed error that a stretch needs to be told
+_NOISE_A_CHANGE = 2.0  # standard deviations of the whole sample's error that a change of side must be worth
+_IDLE = 0.01  # share of a stretch's error that each of its ends may lose
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A stretch of predictions that are too high, or too low, as the witness sees it.
+
+    Attributes
+    ----------
+    low, high : float
+        First and last prediction of the stretch.
+    rows : int
+        Rows in it.
+    mass : float
+        Its share of the weight.
+    mean_error : float
+        Mean outcome minus mean prediction: negative where predictions are too high.
+    standard_error : float
+        Standard deviation that `mean_error` would have if these very predictions were calibrated.
+    share : float
+        What the stretch contributes, mass * |mean error|, as a share of the error that the witness exposes.
+    """
+
+    low: float
+    high: float
+    rows: int
+    mass: float
+    mean_error: float
+    standard_error: float
+    share: float
+
+    @property
+    def exceeds_noise(self) -> bool:
+        """Whether the mean error is beyond three standard errors: two are common in a stretch chosen by looking."""
+        return abs(self.mean_error) > 3.0 * self.standard_error
+
+    @property
+    def words(self) -> str:
+        """The region in words, to stand in a sentence."""
+        direction = "high" if self.mean_error < 0.0 else "low"
+        low, high = ends(self.low, self.high)
+        where = f"predictions between {low} and {high}" if self.high > self.low else f"predictions of {self.low:.6g}"
+        noun = "row" if self.rows == 1 else "rows"
+        return (
+            f"{where} are too {direction} by {number(abs(self.mean_error))} on average "
+            f"({whole(self.rows)} {noun}, {percent(self.mass)})"
+        )
+
+    @property
+    def noise_in_words(self) -> str:
+        """How the mean error compares with chance."""
+        if self.standard_error == 0.0:
+            return "a calibrated predictor could not err here at all"
+        verdict = "beyond noise" if self.exceeds_noise else "could be noise"
+        return f"{abs(self.mean_error) / self.standard_error:.1f} standard errors, {verdict}"
+
+
+def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]:
+    """Stretches of predictions on one side of the witness's best level, by contribution, negligible ones left out.
+
+    Stretches of one side that only negligible ones separate are joined.
+    """
+    residual, mass, total = sample.residual(), sample.mass(), sample.total_weight
+    variance = sample.squared_weight / total / total * (sample.prediction * (1.0 - sample.prediction))
+    side, exposed = _sides(witness.heights, residual, _NOISE_A_CHANGE * float(np.sqrt(variance.sum())))
+    if exposed <= 0.0:
+        return ()
+    contribution = side * residual
+    start = np.concatenate([[0], np.flatnonzero(np.diff(side)) + 1])
+    end = np.append(start[1:], side.size)
+    told = np.add.reduceat(contribution, start) >= _NEGLIGIBLE * exposed
+    joined: list[tuple[int, int]] = []
+    for first, last in zip(start[told].tolist(), end[told].tolist(), strict=True):
+        if joined and side[joined[-1][0]] == side[first]:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    found = []
+    for first, last in joined:
+        stretch = _without_idle_ends(side[first] * residual, first, last)
+        weight, error = float(mass[stretch].sum()), float(residual[stretch].sum())
+        if error * side[first] > 0.0:  # joining may have turned it
+            found.append(
+                Region(
+                    low=float(sample.prediction[stretch.start]),
+                    high=float(sample.prediction[stretch.stop - 1]),
+                    rows=round(float(sample.count[stretch].sum())),
+                    mass=weight,
+                    mean_error=error / weight,
+                    standard_error=float(np.sqrt(variance[stretch].sum())) / weight,
+                    share=abs(error) / exposed,
+                )
+            )
+    return tuple(sorted(found, key=lambda region: -region.share))
+
+
+def _sides(heights: FloatArray, residual: FloatArray, charge: float) -> tuple[FloatArray, float]:
+    """+1 where predictions are called too low and -1 where too high, and the error that this exposes."""
+    order = np.argsort(heights, kind="stable")
+    ordered = heights[order]
+    below = np.concatenate([[0.0], np.cumsum(residual[order])])
+    exposed = below[-1] - 2.0 * below
+    # A cut puts the lowest so many heights on the low side; neighbours part at the cuts between their ranks.
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    lower, upper = np.minimum(rank[1:], rank[:-1]), np.maximum(rank[1:], rank[:-1])
+    size = order.size + 2
+    changes = np.cumsum(np.bincount(lower + 1, minlength=size) - np.bincount(upper + 1, minlength=size))[:-1]
+    score = exposed - charge * changes
+    score[1:-1][ordered[1:] == ordered[:-1]] = -np.inf  # equal heights stay together
+    cut = int(np.argmax(score))
+    side = np.ones(heights.size)
+    side[order[:cut]] = -1.0
+    return side, float(exposed[cut])
+
+
+def _without_idle_ends(contribution: FloatArray, first: int, last: int) -> slice:
+    """Drop from both ends the parts before the contribution begins to count."""
+    part = contribution[first:last]
+    spare = _IDLE * part.sum()
+    head = int(np.argmax(np.cumsum(part) > spare))
+    tail = int(np.argmax(np.cumsum(part[::-1]) > spare))
+    return slice(first + head, max(first + head + 1, last - tail))

@@ -1,0 +1,45 @@
+"""Numbers in words, the same on the terminal page, in the picture and in the HTML file."""
+
+from __future__ import annotations
+
+import math
+
+
+def number(value: float) -> str:
+    """Four decimals, or two significant digits where four decimals would hide the value."""
+    if value == 0.0:
+        return "0"
+    if abs(value) >= 0.00095:
+        return f"{value:.4f}"
+    return f"{value:.2g}"
+
+
+def bracket(lower: float, upper: float) -> tuple[str, str]:
+    """Ends of a proved interval, rounded outwards so that what is printed is proved as well."""
+    width = upper - lower
+    decimals = 4 if lower >= 0.00095 or upper == 0.0 else min(12, 1 - math.floor(math.log10(upper)))
+    decimals = max(decimals, min(12, 1 - math.floor(math.log10(width)))) if 0.0 < width < 1e-4 else decimals
+    step = 10.0**decimals
+    return f"{math.floor(lower * step) / step:.{decimals}f}", f"{math.ceil(upper * step) / step:.{decimals}f}"
+
+
+def whole(value: float) -> str:
+    """Rows with thousands separated."""
+    return f"{value:,.0f}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage; 0 % and 100 % are said only where they are exact."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    shown = f"{share:.1%}" if share < 0.0995 or share > 0.9905 else f"{share:.0%}"
+    if shown == "0.0%":
+        return "under 0.1%"
+    return "over 99.9%" if shown == "100.0%" else shown
+
+
+def ends(low: float, high: float) -> tuple[str, str]:
+    """The ends of a range of predictions, with as many decimals as its width asks for."""
+    width = high - low
+    decimals = 2 if width <= 0.0 else min(8, max(2, 1 - math.floor(math.log10(width))))
+    return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
