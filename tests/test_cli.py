@@ -1,7 +1,6 @@
 """The command line: exit codes, messages, and nothing lost on failure."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -132,7 +131,7 @@ def test_interrupt_leaves_no_report(tmp_path):
     assert "Traceback" not in stderr
     assert not stdout
     assert out.read_text() == "old"
-    assert sorted(os.listdir(tmp_path)) == ["big.parquet", "report.html"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["big.parquet", "report.html"]
 
 
 def test_a_closed_pipe_is_quiet(rows):

@@ -21,7 +21,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "sample": ({"errors", "inputs", "kernels"}, {"numpy"}),
     "measures": (DOOR | {"kernels", "measures"}, {"numpy", "scipy"}),
     "scale": (DOOR | {"scale"}, {"numpy", "duckdb", "pyarrow"}),
-    "report": (DOOR | {"kernels", "measures", "report"}, {"numpy", "scipy", "matplotlib", "jinja2", "rich"}),
+    "report": (DOOR | {"kernels", "measures", "report"}, {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"}),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
     "cli": (DOOR | {"measures", "report", "scale", "demo"}, {"typer", "rich", "click"}),
     "__main__": ({"cli"}, set()),

@@ -134,7 +134,9 @@ class Audit:
         sentences = []
         if self.violations:
             failed = "; ".join(inequality.words for inequality in self.violations)
-            sentences.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
+            sentences.append(
+                f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails."
+            )
         lower, upper = bracket(self.distance.lower, self.distance.upper)
         sentences.append(f"On these rows the true distance from calibration lies between {lower} and {upper}.")
         if self.regions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -62,7 +62,9 @@ def draw_diagram(audit: Audit, ax: Axes) -> Axes:
         fontsize="small",
         zorder=5,
     )
-    ax.plot([low, low + 0.03 * (high - low)], [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5)
+    ax.plot(
+        [low, low + 0.03 * (high - low)], [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5
+    )
     _tidy(ax)
     ax.legend(loc="upper left", frameon=False, fontsize="small", handlelength=1.6, labelcolor=COLOURS["ink"])
     return ax
@@ -94,9 +96,7 @@ def _draw_levels(audit: Audit, ax: Axes) -> None:
         (y == x, "curve", "exactly right"),
     ):
         if where.any():
-            ax.scatter(
-                x[where], y[where], size[where], color=COLOURS[name], alpha=0.85, lw=0, zorder=4, label=words
-            )
+            ax.scatter(x[where], y[where], size[where], color=COLOURS[name], alpha=0.85, lw=0, zorder=4, label=words)
 
 
 def draw_density(audit: Audit, ax: Axes) -> Axes:
@@ -108,7 +108,9 @@ def draw_density(audit: Audit, ax: Axes) -> Axes:
         width = 0.012 * (high - low)
     else:
         bins = min(64, table.prediction.size // 4)
-        rows, edges = np.histogram(table.prediction, bins, (table.prediction[0], table.prediction[-1]), weights=table.count)
+        rows, edges = np.histogram(
+            table.prediction, bins, (table.prediction[0], table.prediction[-1]), weights=table.count
+        )
         x, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0]) * 0.92
     some = rows[rows > 0]
     log = bool(some.max() > 30 * np.median(some))
@@ -153,7 +155,7 @@ def figure(audit: Audit) -> Figure:
 
 def svg(audit: Audit) -> str:
     """The figure as an SVG element, text as text; the same bytes for the same audit."""
-    style = {
+    style: Any = {
         "svg.fonttype": "none",
         "svg.hashsalt": "calibrant",
         "font.family": "sans-serif",

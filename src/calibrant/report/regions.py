@@ -1,10 +1,11 @@
 """Where the predictor errs and in which direction, read off the witness of the smooth calibration error.
 
-The sign of the witness h alone does not tell: where errors cancel on the whole, h + c is as good a witness as h. Its level
-sets do tell. With r the residuals, J(c) = sum of r over {h > c} minus the sum over {h < c} is the error exposed by calling
-predictions too low where h is above c and too high where it is below, and the average of J over c in [-1, 1] is the
-smooth error. The level with the largest J splits the predictions, less a charge for each change of side: the witness of
-a finite sample follows single outcomes on the smallest scale, and a level among those wiggles would split row from row.
+The sign of the witness h alone does not tell: where errors cancel on the whole, h + c is as good a witness as h. Its
+level sets do tell. With r the residuals, J(c) = sum of r over {h > c} minus the sum over {h < c} is the error exposed
+by calling predictions too low where h is above c and too high where it is below, and the average of J over c in [-1,
+1] is the smooth error. The level with the largest J splits the predictions, less a charge for each change of side:
+the witness of a finite sample follows single outcomes on the smallest scale, and a level among those wiggles would
+split row from row.
 """
 
 from __future__ import annotations
@@ -59,14 +60,24 @@ class Region:
         return abs(self.mean_error) > 3.0 * self.standard_error
 
     @property
+    def direction(self) -> str:
+        """Whether predictions are too "high" or too "low"."""
+        return "high" if self.mean_error < 0.0 else "low"
+
+    @property
+    def range_in_words(self) -> str:
+        """Which predictions."""
+        if self.high == self.low:
+            return f"predictions of {self.low:.6g}"
+        low, high = ends(self.low, self.high)
+        return f"predictions between {low} and {high}"
+
+    @property
     def words(self) -> str:
         """The region in words, to stand in a sentence."""
-        direction = "high" if self.mean_error < 0.0 else "low"
-        low, high = ends(self.low, self.high)
-        where = f"predictions between {low} and {high}" if self.high > self.low else f"predictions of {self.low:.6g}"
         noun = "row" if self.rows == 1 else "rows"
         return (
-            f"{where} are too {direction} by {number(abs(self.mean_error))} on average "
+            f"{self.range_in_words} are too {self.direction} by {number(abs(self.mean_error))} on average "
             f"({whole(self.rows)} {noun}, {percent(self.mass)})"
         )
 
@@ -101,7 +112,7 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
             joined.append((first, last))
     found = []
     for first, last in joined:
-        stretch = _without_idle_ends(side[first] * residual, first, last)
+        stretch = _without_idle_ends(contribution, variance, first, last)
         weight, error = float(mass[stretch].sum()), float(residual[stretch].sum())
         if error * side[first] > 0.0:  # joining may have turned it
             found.append(
@@ -138,10 +149,17 @@ def _sides(heights: FloatArray, residual: FloatArray, charge: float) -> tuple[Fl
     return side, float(exposed[cut])
 
 
-def _without_idle_ends(contribution: FloatArray, first: int, last: int) -> slice:
-    """Drop from both ends the parts before the contribution begins to count."""
-    part = contribution[first:last]
+def _without_idle_ends(contribution: FloatArray, variance: FloatArray, first: int, last: int) -> slice:
+    """Drop from both ends the longest parts whose contribution is negligible or within noise."""
+    part, noise = contribution[first:last], variance[first:last]
     spare = _IDLE * part.sum()
-    head = int(np.argmax(np.cumsum(part) > spare))
-    tail = int(np.argmax(np.cumsum(part[::-1]) > spare))
-    return slice(first + head, max(first + head + 1, last - tail))
+
+    def idle(sums: FloatArray, variances: FloatArray) -> int:
+        quiet = np.flatnonzero(sums <= np.maximum(spare, _NOISE_A_CHANGE * np.sqrt(variances)))
+        return int(quiet[-1]) + 1 if quiet.size else 0
+
+    head = idle(np.cumsum(part), np.cumsum(noise))
+    tail = idle(np.cumsum(part[::-1]), np.cumsum(noise[::-1]))
+    if head + tail >= part.size:  # the stretch as a whole is within noise
+        return slice(first, last)
+    return slice(first + head, last - tail)

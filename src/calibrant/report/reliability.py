@@ -33,6 +33,7 @@ _FINEST = 200  # the bandwidth is at least this part of the range of predictions
 _STRATA_PER_BANDWIDTH = 16
 _ARCSINE_WIDTH = 1e-3
 _BLOCK = 256  # resamples at a time
+_NOTHING = 1e-290  # a density below this is none: dividing by it may overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,13 +101,13 @@ def reliability(
         near = reflected_gaussian(at, strata.prediction, bandwidth)
         near[_distance(at, strata.prediction[strata.mass > 0.0]) > bandwidth] = 0.0
     density = near @ strata.mass
-    with np.errstate(invalid="ignore", divide="ignore"):
-        smoother = np.where(density[:, None] > 0.0, near / density[:, None], np.nan)
+    held = density > _NOTHING
+    smoother = near / np.where(held, density, np.nan)[:, None]
     curve = at + smoother @ strata.residual
 
     nearest = np.arange(at.size) if bandwidth is None else _nearest(at, strata.prediction)
-    mass = np.bincount(nearest, strata.mass, at.size)
-    count = np.bincount(nearest, strata.count, at.size)
+    mass: FloatArray = np.bincount(nearest, strata.mass, at.size).astype(np.float64)
+    count: FloatArray = np.bincount(nearest, strata.count, at.size).astype(np.float64)
     no_band = None
     lower = upper = outside = None
     if n_resamples == 0:
@@ -183,11 +184,11 @@ def reflected_gaussian(at: FloatArray, centre: FloatArray, bandwidth: float) -> 
 
 def _nearest(at: FloatArray, centre: FloatArray) -> npt.NDArray[np.intp]:
     """Index of the point of a regular grid that is nearest to each centre."""
-    return np.rint((centre - at[0]) / (at[-1] - at[0]) * (at.size - 1)).astype(np.intp)
+    return np.asarray(np.rint((centre - at[0]) / (at[-1] - at[0]) * (at.size - 1)), dtype=np.intp)
 
 
 def _distance(at: FloatArray, centre: FloatArray) -> FloatArray:
     """Distance from each point to the nearest centre."""
     ordered = np.concatenate([[-np.inf], np.sort(centre), [np.inf]])
     right = np.searchsorted(ordered, at)
-    return np.minimum(at - ordered[right - 1], ordered[right] - at)
+    return np.asarray(np.minimum(at - ordered[right - 1], ordered[right] - at))

@@ -121,8 +121,10 @@ def _open(path: str) -> Any:
     try:
         if kind == "csv":
             relation = connection.read_csv(path, header=True)
+        elif kind == "json":
+            relation = connection.read_json(path)
         else:
-            relation = {"parquet": connection.read_parquet, "json": connection.read_json}[kind](path)
+            relation = connection.read_parquet(path)
         columns = relation.columns
     except duckdb.Error as problem:
         raise FileError("file", f"{path!r} cannot be read as {kind}: {_first_line(problem)}") from None

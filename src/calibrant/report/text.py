@@ -1,0 +1,83 @@
+"""The audit as one page of plain text."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from calibrant.report.words import number, percent, whole
+
+if TYPE_CHECKING:
+    from calibrant.report.audit import Audit
+
+_WIDTH = 80
+
+
+def page(audit: Audit) -> str:
+    """Return the page, at most 80 columns wide, without colours."""
+    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
+    title = f"Calibration of {audit.title}" if audit.title else "Calibration"
+    for line in (*_wrapped(title), "=" * min(_WIDTH, len(title)), ""):
+        console.print(line)
+    for sentence in audit.verdict_sentences:
+        for line in _wrapped(sentence):
+            console.print(line)
+    console.print()
+    for line in _wrapped(facts(audit)):
+        console.print(line)
+
+    _heading(console, "Measures")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(justify="right")
+    table.add_column()
+    for measure in audit.measures.values():
+        value = "-" if measure.value is None else number(measure.value)
+        sentence = measure.not_computed or measure.sentence
+        table.add_row(value, f"{measure.title}{_settings(measure.parameters)}. {sentence}")
+    console.print(table)
+
+    _heading(console, "Where it errs (read off the witness of the smooth error)")
+    if not audit.regions:
+        console.print("No stretch of predictions stands out.")
+    for region in audit.regions:
+        for line in _wrapped(f"- {region.words}; {region.noise_in_words}", indent="  "):
+            console.print(line)
+
+    held = sum(inequality.holds for inequality in audit.ties.inequalities)
+    _heading(console, f"Inequalities between the measures: {held} of {len(audit.ties.inequalities)} hold here")
+    for inequality in audit.ties.inequalities:
+        mark = "holds" if inequality.holds else "FAILS"
+        values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
+        for line in _wrapped(f"{mark}  {values}  {inequality.words}", indent=" " * 7):
+            console.print(line)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def facts(audit: Audit) -> str:
+    """What was audited, in a sentence."""
+    rows = f"{whole(audit.n_rows)} row{'s' if audit.n_rows != 1 else ''}"
+    weights = f", weighted (as good as {whole(audit.effective_rows)} equal rows)" if audit.weighted else ""
+    return (
+        f"{rows}, {whole(audit.n_distinct)} distinct predictions{weights}; base rate {percent(audit.base_rate)}, "
+        f"mean prediction {percent(audit.mean_prediction)}."
+    )
+
+
+def _settings(parameters: object) -> str:
+    assigned = ", ".join(f"{name} {value:g}" for name, value in dict(parameters).items())  # type: ignore[call-overload]
+    return f" ({assigned})" if assigned else ""
+
+
+def _heading(console: Console, words: str) -> None:
+    console.print()
+    console.print(words)
+    console.print("-" * len(words))
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent)
