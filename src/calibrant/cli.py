@@ -143,6 +143,8 @@ def _print_comparison(found: dict[str, Audit]) -> None:
     Console().print(table)
     for name, audit in found.items():
         print(f"{name}: {audit.verdict}\n")
+    better, worse = sorted(found, key=lambda name: found[name].smooth_error)
+    print(f"By the smooth calibration error {better} is better calibrated than {worse}.")
 
 
 def _check_target(html: Path, source: str | None) -> None:

@@ -182,3 +182,9 @@ def test_networks_keep_every_inequality(name):
     assert found.violations == ()
     assert found.smooth_error == pytest.approx(found.smooth_upper, abs=1e-12)
     assert calibrant.smooth_calibration_error(columns["y_true"], columns["y_prob"]) == pytest.approx(found.smooth_error)
+
+
+def test_ties_are_not_weights():
+    y_prob = np.array([0.2, 0.2, 0.5, 0.7])
+    for weight, weighted in ((None, False), ([3, 3, 3, 3], False), ([1, 2, 1, 1], True), ([1, 1, 2, 2], True)):
+        assert audit([0, 1, 0, 1], y_prob, sample_weight=weight, n_resamples=0).weighted is weighted

@@ -335,7 +335,7 @@ def audit_sample(
         n_rows=sample.n_rows,
         n_distinct=sample.n_distinct,
         effective_rows=sample.effective_rows,
-        weighted=bool((sample.weight * sample.weight[0] != sample.squared_weight).any()),
+        weighted=_weights_differ(sample),
         base_rate=min(1.0, max(0.0, mean_prediction + float(sample.residual().sum()))),
         mean_prediction=mean_prediction,
         measures=MappingProxyType(found),
@@ -349,6 +349,12 @@ def audit_sample(
         n_resamples=int(n_resamples),
         seed=seed,
     )
+
+
+def _weights_differ(sample: Sample) -> bool:
+    each = sample.weight / sample.count
+    same_within = np.allclose(sample.squared_weight, sample.weight * each, rtol=1e-12, atol=0.0)
+    return not (same_within and np.allclose(each, each[0], rtol=1e-12, atol=0.0))
 
 
 def _check_options(level: float, n_resamples: int) -> None:

@@ -66,7 +66,16 @@ def draw_diagram(audit: Audit, ax: Axes) -> Axes:
         [low, low + 0.03 * (high - low)], [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5
     )
     _tidy(ax)
-    ax.legend(loc="upper left", frameon=False, fontsize="small", handlelength=1.6, labelcolor=COLOURS["ink"])
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=4,
+        frameon=False,
+        fontsize="small",
+        handlelength=1.3,
+        columnspacing=1.1,
+        labelcolor=COLOURS["ink"],
+    )
     return ax
 
 
@@ -74,25 +83,25 @@ def _draw_curve(audit: Audit, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.lower is not None and table.upper is not None:
-        label = f"{percent(1.0 - audit.level)} of calibrated curves, at each point"
+        label = f"calibrated ({percent(1.0 - audit.level)})"
         ax.fill_between(x, table.lower, table.upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
-    for where, name, words in ((y < x, "high", "predictions too high"), (y > x, "low", "predictions too low")):
+    for where, name, words in ((y < x, "high", "too high"), (y > x, "low", "too low")):
         if where.any():
             colour = COLOURS[name]
             ax.fill_between(x, y, x, where=where, interpolate=True, color=colour, alpha=0.22, lw=0, label=words)
-    ax.plot(x, y, color=COLOURS["curve"], lw=2.2, solid_capstyle="round", zorder=4, label="observed, smoothed")
+    ax.plot(x, y, color=COLOURS["curve"], lw=2.2, solid_capstyle="round", zorder=4, label="observed")
 
 
 def _draw_levels(audit: Audit, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.lower is not None and table.upper is not None:
-        label = f"{percent(1.0 - audit.level)} of calibrated rates, at each"
+        label = f"calibrated ({percent(1.0 - audit.level)})"
         ax.vlines(x, table.lower, table.upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
     size = 18.0 + 160.0 * table.mass / table.mass.max()
     for where, name, words in (
-        (y < x, "high", "predictions too high"),
-        (y > x, "low", "predictions too low"),
+        (y < x, "high", "too high"),
+        (y > x, "low", "too low"),
         (y == x, "curve", "exactly right"),
     ):
         if where.any():
