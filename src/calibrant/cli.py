@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _PATIENCE = 2.0
 """Seconds of work after which progress is shown."""
 
+_OPTIONS = {"level": "--level", "n_resamples": "--resamples", "random_state": "--seed", "path": "--html"}
+"""What an argument of the audit is called here."""
+
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
     no_args_is_help=True,
@@ -165,7 +168,9 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except InputError as problem:
-        print(f"calibrant: {problem}", file=sys.stderr)
+        message = str(problem)
+        option = _OPTIONS.get(problem.argument)
+        print(f"calibrant: {option + message[len(problem.argument) :] if option else message}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         print("calibrant: interrupted; nothing was written", file=sys.stderr)

@@ -193,9 +193,7 @@ def _fetch(relation: Any, names: dict[str, str]) -> dict[str, npt.NDArray[np.flo
             raise FileError("file", "holds column names but no rows")
         for argument, name in names.items():
             if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
-                first = relation.filter(f"{quoted[argument]} IS NOT NULL").project(quoted[argument]).limit(1).fetchall()
-                shown = f", such as {first[0][0]!r:.40}" if first else ""
-                raise FileError(name, f"the column holds {types[name]}{shown}; numbers are needed for {argument}")
+                raise FileError(name, _not_numbers(relation, quoted[argument], types[name], argument))
         fetched = relation.project(
             ", ".join(f"CAST({column} AS DOUBLE) AS {argument}" for argument, column in quoted.items())
         ).fetchnumpy()
@@ -209,6 +207,21 @@ def _fetch(relation: Any, names: dict[str, str]) -> dict[str, npt.NDArray[np.flo
             raise FileError(name, f"row {int(np.argmax(missing))} (counted from 0) is null; every row needs a value")
         arrays[argument] = np.asarray(values, dtype=np.float64)
     return arrays
+
+
+def _not_numbers(relation: Any, column: str, kind: str, argument: str) -> str:
+    """Say what a column holds instead, with the first value that is to blame."""
+    blame = f"{column} IS NOT NULL"
+    if kind == "VARCHAR":
+        kind = "text"
+        culprits = (
+            relation.filter(f"{blame} AND TRY_CAST({column} AS DOUBLE) IS NULL").project(column).limit(1).fetchall()
+        )
+        if culprits:
+            return f"the column holds text, such as {culprits[0][0]!r:.40}; numbers are needed for {argument}"
+    found = relation.filter(blame).project(column).limit(1).fetchall()
+    shown = f", such as {found[0][0]!s:.40}" if found else ""
+    return f"the column holds {kind}{shown}; numbers are needed for {argument}"
 
 
 def _first_line(problem: BaseException) -> str:
