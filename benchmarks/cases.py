@@ -87,6 +87,12 @@ def kernel_netcal(y_true: np.ndarray, y_prob: np.ndarray) -> float:
     return MMCE().measure(y_prob, y_true)
 
 
+def interval(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import interval_calibration_error
+
+    return interval_calibration_error(y_true, y_prob)
+
+
 def binned(y_true: np.ndarray, y_prob: np.ndarray) -> float:
     from calibrant import expected_calibration_error
 
@@ -205,6 +211,9 @@ CASES = [
         5000,
         {"calibrant": kernel, "probcal skce": kernel_probcal, "netcal MMCE": kernel_netcal},
     ),
+    Case("interval, 10^5 calibrated rows", calibrated, 10**5, {"calibrant": interval, "np.sort": np_sort}),
+    Case("interval, 10^6 calibrated rows", calibrated, 10**6, {"calibrant": interval, "np.sort": np_sort}, repeats=3),
+    Case("interval, 10^6 overconfident rows", overconfident, 10**6, {"calibrant": interval}, repeats=3),
     Case(
         "binned, 10^6 rows",
         overconfident,
