@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from calibrant.measures.kernel import kernel_calibration_error as kernel_calibration_error
     from calibrant.measures.kernel_estimators import squared_kernel_error_binning as squared_kernel_error_binning
     from calibrant.measures.kernel_estimators import squared_kernel_error_fourier as squared_kernel_error_fourier
+    from calibrant.measures.lower import LowerCertificate as LowerCertificate
+    from calibrant.measures.lower import lower_calibration_certificate as lower_calibration_certificate
+    from calibrant.measures.lower import lower_calibration_distance as lower_calibration_distance
+    from calibrant.measures.lower_check import Coupling as Coupling
+    from calibrant.measures.lower_check import Potentials as Potentials
+    from calibrant.measures.lower_check import check_coupling as check_coupling
+    from calibrant.measures.lower_check import check_potentials as check_potentials
     from calibrant.measures.smooth import Witness as Witness
     from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
     from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
@@ -37,23 +44,30 @@ __version__ = "0.1.0"
 _HOME = {
     "Audit": "report.audit",
     "CalibrationBins": "measures.binned",
+    "Coupling": "measures.lower_check",
     "FileError": "errors",
     "InputError": "errors",
     "IntervalPartition": "measures.interval",
+    "LowerCertificate": "measures.lower",
+    "Potentials": "measures.lower_check",
     "Witness": "measures.smooth",
     "audit": "report.audit",
     "binned_calibration_error_bound": "measures.binned",
     "calibration_bins": "measures.binned",
+    "check_coupling": "measures.lower_check",
+    "check_potentials": "measures.lower_check",
     "convolved_calibration_error": "measures.convolved",
     "expected_calibration_error": "measures.binned",
     "interval_calibration_error": "measures.interval",
     "interval_calibration_partition": "measures.interval",
     "kernel_calibration_error": "measures.kernel",
-    "squared_kernel_error_binning": "measures.kernel_estimators",
-    "squared_kernel_error_fourier": "measures.kernel_estimators",
+    "lower_calibration_certificate": "measures.lower",
+    "lower_calibration_distance": "measures.lower",
     "random_interval_calibration_error": "measures.interval_shifted",
     "smooth_calibration_error": "measures.smooth",
     "smooth_calibration_witness": "measures.smooth",
+    "squared_kernel_error_binning": "measures.kernel_estimators",
+    "squared_kernel_error_fourier": "measures.kernel_estimators",
     "surrogate_interval_calibration_error": "measures.interval_shifted",
 }
 

@@ -50,6 +50,14 @@ def test_one_prediction_is_its_bias_whatever_the_bandwidth():
         assert convolved_calibration_error([bias], [0.0], sample_weight=[2], bandwidth=0.2) == pytest.approx(bias)
 
 
+def test_biases_that_do_not_meet_add_up():
+    # At opposite walls, far more than a bandwidth apart.
+    value = convolved_calibration_error([0, 0, 0, 1], [1, 0, 0, 0], sample_weight=[1, 1, 1e4, 1])
+    assert value == pytest.approx(2 / 10003, abs=1e-9)
+    value = convolved_calibration_error([0, 1], [0.25, 0.75], sample_weight=[1, 1], bandwidth=0.01)
+    assert value == pytest.approx(0.25, abs=1e-9)
+
+
 def test_tiny_errors_keep_their_promised_accuracy():
     for bias in (1e-6, 1e-9, 1e-300):
         assert abs(convolved_calibration_error([0.5 + bias], [0.5], sample_weight=[1]) - bias) < 1e-5

@@ -13,6 +13,8 @@ from calibrant import (
     random_interval_calibration_error,
     surrogate_interval_calibration_error,
 )
+from calibrant.measures.interval import least_costs
+from calibrant.sample import Sample
 from tests.oracles import interval as oracle
 from tests.oracles import interval_shifted as shifted
 from tests.strategies import samples
@@ -31,6 +33,18 @@ def check_partition(y_true, y_prob, weight, partition):
         cost += abs((w * (y_true - y_prob))[inside].sum() / w.sum()) + w[inside].sum() / w.sum() * (last - first)
     assert np.all(held == 1)
     assert partition.value == pytest.approx(cost, abs=1e-12)
+    assert partition.evaluate(y_true, y_prob, sample_weight=weight) == pytest.approx(cost, abs=1e-12)
+
+
+def by_search_and_by_queues(y_true, y_prob, weight):
+    """The least cost by either kernel, whichever would have been called."""
+    sample = Sample.from_columns(y_true, y_prob, weight)
+    values = []
+    for leaves_a_prediction in (10**6, 0):
+        cost, start = least_costs(sample, leaves_a_prediction)
+        assert np.all((start[1:] >= 0) & (start[1:] < np.arange(1, start.size)))
+        values.append(cost[-1])
+    return values
 
 
 @settings(max_examples=1500, deadline=None)
@@ -43,22 +57,65 @@ def test_interval_error_equals_all_partitions(sample):
     check_partition(*sample, partition)
 
 
-@pytest.mark.parametrize("kind", ["calibrated", "biased", "drift", "few ties"])
-def test_skipping_blocks_loses_nothing(kind):
+@settings(max_examples=1000, deadline=None)
+@given(samples())
+def test_search_and_queues_agree(sample):
+    expected = oracle.interval_calibration_error(*sample)
+    assert by_search_and_by_queues(*sample) == pytest.approx([expected, expected], abs=1e-12)
+
+
+LARGER = ["calibrated", "biased", "drift", "few ties", "alternating", "crowded", "weights", "wild sums"]
+
+
+def larger_sample(kind, n):
     rng = np.random.default_rng(5)
-    y_prob = rng.random(1500)
+    y_prob, weight = rng.random(n), None
     if kind == "few ties":
         y_prob = np.round(y_prob, 2)
-    y_true = (rng.random(y_prob.size) < {"biased": y_prob**2, "drift": 0.5 * y_prob}.get(kind, y_prob)) * 1.0
+    if kind in ("alternating", "crowded", "wild sums"):
+        y_prob = 0.5 + 1e-6 * (np.sort(y_prob) - 0.5)
+    if kind == "weights":
+        weight = 10.0 ** rng.uniform(-6, 0, n)
+    y_true = (rng.random(n) < {"biased": y_prob**2, "drift": 0.5 * y_prob}.get(kind, y_prob)) * 1.0
+    if kind == "alternating":
+        y_true = np.arange(n) % 2 * 1.0
+    if kind == "wild sums":  # running sums in random order, so that every block of them looks alike
+        y_true = np.clip(y_prob + np.diff(rng.random(n) / 2, prepend=0.0), 0.0, 1.0)
+    return y_true, y_prob, weight
+
+
+@pytest.mark.parametrize("kind", LARGER)
+def test_nothing_is_lost_on_larger_samples(kind):
+    y_true, y_prob, weight = larger_sample(kind, 1500)
+    w = np.ones_like(y_prob) if weight is None else weight
     v, at = np.unique(y_prob, return_inverse=True)
-    s = np.concatenate([[0], np.cumsum(np.bincount(at, y_true - y_prob))]) / y_prob.size
-    w = np.concatenate([[0], np.cumsum(np.bincount(at))]) / y_prob.size
+    s = np.concatenate([[0], np.cumsum(np.bincount(at, w * (y_true - y_prob)))]) / w.sum()
+    mass = np.concatenate([[0], np.cumsum(np.bincount(at, w))]) / w.sum()
     best = np.zeros(v.size + 1)
     for j in range(1, v.size + 1):
-        best[j] = np.min(best[:j] + np.abs(s[j] - s[:j]) + (w[j] - w[:j]) * (v[j - 1] - v[:j]))
-    partition = interval_calibration_partition(y_true, y_prob)
+        best[j] = np.min(best[:j] + np.abs(s[j] - s[:j]) + (mass[j] - mass[:j]) * (v[j - 1] - v[:j]))
+    partition = interval_calibration_partition(y_true, y_prob, sample_weight=weight)
     assert partition.value == pytest.approx(best[-1], abs=1e-12)
-    check_partition(y_true, y_prob, None, partition)
+    assert by_search_and_by_queues(y_true, y_prob, weight) == pytest.approx([best[-1], best[-1]], abs=1e-12)
+    check_partition(y_true, y_prob, weight, partition)
+
+
+@pytest.mark.parametrize("kind", LARGER)
+def test_search_and_queues_agree_on_large_samples(kind):
+    by_search, by_queues = by_search_and_by_queues(*larger_sample(kind, 30_000))
+    assert by_search == pytest.approx(by_queues, abs=1e-12)
+
+
+def test_a_partition_bounds_other_samples_and_refuses_predictions_outside_it():
+    rng = np.random.default_rng(2)
+    y_prob = np.round(rng.random(500), 2)
+    partition = interval_calibration_partition(rng.random(500) < y_prob, y_prob)
+    other = (rng.random(500) < 0.8 * y_prob) * 1.0
+    assert partition.evaluate(other, y_prob) >= interval_calibration_error(other, y_prob) - 1e-12
+    partition = interval_calibration_partition([0, 1, 0, 1], [0.5, 0.5, 0.51, 0.51])
+    for outside in (0.4, 0.505, 0.6):
+        with pytest.raises(InputError, match=r"y_prob: row 1 is 0\.\d+; it must lie in one of the intervals"):
+            partition.evaluate([0, 1], [0.5, outside])
 
 
 @settings(max_examples=2000, deadline=None)
@@ -83,7 +140,7 @@ def test_a_width_far_below_the_gaps_gives_level_sets_exactly():
     rng = np.random.default_rng(0)
     y_prob, y_true = rng.random(1000), rng.random(1000) < 0.5
     levels = np.abs(y_true - y_prob).mean()
-    for width in (1e-12, 1e-15, 1e-18, 1e-300):
+    for width in (1e-12, 1e-15, 1e-18, 1e-300, 1e-315, 5e-324):
         value = random_interval_calibration_error(y_true, y_prob, width=width)
         assert value == pytest.approx(levels, abs=1e-12)
 
@@ -104,9 +161,15 @@ def test_inequalities_of_section_6(sample, width):
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])
 def test_lemma_6_8(alpha):
     beta = alpha / 2
-    y_prob = [0.5 + alpha + beta, 0.5 + alpha, 0.5 - alpha, 0.5 - alpha - beta]
-    value = interval_calibration_error([0, 0.5, 0.5, 1], y_prob, sample_weight=[alpha, 0.5 - alpha, 0.5 - alpha, alpha])
-    assert value >= alpha - 1e-12
+    y_prob = np.array([0.5 + alpha + beta, 0.5 + alpha, 0.5 - alpha, 0.5 - alpha - beta])
+    y_true, weight = np.array([0, 0.5, 0.5, 1]), np.array([alpha, 0.5 - alpha, 0.5 - alpha, alpha])
+    # The paper's g is calibrated and 5 alpha**2 away, on a domain that tells the predictions' two coordinates apart.
+    g = 0.5 + alpha * np.array([-1, 1, -1, 1])
+    for level in (0.5 - alpha, 0.5 + alpha):
+        at = g == level
+        assert np.average(y_true[at], weights=weight[at]) == pytest.approx(level)
+    assert np.sum(weight * np.abs(g - y_prob)) == pytest.approx(5 * alpha**2)
+    assert interval_calibration_error(y_true, y_prob, sample_weight=weight) >= alpha - 1e-12
 
 
 def test_lemma_6_9_discontinuity():
@@ -115,8 +178,7 @@ def test_lemma_6_9_discontinuity():
     apart = np.array([0.5 - beta, 0.5 - epsilon, 0.5 + epsilon, 0.5 + beta])
     together = np.array([0.5 - beta, 0.5, 0.5, 0.5 + beta])
     assert interval_calibration_error(mean, apart) <= beta
-    limit = np.array([0.5 - beta + alpha, 0.5 - alpha, 0.5 + 2 * alpha, 0.5 + beta - 2 * alpha])
-    assert interval_calibration_error(limit, together) >= 2 * beta - 1e-12
+    assert interval_calibration_error(mean, together) >= 2 * beta - 1e-12
 
 
 @pytest.mark.parametrize("width", [0, -1, float("nan"), float("inf"), "wide", True])

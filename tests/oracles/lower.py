@@ -16,61 +16,79 @@ def lower_calibration_distance(y_true, y_prob, sample_weight=None, tol=1e-10):
     for v in np.unique(y_prob):
         here = y_prob == v
         atoms += [(v, 1, np.sum((weight * y_true)[here])), (v, 0, np.sum((weight * (1 - y_true))[here]))]
-    v, label, mass = (np.array(column) for column in zip(*(a for a in atoms if a[2] > 0), strict=True))
+    # Masses of 1e-13 cannot move the answer by more.
+    v, label, mass = (np.array(column) for column in zip(*(a for a in atoms if a[2] > 1e-13), strict=True))
+    mass = mass / mass.sum()
     if label.min() == label.max():
         return float(mass @ np.abs(v - label))
-    points = np.union1d(v, np.linspace(0.0, 1.0, 13))
+    points = distinct(np.append(v, np.linspace(0.0, 1.0, 13)))
     for _ in range(30):
-        value, price = _cheapest_coupling(np.abs(points - v[:, None]), label[:, None] - points, mass)
-        fresh = _helpful(v, label, price, points, tol)
+        value, price = cheapest_coupling(np.abs(points - v[:, None]), label, points, mass)
+        fresh = helpful(v, label, price, points, tol)
         if not fresh:
             break
-        points = np.union1d(points, fresh)
+        points = distinct(np.append(points, fresh))
     return float(value)
 
 
-def _cheapest_coupling(cost, surplus, mass):
-    """Minimise sum x * cost over x >= 0 with row sums mass and column sums of x * surplus 0: a dense interior point.
+def distinct(points):
+    """Sort, and keep one of points within 1e-10 of each other, which moves nothing further; 0 and 1 are kept."""
+    points = np.sort(points)
+    points = points[(points > 1e-10) & (points < 1 - 1e-10)]
+    return np.concatenate([[0.0], points[np.diff(points, prepend=0.0) > 1e-10], [1.0]])
 
-    Returns the minimum and the multipliers of the row sums.
+
+def cheapest_coupling(cost, label, points, mass):
+    """Minimise sum x * cost over x >= 0 with row sums mass and column sums of x * (label - u) 0.
+
+    A dense interior point from a feasible start on both sides; returns the minimum and the row sums' multipliers.
     """
-    x, slack = np.full(cost.shape, 1.0 / cost.size), cost + 1.0
-    price, tilt = np.zeros(len(mass)), np.zeros(cost.shape[1])
-    for _ in range(60):
-        missing, uneven = mass - x.sum(1), -(surplus * x).sum(0)
-        unpriced = cost - price[:, None] - surplus * tilt - slack
+    surplus = label[:, None] - points
+    share = np.where(label[:, None] == 1, points, 1 - points)  # of what is put at u, calibrated: outcome 1 or 0
+    allowed = share > 0  # no outcome 1 at u = 0, no outcome 0 at u = 1
+    ones = mass[label == 1].sum()
+    spread = 0.5 * min(ones / points.sum(), (1 - ones) / (1 - points).sum()) * share
+    total = np.where(label == 1, ones, 1 - ones)
+    spread[:, -1] += np.where(label == 1, total - spread.sum(1), 0.0)  # the rest of outcome 1 at u = 1
+    spread[:, 0] += np.where(label == 0, total - spread.sum(1), 0.0)
+    x = spread * (mass / total)[:, None]
+    price, tilt = np.full(len(mass), -0.1), np.zeros(len(points))
+    slack = np.where(allowed, cost + 0.1, 1.0)
+    for _ in range(80):
         gap = np.sum(x * slack)
-        if max(gap, np.abs(missing).sum(), np.abs(uneven).sum(), np.abs(unpriced).max()) < 3e-12:
+        if gap < 1e-12:
             break
+        missing, uneven = mass - x.sum(1), -(surplus * x).sum(0)
         d = x / slack
         matrix = np.block([[np.diag(d.sum(1)), d * surplus], [(d * surplus).T, np.diag((d * surplus**2).sum(0))]])
-        scale = 1.0 / np.sqrt(np.diag(matrix) + 1e-300)
-        inverse = np.linalg.pinv(matrix * scale * scale[:, None], rcond=1e-15, hermitian=True) * scale * scale[:, None]
+        scale = 1.0 / np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))  # 0: nothing to ask at u = 0 and 1
+        matrix = matrix * scale * scale[:, None] + 1e-15 * np.eye(len(scale))
 
         def move(complementarity):
-            known = complementarity / slack - d * unpriced  # noqa: B023
-            steps = inverse @ np.append(missing - known.sum(1), uneven - (surplus * known).sum(0))  # noqa: B023
+            known = complementarity / slack  # noqa: B023
+            target = np.append(missing - known.sum(1), uneven - (surplus * known).sum(0))  # noqa: B023
+            steps = scale * np.linalg.solve(matrix, scale * target)  # noqa: B023
             dprice, dtilt = steps[: len(mass)], steps[len(mass) :]
-            dslack = unpriced - dprice[:, None] - surplus * dtilt  # noqa: B023
-            return (complementarity - x * dslack) / slack, dprice, dtilt, dslack  # noqa: B023
+            dslack = np.where(allowed, -dprice[:, None] - surplus * dtilt, 0.0)
+            return known - d * dslack, dprice, dtilt, dslack  # noqa: B023
 
         dx, _, _, dslack = move(-x * slack)
-        ahead = np.sum((x + _room(x, dx) * dx) * (slack + _room(slack, dslack) * dslack))
-        centre = gap / x.size * (ahead / gap) ** 3
-        dx, dprice, dtilt, dslack = move(centre - x * slack - dx * dslack)
-        primal, dual = 0.995 * _room(x, dx), 0.995 * _room(slack, dslack)
+        ahead = np.sum((x + room(x, dx) * dx) * (slack + room(slack, dslack) * dslack))
+        centre = gap / allowed.sum() * (ahead / gap) ** 3
+        dx, dprice, dtilt, dslack = move(np.where(allowed, centre - x * slack - dx * dslack, 0.0))
+        primal, dual = 0.99 * room(x, dx), 0.99 * room(slack, dslack)
         x, slack = x + primal * dx, slack + dual * dslack
         price, tilt = price + dual * dprice, tilt + dual * dtilt
-    return np.sum(x * cost), price
+    return mass @ price, price
 
 
-def _room(value, change):
+def room(value, change):
     """Longest step, at most 1, that keeps value positive."""
-    falling = change < 0
+    falling = change < -value
     return min(1.0, np.min(-value[falling] / change[falling], initial=np.inf))
 
 
-def _helpful(v, label, price, points, tol):
+def helpful(v, label, price, points, tol):
     """Points u where (1-u) R0(u) + u R1(u) > tol, R_y(u) the largest price - |u - v|: tops of a fine grid, zoomed."""
 
     def broken(u):

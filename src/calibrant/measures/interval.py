@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.inputs import Column
-from calibrant.kernels.interval import best_partition
+from calibrant.errors import InputError
+from calibrant.inputs import Column, read_columns
+from calibrant.kernels.interval import group_starts, queue_partition, search_partition
 from calibrant.measures.registry import register
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
+
+_LEAVES_A_PREDICTION = 32
+"""How much the search may look at, on average, before the queues are cheaper."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,16 +41,58 @@ class IntervalPartition:
     mass: FloatArray
     residual: FloatArray
 
+    def evaluate(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
+        """Return the binned error plus average width of these intervals on a sample, from its rows and the edges alone.
+
+        Parameters
+        ----------
+        y_true, y_prob, sample_weight
+            As for `interval_calibration_error`.
+
+        Returns
+        -------
+        float
+            `value` on the sample that the partition was made from; on any other, an upper bound on its interval
+            calibration error.
+
+        Raises
+        ------
+        InputError
+            If a column cannot be used, or a prediction lies in none of the intervals.
+        """
+        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+        group = np.searchsorted(self.last, prediction)
+        outside = (group == self.last.size) | (prediction < np.append(self.first, np.inf)[group])
+        if outside.any():
+            row = int(np.argmax(outside))
+            problem = f"row {row} is {prediction[row]:.6g}; it must lie in one of the intervals"
+            raise InputError("y_prob", problem, row=row)
+        w = np.ones_like(prediction) if weight is None else weight / weight.max()
+        residual = np.bincount(group, w * (outcome - prediction), self.last.size)
+        width = np.bincount(group, w, self.last.size) * (self.last - self.first)
+        return float((np.abs(residual) + width).sum() / w.sum())
+
+
+def least_costs(
+    sample: Sample, leaves_a_prediction: int = _LEAVES_A_PREDICTION
+) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """Least cost of partitioning the first j predictions, and where the last group begins, for j = 0 to m."""
+    m = sample.n_distinct
+    s, w = np.zeros(m + 1), np.zeros(m + 1)
+    np.cumsum(sample.residual(), out=s[1:])
+    np.cumsum(sample.mass(), out=w[1:])
+    cost, start = np.empty(m + 1), np.empty(m + 1, np.int64)
+    # Two calls, so that the queues are compiled only where they are needed.
+    if not search_partition(sample.prediction, s, w, cost, start, leaves_a_prediction * m):
+        queue_partition(sample.prediction, s, w, cost, start)
+    return cost, start
+
 
 def partition_from_sample(sample: Sample) -> IntervalPartition:
     """Best interval partition of a sample."""
     v, mass, residual = sample.prediction, sample.mass(), sample.residual()
-    cost, start = np.empty(v.size + 1), np.empty(v.size + 1, np.int64)
-    best_partition(v, mass, residual, cost, start)
-    starts = [v.size]
-    while starts[-1] > 0:
-        starts.append(int(start[starts[-1]]))
-    first = np.array(starts[:0:-1])
+    _, start = least_costs(sample)
+    first = group_starts(start)
     last = np.append(first[1:], v.size) - 1
     group_mass, group_residual = np.add.reduceat(mass, first), np.add.reduceat(residual, first)
     value = float((np.abs(group_residual) + group_mass * (v[last] - v[first])).sum())
@@ -57,7 +103,7 @@ def _from_sample(sample: Sample) -> float:
     return partition_from_sample(sample).value
 
 
-@register(_from_sample, symmetric=True, maximum_rows=2_000_000)
+@register(_from_sample, symmetric=True, maximum_rows=1_000_000)
 def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
     """Least binned error plus average bin width over all ways to bin: a bound on the distance from calibration.
 
@@ -85,8 +131,9 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
     -----
     upper distance <= interval error <= 4 * root of the lower distance (Theorem 6.2). It is discontinuous in the
     predictions (Lemma 6.9). `interval_calibration_partition` returns the partition that attains it. Cost: a sort, then
-    a dynamic program over m distinct predictions that skips blocks of candidates which cannot win: about
-    m**2 / 4096 checks at worst for the blocks, 25 ms at 10**5 and a second at 10**6 on every kind of sample tried.
+    a dynamic program over m distinct predictions, by branch and bound where that visits few candidates (0.3 s at 10**6
+    calibrated predictions) and by queues over the ranks of the running residual where it would not:
+    O(m log(m)**2) time and O(m log m) memory at worst, a few seconds at 10**6.
 
     References
     ----------
@@ -127,5 +174,7 @@ def interval_calibration_partition(
     >>> partition = interval_calibration_partition([0, 1, 0, 1], [0.5, 0.5, 0.51, 0.51])
     >>> partition.first.tolist(), partition.last.tolist(), round(partition.value, 6)
     ([0.5, 0.51], [0.5, 0.51], 0.005)
+    >>> round(partition.evaluate([0, 1, 0, 1], [0.5, 0.5, 0.51, 0.51]), 6)
+    0.005
     """
     return partition_from_sample(Sample.from_columns(y_true, y_prob, sample_weight))

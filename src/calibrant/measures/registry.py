@@ -20,7 +20,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-FAMILIES = ("smooth", "interval", "interval_shifted", "kernel", "convolved", "binned")
+FAMILIES = ("smooth", "lower", "interval", "interval_shifted", "kernel", "convolved", "binned")
 """Modules of this room, one a family; importing one registers its measures."""
 
 _MEASURES: dict[str, Measure] = {}

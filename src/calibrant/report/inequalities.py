@@ -10,12 +10,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness
 from calibrant.sample import Sample
 
 _ROUNDING = 1e-9
 _QUADRATURE = 1e-4  # what the convolved error promises
+_FEW = 20_000  # distinct predictions up to which the lower distance is bracketed as finely as can be
+_FINE, _COARSE = 1e-9, 1e-5
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _LEVEL_SETS = "expected error, exact level sets"
 
@@ -101,17 +104,25 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
     uppers = _upper_bounds(known, level_sets)
     upper_source, upper = min(uppers.items(), key=lambda item: item[1])
 
+    certificate = lower_certificate_from_sample(sample, tol=_FINE if sample.n_distinct <= _FEW else _COARSE)
+    below_lower, above_lower = certificate.lower, certificate.upper
+
     found = [
         Inequality("witness's value", "smooth error", witness.value, smooth, "the witness is feasible"),
         Inequality("smooth error", "dual bound", smooth, witness.upper, "weak duality"),
         Inequality("|mean error|", "smooth error", bias, smooth, "Definition 7.2: constants are witnesses"),
         Inequality("smooth error", _LEVEL_SETS, smooth, level_sets, "Definition 7.2: |witness| <= 1"),
+        Inequality("potentials' value", "coupling's cost", below_lower, above_lower, "weak duality"),
+        Inequality("smooth error / 2", "lower distance", smooth / 2, above_lower, "Theorem 7.3"),
+        Inequality("lower distance / 5", "smooth error", below_lower / 5, smooth, "Theorem 7.3"),
+        Inequality("|mean error|", "lower distance", bias, above_lower, "Jensen"),
     ]
     interval = uppers.pop("interval error", None)
     below = {"interval error": interval} if interval is not None else uppers  # the interval error is below the others
-    for words, value in below.items():
-        found.append(Inequality("smooth error / 2", words, smooth / 2, value, "Theorems 7.3 and 6.2"))
-        found.append(Inequality("|mean error|", words, bias, value, "Jensen and Theorem 6.2"))
+    found += [
+        Inequality("lower distance", words, below_lower, value, "Lemma 5.4 and Theorem 6.2")
+        for words, value in below.items()
+    ]
     if interval is not None:
         found += [
             Inequality("interval error", words, interval, value, _WHY_ABOVE_INTERVAL[words.split(",")[0]])
@@ -122,27 +133,20 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
         found.append(Inequality("smooth error / 3", "Laplace kernel error", smooth / 3, kernel, "Theorem 8.5"))
         found.append(Inequality("Laplace kernel error", _LEVEL_SETS, kernel, level_sets, "triangle inequality"))
     if convolved is not None:
-        root = 2.0 * math.sqrt(upper)
+        root = 2.0 * math.sqrt(above_lower)
         found += [
             Inequality(left, right, a, b, source, _QUADRATURE)
             for left, right, a, b, source in (
-                ("smooth error / 4", "convolved error", smooth / 4, convolved, f"Theorem 7.3, {_LEMMA_25}"),
+                ("lower distance / 2", "convolved error", below_lower / 2, convolved, _LEMMA_25),
                 ("|mean error|", "convolved error", bias, convolved, "Jensen"),
                 ("convolved error", _LEVEL_SETS, convolved, level_sets, "Jensen"),
-                ("convolved error", f"2 sqrt({upper_source})", convolved, root, _LEMMA_25),
+                ("convolved error", "2 sqrt(lower distance)", convolved, root, _LEMMA_25),
             )
         ]
-
-    half = (smooth / 2, "half the smooth error (Theorem 7.3)")
-    lower, lower_source = max(half, (bias, "|mean error| (Jensen)"))
-    caps = [(upper, upper_source), (5.0 * smooth, "5 times the smooth error (Theorem 7.3)")]
-    if convolved is not None:
-        caps.append((2.0 * (convolved + _QUADRATURE), f"twice the convolved error ({_LEMMA_25})"))
-    cap, cap_source = min(caps)
     return Ties(
         tuple(found),
-        Bracket(lower, max(lower, upper), lower_source, upper_source),
-        Bracket(lower, max(lower, cap), lower_source, cap_source),
+        Bracket(below_lower, max(below_lower, upper), "the potentials of the lower distance", upper_source),
+        Bracket(below_lower, max(below_lower, above_lower), "its potentials", "its coupling"),
     )
 
 

@@ -1,0 +1,176 @@
+"""Lower distance from calibration: the continuous optimum in a bracket, with what proves both ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import InputError
+from calibrant.inputs import Column
+from calibrant.kernels import lower as kernel
+from calibrant.kernels import lower_lift as lift
+from calibrant.measures.lower_check import Coupling, Potentials, label_masses
+from calibrant.measures.lower_solve import LowerProblem
+from calibrant.measures.registry import register
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LowerCertificate:
+    """An interval that contains the lower distance from calibration, and what proves either end.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Ends of the interval, in probability units.
+    converged : bool
+        Whether it is as narrow as asked for.
+    coupling : Coupling
+        The movement of predictions that attains `upper`; `check_coupling` proves it again.
+    potentials : Potentials
+        The dual solution that forbids anything below `lower`; `check_potentials` proves it again.
+    """
+
+    lower: float
+    upper: float
+    converged: bool
+    coupling: Coupling
+    potentials: Potentials
+
+    @property
+    def width(self) -> float:
+        """Width of the interval that was reached."""
+        return self.upper - self.lower
+
+
+def _solved(sample: Sample, tol: float) -> LowerProblem:
+    if not tol > 0.0:
+        raise InputError("tol", f"is {tol}; a positive number is needed")
+    zeros, ones = label_masses(sample)
+    problem = LowerProblem(sample.prediction, zeros, ones)
+    problem.bracket(tol)
+    return problem
+
+
+def _coupling(problem: LowerProblem) -> Coupling:
+    """Pieces of the monotone coupling of each outcome with the calibrated masses, repaired at 0 and 1."""
+    zeros, ones = float(problem.p.sum()), float(problem.q.sum())
+    scale, rest0, rest1 = kernel.calibrated_scale(problem.u, problem.calibrated, zeros, ones)
+    u = np.concatenate([[0.0], problem.u, [1.0]])
+    calibrated = np.concatenate([[rest0], scale * problem.calibrated, [rest1]])
+    columns = []
+    for label, mass in ((0.0, problem.p), (1.0, problem.q)):
+        target = calibrated * (u if label else 1.0 - u)
+        size = u.size + mass.size
+        left, right, moved = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
+        n = lift.quantile_coupling(problem.v, mass, u, target, left, right, moved)
+        columns.append((u[left[:n]], problem.v[right[:n]], np.full(n, label), moved[:n]))
+    return Coupling(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
+
+
+def lower_certificate_from_sample(sample: Sample, *, tol: float = 1e-9) -> LowerCertificate:
+    """Certificate of the lower distance of a sample."""
+    problem = _solved(sample, tol)
+    potentials = Potentials(problem.v, problem.r[:, 0].copy(), problem.r[:, 1].copy())
+    lower = min(problem.lower, problem.upper)
+    return LowerCertificate(lower, problem.upper, problem.upper - lower <= tol, _coupling(problem), potentials)
+
+
+def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
+    """Lower distance of a sample, the upper end of its bracket."""
+    return _solved(sample, tol).upper
+
+
+@register(lower_distance_from_sample, symmetric=True, maximum_rows=100_000)
+def lower_calibration_distance(
+    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, tol: float = 1e-9
+) -> float:
+    """Smallest average change of the predictions that could make them calibrated, for all that the sample can tell.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    tol : float, default 1e-9
+        How far above the exact distance the result may lie, in probability units.
+
+    Returns
+    -------
+    float
+        The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample and whose u is
+        calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact distance,
+        and above it by at most `tol` (rounding apart); `lower_calibration_certificate` says what was reached.
+
+    Raises
+    ------
+    InputError
+        If a column or `tol` cannot be used; the message names it and its first bad row.
+
+    Notes
+    -----
+    The best lower bound of the true distance that predictions and outcomes alone allow (Theorem 5.5), at least a
+    sixteenth of that distance's square (Theorem 6.2), and between half the smooth calibration error and five times it
+    (Theorem 7.3). At most the exact level-set error.
+    Cost: a sort, then near-linear; docs/lower.md describes the method.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 5.3.
+
+    Examples
+    --------
+    >>> from calibrant import lower_calibration_distance
+    >>> round(lower_calibration_distance([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]), 6)
+    0.091944
+    """
+    return lower_distance_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), tol=tol)
+
+
+def lower_calibration_certificate(
+    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, tol: float = 1e-9
+) -> LowerCertificate:
+    """Return an interval that contains the lower distance from calibration, with what proves both of its ends.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As for `lower_calibration_distance`.
+    tol : float, default 1e-9
+        Width of the interval asked for. Where double precision does not allow it the interval that was reached
+        is returned, and `converged` is False.
+
+    Returns
+    -------
+    LowerCertificate
+        `lower`, `upper`, the coupling that attains the upper end and the potentials that prove the lower.
+
+    Raises
+    ------
+    InputError
+        If a column or `tol` cannot be used; the message names it and its first bad row.
+
+    Notes
+    -----
+    The optimum is the continuous one, over all u in [0, 1], not over a grid. `check_coupling` and `check_potentials`
+    prove both ends again from the definitions, without the solver.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Section 7.
+
+    Examples
+    --------
+    >>> from calibrant import lower_calibration_certificate
+    >>> certificate = lower_calibration_certificate([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
+    >>> certificate.converged, round(certificate.upper, 6)
+    (True, 0.091944)
+    """
+    return lower_certificate_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), tol=tol)

@@ -1,0 +1,194 @@
+"""Both sides of a lower-distance certificate, proved again from the definitions: nothing here calls the solver.
+
+Each function accepts anything of the right shape, optimal or not, feasible or not, and returns what it proves: what
+is broken is paid for in full, so rounding costs value and never validity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.inputs import Column
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coupling:
+    """Masses of a joint distribution of calibrated predictions u, given predictions v and outcomes y.
+
+    Attributes
+    ----------
+    u, v, y, mass : ndarray of shape (k,)
+        One row a piece: `mass` of the sample at prediction `v` with outcome `y` (0 or 1) is moved to `u`.
+    """
+
+    u: FloatArray
+    v: FloatArray
+    y: FloatArray
+    mass: FloatArray
+
+    @property
+    def cost(self) -> float:
+        """Mean distance moved, the sum of mass * abs(u - v)."""
+        return float(self.mass @ np.abs(self.u - self.v))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Potentials:
+    """Heights r0 (outcome 0) and r1 (outcome 1) at some predictions, extended by the lowest 1-Lipschitz functions.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (k,)
+        Predictions, increasing.
+    r0, r1 : ndarray of shape (k,)
+        Heights there. Minus infinity where the outcome does not occur.
+    """
+
+    nodes: FloatArray
+    r0: FloatArray
+    r1: FloatArray
+
+
+def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:
+    """Shares of the weight at every distinct prediction with outcome 0 and with outcome 1."""
+    total = sample.total_weight
+    ones = np.minimum(sample.weighted_outcome, sample.weight) / total
+    return (sample.weight - np.minimum(sample.weighted_outcome, sample.weight)) / total, ones
+
+
+def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
+    """Upper bound of the lower distance from calibration that a coupling proves, whatever it is.
+
+    Parameters
+    ----------
+    coupling : Coupling
+        Any pieces with masses of at least 0.
+    y_true, y_prob, sample_weight
+        The sample it speaks of, as for `lower_calibration_distance`.
+
+    Returns
+    -------
+    float
+        Its cost, plus the mass by which its marginal of (v, y) differs from the sample, plus its calibration error
+        sum over u of abs(sum of mass * (y - u)): surplus outcomes can be moved to 0 or 1 at that price. Infinite
+        if a mass is negative or a prediction lies outside [0, 1].
+
+    Raises
+    ------
+    InputError
+        If a column cannot be used; the message names it and its first bad row.
+
+    Notes
+    -----
+    Cost: sorting the pieces.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 5.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import Coupling, check_coupling
+    >>> half = np.array([0.5, 0.5])
+    >>> round(check_coupling(Coupling(half, np.array([0.4, 0.6]), np.array([0.0, 1.0]), half), [0, 1], [0.4, 0.6]), 12)
+    0.1
+    """
+    sample = Sample.from_columns(y_true, y_prob, sample_weight)
+    u, v, y, mass = coupling.u, coupling.v, coupling.y, coupling.mass
+    if not (np.all(mass >= 0.0) and np.all((u >= 0.0) & (u <= 1.0)) and np.all((y == 0.0) | (y == 1.0))):
+        return float("inf")
+    row = np.minimum(np.searchsorted(sample.prediction, v), sample.n_distinct - 1)
+    known = sample.prediction[row] == v
+    differs = float(mass[~known].sum())
+    for label, wanted in zip((0.0, 1.0), label_masses(sample), strict=True):
+        here = known & (y == label)
+        differs += float(np.abs(np.bincount(row[here], mass[here], sample.n_distinct) - wanted).sum())
+    _, place = np.unique(u, return_inverse=True)
+    uncalibrated = float(np.abs(np.bincount(place, mass * (y - u))).sum())
+    return coupling.cost + differs + uncalibrated
+
+
+def check_potentials(
+    potentials: Potentials, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None
+) -> float:
+    """Lower bound of the lower distance from calibration that a pair of potentials proves, whatever they are.
+
+    Parameters
+    ----------
+    potentials : Potentials
+        Any heights at any nodes in [0, 1].
+    y_true, y_prob, sample_weight
+        The sample they speak of, as for `lower_calibration_distance`.
+
+    Returns
+    -------
+    float
+        The mean of r_y(v), r extended by R(u) = max over nodes of (height - distance), which is 1-Lipschitz, less
+        the largest value of (1 - u) R0(u) + u R1(u) over all u in [0, 1] if that is positive; at least 0.
+
+    Raises
+    ------
+    InputError
+        If a column cannot be used; the message names it and its first bad row.
+
+    Notes
+    -----
+    Between neighbouring nodes the condition is straight or a parabola, so its maximum has a closed form. Cost: linear
+    after the sort.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Section 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import Potentials, check_potentials
+    >>> potentials = Potentials(np.array([0.4, 0.6]), np.array([0.08, -0.12]), np.array([-0.12, 0.08]))
+    >>> round(check_potentials(potentials, [0, 1], [0.4, 0.6]), 12)
+    0.08
+    """
+    sample = Sample.from_columns(y_true, y_prob, sample_weight)
+    places = np.union1d(np.concatenate([potentials.nodes, [0.0, 1.0]]), sample.prediction)
+    heights = [_lowest_extension(potentials.nodes, r, places) for r in (potentials.r0, potentials.r1)]
+    at = np.searchsorted(places, sample.prediction)
+    value = 0.0
+    for mass, height in zip(label_masses(sample), heights, strict=True):
+        met = mass > 0.0
+        value += float(mass[met] @ height[at[met]])
+    return max(0.0, value - max(0.0, _largest_product(places, *heights)))
+
+
+def _lowest_extension(nodes: FloatArray, r: FloatArray, places: FloatArray) -> FloatArray:
+    """Max over nodes of r - abs(node - place): from the left and from the right, each a running maximum."""
+    if np.isneginf(r).all():
+        return np.full(places.size, -2.0)  # no such outcome: low enough never to bind
+    order = np.argsort(nodes)
+    nodes, r = nodes[order], r[order]
+    from_left = np.concatenate([[-np.inf], np.maximum.accumulate(r + nodes)])
+    from_right = np.concatenate([np.maximum.accumulate((r - nodes)[::-1])[::-1], [-np.inf]])
+    return np.maximum(
+        from_left[np.searchsorted(nodes, places, side="right")] - places,
+        from_right[np.searchsorted(nodes, places, side="left")] + places,
+    )
+
+
+def _largest_product(places: FloatArray, r0: FloatArray, r1: FloatArray) -> float:
+    """Maximum over u in [0, 1] of (1 - u) R0(u) + u R1(u), R the lowest extension between neighbouring places."""
+    a, b = places[:-1], places[1:]
+    turn0 = np.clip((a + b + r0[:-1] - r0[1:]) / 2, a, b)
+    turn1 = np.clip((a + b + r1[:-1] - r1[1:]) / 2, a, b)
+    vertex = np.clip((1.0 - r0[1:] + b + r1[:-1] + a) / 4, a, b)  # of the parabola, where R0 rises and R1 falls
+    largest = -np.inf
+    for at in (a, b, turn0, turn1, vertex):
+        height0 = np.maximum(r0[:-1] - (at - a), r0[1:] - (b - at))
+        height1 = np.maximum(r1[:-1] - (at - a), r1[1:] - (b - at))
+        largest = max(largest, float(((1.0 - at) * height0 + at * height1).max()))
+    return largest

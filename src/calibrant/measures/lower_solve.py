@@ -1,0 +1,175 @@
+"""The lower distance bracketed to a tolerance: solve on few nodes, lift both sides, refine where they part."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.kernels import lower as kernel
+from calibrant.kernels import lower_lift as lift
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_FIRST_CELLS = 256
+_PARTS = 16  # that a cell is split into
+_MOST_PARTS = 64  # that a gap between nodes is split into
+_NEARLY_ALL = 0.3  # with so many cells for a prediction, the whole sample costs no more
+_ROUNDS = 24
+_STEPS = 80
+_MERGED = 1e-12  # nodes closer than this are one; the lift pays for it
+# Proximal term and constant start of the solver: the next where rounding stopped it.
+_ATTEMPTS = ((1e-13, -0.05), (1e-14, -0.3), (1e-12, -0.01), (1e-11, -1.0), (1e-10, -0.1))
+
+
+class LowerProblem:
+    """Best coupling and best potentials found so far for masses p (outcome 0) and q (outcome 1) at v.
+
+    Attributes
+    ----------
+    upper, lower : float
+        The bracket they prove.
+    u, calibrated : ndarray
+        Nodes and calibrated masses of the best coupling.
+    r : ndarray of shape (m, 2)
+        The best potentials, at v.
+    """
+
+    def __init__(self, v: FloatArray, p: FloatArray, q: FloatArray) -> None:
+        self.v, self.p, self.q = v, p, q
+        self.lower = 0.0
+        self.r = np.zeros((v.size, 2))
+        self._spare = np.empty_like(self.r)
+        self._lowering = np.empty(v.size)
+        self._cells = np.array([0, v.size])
+        # Moving every prediction to its outcomes' mean costs the exact level-set error; it is best where that is 0.
+        ties = lift.tied(v, _MERGED)
+        ones = np.add.reduceat(q, ties)
+        mass = np.add.reduceat(p, ties) + ones
+        mean = np.divide(ones, mass, out=np.zeros_like(ones), where=mass > 0.0)
+        order = np.argsort(mean)
+        self.u, self.calibrated = mean[order], mass[order]
+        self.upper = lift.lift_coupling(v, p, q, self.u, self.calibrated, self._cells, np.empty(1))
+
+    @property
+    def width(self) -> float:
+        """Width of the bracket."""
+        return max(0.0, self.upper - self.lower)
+
+    def bracket(self, tol: float) -> None:
+        """Narrow the bracket to tol, or as far as double precision goes."""
+        if self.width > tol:
+            self._refine(tol)
+            self._clear(tol)
+
+    def _refine(self, tol: float) -> None:
+        self._cells = lift.split_cells(self.v, self._cells, np.ones(1), _FIRST_CELLS, 0.0)
+        candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
+        target = tol / 8
+        attempt = 0
+        for _ in range(_ROUNDS):
+            u, p, q, centres = self._nodes(candidates)
+            proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
+            x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
+            top, bottom, _ = kernel.solve(u, p, q, target, _STEPS, proximal, x, calibrated)
+            excess = self._lift_coupling(u, calibrated)
+            loss, worst, where = self._lift_potentials(u, x, centres)
+            if self.width <= tol:
+                return
+            whole = self._cells.size > self.v.size
+            allowed = tol / 8 if whole else max(tol / 8, self.width / 100)
+            cells = lift.split_cells(self.v, self._cells, _beyond(np.maximum(excess, loss), allowed), _PARTS, _MERGED)
+            if cells.size > _NEARLY_ALL * self.v.size:
+                cells = np.arange(self.v.size + 1)
+                allowed = tol / 8
+            broken = (worst > allowed / 4) & (np.diff(u) > 4 * _MERGED)
+            if cells.size == self._cells.size and not broken.any():
+                if attempt >= len(_ATTEMPTS):
+                    return
+                target /= 4
+                attempt += 1
+            elif not top - bottom <= target:
+                attempt += 1
+            self._cells = cells
+            # The excess in a gap falls with the square of its width.
+            parts = np.clip(np.ceil(4 * np.sqrt(worst[broken] / allowed)), 4, _MOST_PARTS)
+            candidates = np.unique(np.concatenate([candidates, _split(u, broken, parts), where[broken]]))
+
+    def _clear(self, tol: float) -> None:
+        """Drop the traces of mass that an interior point leaves everywhere, as many as the tolerance allows."""
+        cells, excess = np.array([0, self.v.size]), np.empty(1)
+        for share in (1e-6, 1e-9, 1e-12):
+            kept = self.calibrated > share * self.calibrated.max()
+            cost = lift.lift_coupling(self.v, self.p, self.q, self.u[kept], self.calibrated[kept], cells, excess)
+            if cost <= max(self.upper, self.lower + tol / 2):
+                self.u, self.calibrated, self.upper = self.u[kept], self.calibrated[kept], cost
+                return
+
+    def _nodes(
+        self, candidates: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+        """Merge barycentres and candidates into nodes with masses; also each cell's masses and barycentres."""
+        n = self._cells.size - 1
+        zeros, ones, centre0, centre1 = (np.empty(n) for _ in range(4))
+        lift.cell_masses(self.v, self.p, self._cells, zeros, centre0)
+        lift.cell_masses(self.v, self.q, self._cells, ones, centre1)
+        u = np.concatenate([candidates, centre0[zeros > 0.0], centre1[ones > 0.0]])
+        u = np.sort(np.clip(u, 0.0, 1.0))
+        u = u[lift.tied(u, _MERGED)]
+        u = np.append(u[u < 1.0 - _MERGED], 1.0)
+        # To the nearer node; what that costs is paid in the lift.
+        middle = (u[1:] + u[:-1]) / 2
+        p: FloatArray = np.zeros(u.size)
+        q: FloatArray = np.zeros(u.size)
+        np.add.at(p, np.searchsorted(middle, centre0), zeros)
+        np.add.at(q, np.searchsorted(middle, centre1), ones)
+        return u, p, q, (zeros, ones, centre0, centre1)
+
+    def _lift_coupling(self, u: FloatArray, calibrated: FloatArray) -> FloatArray:
+        excess = np.empty(self._cells.size - 1)
+        cost = lift.lift_coupling(self.v, self.p, self.q, u, calibrated, self._cells, excess)
+        if cost < self.upper:
+            self.upper, self.u, self.calibrated = cost, u, calibrated
+        return excess
+
+    def _lift_potentials(
+        self, u: FloatArray, x: FloatArray, centres: tuple[FloatArray, ...]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        zeros, ones, centre0, centre1 = centres
+        v, r = self.v, self._spare
+        loss = np.empty(self._cells.size - 1)
+        lift.interpolate(v, self.p, self.q, u, x, self._cells, loss, r)
+        loss += zeros * np.interp(centre0, u, x[:, 0]) + ones * np.interp(centre1, u, x[:, 1])
+        self._extend(r)
+        worst, where = np.empty(u.size - 1), np.empty(u.size - 1)
+        lift.violations(v, r, u, self._lowering, worst, where)
+        lift.lower_and_straighten(v, self._lowering, r)
+        self._extend(r)
+        left = lift.violations(v, r, u, self._lowering, np.empty(u.size - 1), np.empty(u.size - 1))
+        value = float(self.p @ r[:, 0] + self.q @ r[:, 1]) - left * float(self.p.sum() + self.q.sum())
+        if value > self.lower:
+            r -= left
+            self.lower, self.r, self._spare = value, r, self.r
+        return loss, worst, where
+
+    def _extend(self, r: FloatArray) -> None:
+        for column, mass in enumerate((self.p, self.q)):
+            if mass.any():
+                lift.lowest_extension(self.v, mass, r[:, column])
+
+
+def _beyond(loss: FloatArray, allowed: float) -> FloatArray:
+    """1 for the largest losses, those that must go for the others to add up to no more than allowed; else 0."""
+    order = np.argsort(loss)
+    chosen = np.empty(loss.size)
+    chosen[order] = np.cumsum(np.maximum(loss[order], 0.0)) > allowed
+    return chosen
+
+
+def _split(u: FloatArray, chosen: npt.NDArray[np.bool_], parts: FloatArray) -> FloatArray:
+    """Points that split the chosen gaps of u into so many equal parts each."""
+    count = parts.astype(np.int64) - 1
+    first = np.repeat(np.cumsum(count) - count, count)
+    step = np.repeat(np.diff(u)[chosen] / parts, count)
+    points: FloatArray = np.repeat(u[:-1][chosen], count) + step * (1 + np.arange(count.sum()) - first)
+    return points

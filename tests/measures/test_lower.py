@@ -1,0 +1,194 @@
+"""Lower distance and its certificate, against the definition, the literature and independent solvers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import linprog
+
+from calibrant import InputError, expected_calibration_error, smooth_calibration_error
+from calibrant.measures.lower import lower_calibration_certificate, lower_calibration_distance
+from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
+from calibrant.sample import Sample
+from tests.oracles import lower as oracle
+from tests.strategies import samples
+
+
+def proven(y_true, y_prob, weight=None, tol=1e-9):
+    """Certificate with both ends proved again, and held against its neighbours among the measures."""
+    certificate = lower_calibration_certificate(y_true, y_prob, sample_weight=weight, tol=tol)
+    upper = check_coupling(certificate.coupling, y_true, y_prob, sample_weight=weight)
+    lower = check_potentials(certificate.potentials, y_true, y_prob, sample_weight=weight)
+    assert upper == pytest.approx(certificate.upper, abs=1e-12)
+    assert lower == pytest.approx(certificate.lower, abs=1e-12)
+    assert 0.0 <= certificate.lower <= certificate.upper
+    assert certificate.converged
+    assert certificate.width <= tol
+    smooth = smooth_calibration_error(y_true, y_prob, sample_weight=weight)
+    assert smooth <= 2 * certificate.upper + 1e-12
+    assert certificate.lower <= 5 * smooth + 1e-12
+    level_sets = expected_calibration_error(y_true, y_prob, sample_weight=weight, strategy="exact")
+    assert certificate.upper <= level_sets + 1e-12
+    return certificate
+
+
+@settings(max_examples=3000, deadline=None)
+@given(samples())
+def test_bracket_is_narrow_and_proven(sample):
+    y_true, y_prob, weight = sample
+    proven(y_true, y_prob, weight)
+
+
+@settings(max_examples=150, deadline=None)
+@given(samples(max_rows=12))
+def test_equals_the_definition(sample):
+    y_true, y_prob, weight = sample
+    value = lower_calibration_distance(y_true, y_prob, sample_weight=weight)
+    assert type(value) is float
+    assert value == pytest.approx(oracle.lower_calibration_distance(*sample), abs=1.1e-9)
+
+
+@pytest.mark.parametrize("n", [5, 50, 400])
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_lies_within_the_lemma_of_the_program_on_a_grid(n, power):
+    rng = np.random.default_rng(n)
+    y_prob = rng.random(n)
+    y_true = (rng.random(n) < y_prob**power) * 1.0
+    u = np.union1d(y_prob, np.linspace(0, 1, 501))
+    zeros, ones = (np.bincount(np.searchsorted(u, y_prob), y_true == label, u.size) / n for label in (0, 1))
+    step = sparse.diags_array([-np.ones(u.size - 1), np.ones(u.size - 1)], offsets=[0, 1], shape=(u.size - 1, u.size))
+    rises = sparse.block_diag([step, step])
+    calibrated = sparse.hstack([sparse.diags_array(1 - u), sparse.diags_array(u)])
+    gaps = np.tile(np.diff(u), 4)
+    solution = linprog(
+        -np.concatenate([zeros, ones]),
+        A_ub=sparse.vstack([rises, -rises, calibrated]),
+        b_ub=np.concatenate([gaps, np.zeros(u.size)]),
+        bounds=(None, None),
+        method="highs",
+    )
+    certificate = proven(y_true, y_prob)
+    on_grid = -solution.fun
+    assert on_grid - np.diff(u).max() ** 2 / 2 - 1e-7 <= certificate.upper
+    assert certificate.lower <= on_grid + 1e-7
+
+
+@pytest.mark.parametrize("b", [0.01, 0.1, 0.25, 0.5])
+def test_smooth_error_can_be_nearly_twice_the_distance(b):
+    certificate = proven(np.array([0.0, 1.0]), np.array([1.0, 1.0 - b]), np.array([b, 1.0 - b]))
+    assert certificate.upper == pytest.approx(b**2, abs=1.1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.2, 0.5])
+def test_family_of_lemma_4_5(alpha):
+    """Predictions 1/2 - alpha and 1/2 + alpha, each with the other's rate: the paper moves 2 alpha^2 too little."""
+    y_prob, y_true = np.array([0.5 - alpha, 0.5 + alpha]), np.array([0.5 + alpha, 0.5 - alpha])
+    certificate = proven(y_true, y_prob, np.ones(2))
+    assert certificate.upper == pytest.approx(4 * alpha**2 / (1 + 2 * alpha), abs=1.1e-9)
+
+
+@pytest.mark.parametrize("kind", ["ulps", "near", "ends", "weights", "alternating", "calibrated", "tiny"])
+def test_hard_samples_of_ten_thousand_rows(kind):
+    n = 10_000
+    rng = np.random.default_rng(7)
+    y_prob, weight = rng.random(n), None
+    y_true = (rng.random(n) < y_prob) * 1.0
+    if kind == "ulps":
+        y_prob, y_true = 0.3 + 2.0**-54 * np.arange(n), (rng.random(n) < 0.35) * 1.0
+    elif kind == "near":
+        y_prob, y_true = 0.3 + 1e-9 * rng.random(n), (rng.random(n) < 0.35) * 1.0
+    elif kind == "ends":
+        y_prob = np.round(rng.random(n))
+        y_true = (rng.random(n) < 0.9 * y_prob + 0.05) * 1.0
+    elif kind == "weights":
+        weight = 10.0 ** rng.uniform(-6, 6, n)
+    elif kind == "alternating":
+        y_prob, y_true = np.linspace(0, 1, n), np.arange(n) % 2.0
+    elif kind == "tiny":
+        y_prob = y_prob * 1e-6
+        y_true = (rng.random(n) < 0.5e-6) * 1.0
+    proven(y_true, y_prob, weight)
+
+
+def test_calibrated_sample_is_at_distance_nothing():
+    y_prob = np.repeat([0.0, 0.25, 0.5, 0.75, 1.0], 4)
+    y_true = np.array([0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 1.0])
+    certificate = proven(y_true, y_prob)
+    assert certificate.upper < 1e-15
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_one_class_goes_to_its_end(label):
+    y_prob = np.array([0.1, 0.4, 0.9])
+    certificate = proven(np.full(3, label), y_prob)
+    assert certificate.upper == pytest.approx(np.abs(y_prob - label).mean(), abs=1e-9)
+
+
+def test_a_wider_tolerance_is_kept():
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(5000)
+    y_true = (rng.random(5000) < y_prob**1.5) * 1.0
+    sharp = proven(y_true, y_prob)
+    rough = proven(y_true, y_prob, tol=1e-3)
+    assert rough.lower <= sharp.upper
+    assert rough.upper >= sharp.lower
+
+
+def test_a_tolerance_beyond_double_precision_returns_what_was_reached():
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(60)
+    y_true = (rng.random(60) < y_prob) * 1.0
+    certificate = lower_calibration_certificate(y_true, y_prob, tol=1e-300)
+    assert not certificate.converged
+    assert 0.0 < certificate.width < 1e-10
+
+
+@pytest.mark.parametrize("tol", [0.0, -1.0, float("nan")])
+def test_tolerance_must_be_positive(tol):
+    with pytest.raises(InputError, match="tol: is"):
+        lower_calibration_distance([0, 1], [0.2, 0.7], tol=tol)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sample=samples(max_rows=15), seed=st.integers(0, 2**31))
+def test_checks_prove_bounds_whatever_they_are_given(sample, seed):
+    y_true, y_prob, weight = sample
+    certificate = proven(y_true, y_prob, weight)
+    rng = np.random.default_rng(seed)
+    size = certificate.coupling.u.size
+    noise = 10.0 ** rng.uniform(-6, 0)
+    coupling = Coupling(
+        np.clip(certificate.coupling.u + noise * rng.normal(size=size), 0, 1),
+        certificate.coupling.v,
+        certificate.coupling.y,
+        certificate.coupling.mass * np.exp(noise * rng.normal(size=size)),
+    )
+    assert check_coupling(coupling, y_true, y_prob, sample_weight=weight) >= certificate.lower - 1e-12
+    nodes = certificate.potentials.nodes
+    potentials = Potentials(
+        nodes,
+        certificate.potentials.r0 + noise * rng.normal(size=nodes.size),
+        certificate.potentials.r1 + noise * rng.normal(size=nodes.size),
+    )
+    assert check_potentials(potentials, y_true, y_prob, sample_weight=weight) <= certificate.upper + 1e-12
+
+
+def test_checks_see_through_false_certificates():
+    y_true, y_prob = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.2, 0.7, 0.9, 0.4])
+    stay = Coupling(y_prob, y_prob, y_true, np.full(4, 0.25))
+    assert stay.cost == 0.0
+    assert check_coupling(stay, y_true, y_prob) == pytest.approx(np.abs(y_true - y_prob).mean())
+    elsewhere = Coupling(y_true, np.array([0.0, 1.0, 1.0, 0.0]), y_true, np.full(4, 0.25))
+    assert check_coupling(elsewhere, y_true, y_prob) >= 1.0
+    assert check_coupling(Coupling(y_true, y_prob, y_true, -np.full(4, 0.25)), y_true, y_prob) == np.inf
+    high = Potentials(np.array([0.0, 1.0]), np.ones(2), np.ones(2))
+    assert check_potentials(high, y_true, y_prob) == 0.0
+
+
+def test_samples_merge():
+    rng = np.random.default_rng(3)
+    y_prob = rng.random(40)
+    y_true = (rng.random(40) < 0.5) * 1.0
+    merged = Sample.from_columns(y_true[:20], y_prob[:20]).merge(Sample.from_columns(y_true[20:], y_prob[20:]))
+    np.testing.assert_array_equal(merged.prediction, Sample.from_columns(y_true, y_prob).prediction)
