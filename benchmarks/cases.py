@@ -87,6 +87,18 @@ def kernel_netcal(y_true: np.ndarray, y_prob: np.ndarray) -> float:
     return MMCE().measure(y_prob, y_true)
 
 
+def lower(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import lower_calibration_distance
+
+    return lower_calibration_distance(y_true, y_prob)
+
+
+def lower_coarse(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    from calibrant import lower_calibration_distance
+
+    return lower_calibration_distance(y_true, y_prob, tol=1e-3)
+
+
 def interval(y_true: np.ndarray, y_prob: np.ndarray) -> float:
     from calibrant import interval_calibration_error
 
@@ -211,6 +223,11 @@ CASES = [
         5000,
         {"calibrant": kernel, "probcal skce": kernel_probcal, "netcal MMCE": kernel_netcal},
     ),
+    Case("lower distance to 1e-9, 10^4 calibrated rows", calibrated, 10**4, {"calibrant": lower}),
+    Case("lower distance to 1e-9, 10^5 calibrated rows", calibrated, 10**5, {"calibrant": lower}, repeats=3),
+    Case("lower distance to 1e-9, 10^6 calibrated rows", calibrated, 10**6, {"calibrant": lower}, repeats=1),
+    Case("lower distance to 1e-9, 10^6 overconfident rows", overconfident, 10**6, {"calibrant": lower}, repeats=3),
+    Case("lower distance to 1e-3, 10^6 calibrated rows", calibrated, 10**6, {"calibrant": lower_coarse}, repeats=3),
     Case("interval, 10^5 calibrated rows", calibrated, 10**5, {"calibrant": interval, "np.sort": np_sort}),
     Case("interval, 10^6 calibrated rows", calibrated, 10**6, {"calibrant": interval, "np.sort": np_sort}, repeats=3),
     Case("interval, 10^6 overconfident rows", overconfident, 10**6, {"calibrant": interval}, repeats=3),

@@ -45,8 +45,8 @@ def test_is_public_and_has_a_sentence_and_an_oracle(measure):
 def test_equals_its_oracle(measure, sample):
     family = measure.function.__module__.rsplit(".", 1)[1]
     oracle = getattr(importlib.import_module(f"tests.oracles.{family}"), measure.name)
-    # The convolved error promises 1e-4 against quadrature (its own tests are sharper). The lower distance's oracle is an
-    # interior point itself, good to 2e-9 (for the rate 0.3 at the prediction 0.3 + 2e-9 it says 3e-10, not 2e-9).
+    # The convolved error promises 1e-4 against quadrature (its own tests are sharper). The lower distance's oracle is
+    # an interior point itself, good to 2e-9 (for the rate 0.3 at the prediction 0.3 + 2e-9 it says 3e-10, not 2e-9).
     tolerance = {"convolved": 1e-4, "lower": 3e-9}.get(family, 1e-9)
     value = evaluate(measure, *sample)
     assert type(value) is float

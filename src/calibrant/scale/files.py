@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,108 +76,223 @@ def read_file(
     FileError
         If the file or a column cannot be read; the message says what is there instead.
     """
-    relation = _open(path)
-    columns = list(relation.columns)
+    files = input_files(path)
+    kind = _kind(path)
+    connection = _connection()
+    with _explained(path, kind, files):
+        columns, twins = _names_held(connection, files, kind)
     asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
+    names, guessed = _choose(asked, columns, twins)
+    with _explained(path, kind, files):
+        arrays = _fetch(_rows(connection, files, kind, names), names, kind, len(files))
+    return FileColumns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), names, guessed)
+
+
+def input_files(path: str) -> list[str]:
+    """Return the files that a path or a pattern stands for; a file of that very name goes before the pattern.
+
+    Raises
+    ------
+    FileError
+        If there is none, or it is a folder or empty.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise FileError("file", f"{path!r}: the name is not valid UTF-8; rename the file") from None
+    if Path(path).exists():
+        if Path(path).is_dir():
+            name = path or "."
+            raise FileError(
+                "file", f"{name!r} is a folder; name a file, or a pattern in quotes such as '{name}/*.parquet'"
+            )
+        if Path(path).stat().st_size == 0:
+            raise FileError("file", f"{path!r} is empty")
+        return [path]
+    if "://" in path:
+        raise FileError("file", f"{path!r} is an address; only files on this machine are read")
+    if not any(c in path for c in "*?["):
+        raise FileError("file", f"{path!r} does not exist")
+    found = _connection().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
+    if not found:
+        raise FileError("file", f"no file matches the pattern {path!r}")
+    return [file for (file,) in found]
+
+
+def _kind(path: str) -> str:
+    suffixes = [s.lower() for s in Path(path).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
+        suffixes.pop()
+    kind = READERS.get(suffixes[-1] if suffixes else "")
+    if kind is None:
+        raise FileError("file", f"{path!r}: the ending is not one that is read: {', '.join(READERS)}")
+    return kind
+
+
+def _connection() -> Any:
+    import duckdb
+
+    # Nothing is fetched over a network, whatever a file's name or content asks for.
+    return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+
+
+def _literal(file: str) -> str:
+    """The name as a pattern that matches it alone."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", file)
+
+
+def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str] | None) -> Any:
+    """All rows of the files as a relation; numbers in text files stay text, lest a sample of rows decide their type.
+
+    Columns are matched by name across files, never by position.
+    """
+    if kind == "arrow":
+        return _arrow_rows(connection, files, names)
+    literals = [_literal(file) for file in files]
+    by_name = len(files) > 1
+    if kind == "csv":
+        # Without `skiprows` the detection of the dialect may drop leading rows that do not suit it.
+        return connection.read_csv(literals, header=True, all_varchar=True, skiprows=0, union_by_name=by_name)
+    if kind == "json":
+        columns = None if names is None else dict.fromkeys(names.values(), "JSON")
+        return connection.read_json(literals, columns=columns, union_by_name=by_name)
+    return connection.read_parquet(literals, union_by_name=by_name)
+
+
+def _arrow_rows(connection: Any, files: Sequence[str], names: dict[str, str] | None) -> Any:
+    import pyarrow
+
+    tables = [_arrow_table(file) for file in files]
+    if names is None:
+        return pyarrow.unify_schemas([table.schema for table in tables], promote_options="permissive").empty_table()
+    wanted = list(dict.fromkeys(names.values()))
+    tables = [table.select([name for name in wanted if name in table.column_names]) for table in tables]
+    return connection.from_arrow(pyarrow.concat_tables(tables, promote_options="permissive"))
+
+
+def _arrow_table(file: str) -> Any:
+    import pyarrow
+    import pyarrow.ipc
+
+    source = pyarrow.memory_map(file)
+    try:
+        return pyarrow.ipc.open_file(source).read_all()
+    except pyarrow.ArrowInvalid:
+        source.seek(0)
+        return pyarrow.ipc.open_stream(source).read_all()
+
+
+def _names_held(connection: Any, files: Sequence[str], kind: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Names of the columns, and those that DuckDB could not tell apart, by their case-folded name."""
+    if kind == "arrow":
+        columns = list(dict.fromkeys(name for file in files for name in _arrow_table(file).column_names))
+    else:
+        relation = _rows(connection, files, kind, None)
+        columns = list(relation.columns)
+    twins: dict[str, list[str]] = {}
+    for file in files:
+        held = _header(connection, file, kind, columns)
+        folded = [name.strip().casefold() for name in held]
+        for name in {name for name in folded if folded.count(name) > 1}:
+            twins[name] = [other for other in held if other.strip().casefold() == name]
+    return columns, twins
+
+
+def _header(connection: Any, file: str, kind: str, columns: list[str]) -> list[str]:
+    """Names as one file holds them, before DuckDB makes them distinct."""
+    if kind == "parquet":
+        schema = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [_literal(file)]).fetchall()
+        return _top_level([(name, children or 0) for name, children in schema])
+    if kind == "csv":
+        lines = connection.read_csv(_literal(file), header=False, all_varchar=True, skiprows=0)
+        first = lines.limit(1).fetchone()
+        return [name for name in first or () if name is not None]
+    return _arrow_table(file).column_names if kind == "arrow" else columns
+
+
+def _top_level(schema: list[tuple[str, int]]) -> list[str]:
+    """Names of a Parquet schema's columns, without those nested in them; the schema is listed depth first."""
+    names = []
+    at = 1
+    while at < len(schema):
+        names.append(schema[at][0])
+        inside = 1
+        while inside:
+            inside += schema[at][1] - 1
+            at += 1
+    return names
+
+
+def _choose(
+    asked: dict[str, str | None], columns: list[str], twins: dict[str, list[str]]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Argument -> column as asked for or guessed, and the arguments that were guessed."""
     names: dict[str, str] = {}
     guessed = []
     for argument, name in asked.items():
         if name is not None:
+            _refuse_twins(name, twins, argument)
             names[argument] = _present(name, columns, argument)
     for argument, name in asked.items():
         if name is None:
-            found = _guess(argument, [c for c in columns if c not in names.values()])
+            found = _guess(argument, [c for c in columns if c not in names.values()], columns)
             if found is not None:
+                _refuse_twins(found, twins, argument)
                 names[argument] = found
                 guessed.append(argument)
     for argument, name in names.items():
         for other, same in names.items():
             if argument < other and name == same:
-                raise FileError(f"--{argument.replace('_', '-')}", f"{name!r} is given for {other} as well")
-    arrays = _fetch(relation, names)
-    return FileColumns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), names, tuple(guessed))
+                raise FileError(_option(argument), f"{name!r} is given for {other} as well")
+    return names, tuple(guessed)
 
 
-def _open(path: str) -> Any:
-    import duckdb
-
-    pattern = any(c in path for c in "*?[") and not Path(path).exists()
-    suffixes = [s.lower() for s in Path(path).suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".zst"):
-        suffixes.pop()
-    kind = READERS.get(suffixes[-1] if suffixes else "")
-    if not pattern:
-        if not Path(path).exists():
-            raise FileError("file", f"{path!r} does not exist")
-        if Path(path).is_dir():
-            raise FileError(
-                "file", f"{path!r} is a folder; name a file, or a pattern in quotes such as '{path}/*.parquet'"
-            )
-        if Path(path).stat().st_size == 0:
-            raise FileError("file", f"{path!r} is empty")
-    if kind is None:
-        raise FileError("file", f"{path!r}: the ending is not one that is read: {', '.join(READERS)}")
-    if kind == "arrow":
-        return _open_arrow(path)
-    connection = duckdb.connect()
-    try:
-        if kind == "csv":
-            relation = connection.read_csv(path, header=True)
-        elif kind == "json":
-            relation = connection.read_json(path)
-        else:
-            relation = connection.read_parquet(path)
-        columns = relation.columns
-    except duckdb.Error as problem:
-        raise FileError("file", f"{path!r} cannot be read as {kind}: {_first_line(problem)}") from None
-    if not columns:
-        raise FileError("file", f"{path!r} has no columns")
-    return relation
-
-
-def _open_arrow(path: str) -> Any:
-    import duckdb
-
-    try:
-        import pyarrow
-        import pyarrow.ipc
-    except ModuleNotFoundError:
+def _refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None:
+    same = twins.get(name.strip().casefold())
+    if same is not None:
         raise FileError(
-            "file", f"{path!r}: Arrow files are read by pyarrow; install it with pip install pyarrow"
-        ) from None
-    source = pyarrow.memory_map(path)
-    try:
-        try:
-            table = pyarrow.ipc.open_file(source).read_all()
-        except pyarrow.ArrowInvalid:
-            source.seek(0)
-            table = pyarrow.ipc.open_stream(source).read_all()
-    except (pyarrow.ArrowInvalid, OSError) as problem:
-        raise FileError("file", f"{path!r} cannot be read as arrow: {_first_line(problem)}") from None
-    return duckdb.connect().from_arrow(table)
+            _option(argument),
+            f"{name!r} could be any of {len(same)} columns, {_listed(same)}; names that differ in nothing but upper and "
+            "lower case are not told apart, so rename all but one",
+        )
 
 
 def _present(name: str, columns: Sequence[str], argument: str) -> str:
     if name in columns:
         return name
-    near = difflib.get_close_matches(name, columns, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise FileError(
-        f"--{argument.replace('_', '-')}", f"there is no column {name!r}; there are {_listed(columns)}.{hint}"
-    )
+    folded = {column.casefold(): column for column in columns}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1)
+    hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    raise FileError(_option(argument), f"there is no column {name!r}; there are {_listed(columns)}.{hint}")
 
 
-def _guess(argument: str, columns: Sequence[str]) -> str | None:
-    """The one column with a usual name; None for weights if there is none."""
-    found = [c for c in columns if c.lower() in USUAL_NAMES[argument]]
+def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:
+    """The one free column with a usual name; None for weights if there is none."""
+    found = [c for c in free if c.lower() in USUAL_NAMES[argument]]
     if len(found) == 1:
         return found[0]
     if argument == "sample_weight" and not found:
         return None
-    option = f"--{argument.replace('_', '-')}"
     if found:
-        raise FileError(option, f"could be any of {_listed(found)}; name one")
-    raise FileError(option, f"cannot be guessed; name one of the columns: {_listed(columns)}")
+        raise FileError(_option(argument), f"could be any of {_listed(found)}; name one")
+    hint = ""
+    if all(_is_number(column) for column in columns):
+        hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
+    elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
+        hint = ". That is one column: check that every line has as many fields as the first"
+    raise FileError(_option(argument), f"cannot be guessed; name one of the columns: {_listed(columns)}{hint}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _option(argument: str) -> str:
+    return f"--{argument.replace('_', '-')}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -183,46 +300,90 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 30} more" if len(names) > 30 else "")
 
 
-def _fetch(relation: Any, names: dict[str, str]) -> dict[str, npt.NDArray[np.float64]]:
-    import duckdb
-
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+def _fetch(relation: Any, names: dict[str, str], kind: str, n_files: int) -> dict[str, npt.NDArray[np.float64]]:
     quoted = {argument: '"' + name.replace('"', '""') + '"' for argument, name in names.items()}
-    try:
-        if not relation.limit(1).fetchall():
-            raise FileError("file", "holds column names but no rows")
+    if kind in ("csv", "json"):
+        text = {argument: f"CAST({column} AS VARCHAR)" for argument, column in quoted.items()}
+        numbers = {argument: _NUMBER_IN_TEXT.format(column) for argument, column in text.items()}
+    else:
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         for argument, name in names.items():
             if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
                 raise FileError(name, _not_numbers(relation, quoted[argument], types[name], argument))
-        fetched = relation.project(
-            ", ".join(f"CAST({column} AS DOUBLE) AS {argument}" for argument, column in quoted.items())
-        ).fetchnumpy()
-    except duckdb.Error as problem:
-        raise FileError("file", f"cannot be read: {_first_line(problem)}") from None
+        numbers = {argument: f"CAST({column} AS DOUBLE)" for argument, column in quoted.items()}
+    fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in numbers.items())).fetchnumpy()
     arrays = {}
     for argument, name in names.items():
         values = fetched[argument]
+        if values.size == 0:
+            raise FileError("file", "holds column names but no rows")
         missing = np.ma.getmaskarray(values)
         if missing.any():
-            raise FileError(name, f"row {int(np.argmax(missing))} (counted from 0) is null; every row needs a value")
+            raise _no_number(relation.project(f"CAST({quoted[argument]} AS VARCHAR)"), missing, name, argument, n_files)
         arrays[argument] = np.asarray(values, dtype=np.float64)
     return arrays
 
 
+_NUMBER_IN_TEXT = "COALESCE(TRY_CAST({0} AS DOUBLE), CASE lower(trim({0})) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)"
+
+
+def _no_number(texts: Any, missing: npt.NDArray[np.bool_], name: str, argument: str, n_files: int) -> FileError:
+    """Say in which row there is no number, and what is there instead."""
+    row = int(np.argmax(missing))
+    found = texts.limit(1, offset=row).fetchone()
+    where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
+    if found is None or found[0] is None:
+        return FileError(name, f"{where} is null; every row needs a value", row=row)
+    return FileError(name, f"{where} holds text, {found[0]!r:.40}; numbers are needed for {argument}", row=row)
+
+
 def _not_numbers(relation: Any, column: str, kind: str, argument: str) -> str:
-    """Say what a column holds instead, with the first value that is to blame."""
-    blame = f"{column} IS NOT NULL"
-    if kind == "VARCHAR":
-        kind = "text"
-        culprits = (
-            relation.filter(f"{blame} AND TRY_CAST({column} AS DOUBLE) IS NULL").project(column).limit(1).fetchall()
-        )
-        if culprits:
-            return f"the column holds text, such as {culprits[0][0]!r:.40}; numbers are needed for {argument}"
-    found = relation.filter(blame).project(column).limit(1).fetchall()
-    shown = f", such as {found[0][0]!s:.40}" if found else ""
-    return f"the column holds {kind}{shown}; numbers are needed for {argument}"
+    """Say what a column holds instead, with its first value."""
+    found = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchone()
+    text = kind == "VARCHAR" or kind.startswith("ENUM")
+    shown = (f", such as {found[0]!r:.40}" if text else f", such as {found[0]:.40}") if found else ""
+    return f"the column holds {'text' if text else kind}{shown}; numbers are needed for {argument}"
 
 
-def _first_line(problem: BaseException) -> str:
-    return next((line for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
+@contextmanager
+def _explained(path: str, kind: str, files: Sequence[str]) -> Iterator[None]:
+    """Turn what the readers raise into a message."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.Error, ValueError, TypeError, NotImplementedError, OSError) as problem:
+        if isinstance(problem, FileError):
+            raise
+        said = f"{path!r} cannot be read as {kind}: {_shortened(problem)}"
+        raise FileError("file", said + _looks_like(files[0], kind)) from None
+    except ModuleNotFoundError as problem:
+        if problem.name != "pyarrow":
+            raise
+        raise FileError(
+            "file", f"{path!r}: Arrow files are read by pyarrow; install it with pip install pyarrow"
+        ) from None
+
+
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+
+
+def _looks_like(file: str, kind: str) -> str:
+    with Path(file).open("rb") as stream:
+        start = stream.read(6)
+    for magic, other in _MAGIC.items():
+        if start.startswith(magic) and other != kind:
+            return f". By its content it is {other}: give it such an ending"
+    return ""
+
+
+def _shortened(problem: BaseException) -> str:
+    """The part of a message that says what is wrong, without the advice and the settings that DuckDB adds."""
+    lines: list[str] = []
+    for line in str(problem).splitlines():
+        if line.startswith(("Possible", "  file", "LINE ", "This type was")):
+            break
+        if line.strip():
+            lines.append(line.strip())
+    text = re.sub(r"^(\w+ )?\w+ Error: ", "", "; ".join(lines)) or type(problem).__name__
+    return text if len(text) <= 300 else f"{text[:300]}..."
