@@ -34,7 +34,7 @@ def rows(tmp_path):
 def test_audit_prints_one_page(rows):
     done = run("audit", rows, "--seed", 1)
     assert done.exit_code == 0
-    assert "Taking the column 'y_true' as y_true, 'y_prob' as y_prob." in done.stderr
+    assert "Using 'y_true' as the outcomes, 'y_prob' as the predictions." in done.stderr
     assert "too high" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -58,7 +58,7 @@ def test_html_is_written_and_named(rows, tmp_path):
 @pytest.mark.parametrize(
     ("values", "arguments", "message"),
     [
-        ([0.2, 1.5], [], "y_prob: row 1 is 1.5"),
+        ([0.2, 1.5], [], "y_prob: row 1 (counted from 0) is 1.5"),
         ([-3.0, 2.0], [], "look like logits"),
         ([20.0, 70.0], [], "look like percentages"),
         ([0.2, 0.3], ["--y-prob", "p"], "there is no column 'p'; there are 'y_true', 'y_prob'"),
@@ -82,7 +82,7 @@ def test_a_renamed_column_is_named_as_the_user_knows_it(tmp_path):
     path = tmp_path / "bad.csv"
     pd.DataFrame({"clicked": [0, 1], "my score": [0.2, 7]}).to_csv(path, index=False)
     done = run("audit", path, "--y-true", "clicked", "--y-prob", "my score")
-    assert "y_prob (column 'my score'): row 1 is 7" in done.stderr
+    assert "y_prob (column 'my score'): row 1 (counted from 0) is 7" in done.stderr
 
 
 def test_swapped_columns(tmp_path):
@@ -97,7 +97,7 @@ def test_the_input_is_never_overwritten(rows):
     before = rows.read_bytes()
     done = run("audit", rows, "--html", rows)
     assert done.exit_code == 2
-    assert "is the input file itself" in done.stderr
+    assert "is an input file itself" in done.stderr
     assert rows.read_bytes() == before
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +35,9 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a name that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     app(prog_name="calibrant")
 
 
@@ -61,22 +66,22 @@ def audit_file(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[float, typer.Option(help="One minus the coverage of the consistency band.")] = 0.05,
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 1000,
-    seed: Annotated[int | None, typer.Option(help="Seed of the resamples.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the resamples.")] = None,
 ) -> None:
     """Measure how far the predictions in FILE are from calibrated.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with _explained(), _Progress() as progress:
-        if html is not None:
-            _check_target(html, file)
-        progress("Reading")
-        from calibrant.scale.files import read_file
+        from calibrant.scale.files import input_files, read_file
 
+        if html is not None:
+            _check_target(html, "--html", input_files(file))
+        progress("Reading")
         columns = read_file(file, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
         if columns.guessed:
-            used = ", ".join(f"{columns.names[argument]!r} as {argument}" for argument in columns.guessed)
-            print(f"Taking the column {used}.", file=sys.stderr)
+            used = ", ".join(f"{columns.names[argument]!r} as the {_ROLES[argument]}" for argument in columns.guessed)
+            print(f"Using {used}.", file=sys.stderr)
         progress("Pooling")
         from calibrant.report.audit import audit_sample
         from calibrant.sample import Sample
@@ -84,10 +89,7 @@ def audit_file(
         try:
             sample = Sample.from_columns(columns.y_true, columns.y_prob, columns.sample_weight)
         except InputError as problem:
-            column = columns.names.get(problem.argument)
-            if column in (None, problem.argument):
-                raise
-            raise InputError(f"{problem.argument} (column {column!r})", str(problem).partition(": ")[2]) from None
+            raise _as_in_file(problem, columns.names) from None
         del columns
         audit = audit_sample(
             sample, level=level, n_resamples=resamples, random_state=seed, title=Path(file).name, progress=progress
@@ -96,16 +98,15 @@ def audit_file(
             progress("Writing the report")
             audit.to_html(html)
         progress.stop()
-        print(audit.to_json() if json else audit.summary())
+        print(audit.to_json() if json else audit.summary(), flush=True)
         if html is not None:
-            print(f"Report: {html}", file=sys.stderr if json else sys.stdout)
-        sys.stdout.flush()
+            print(f"Report: {html}", file=sys.stderr if json else sys.stdout, flush=True)
 
 
 @app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the two reports go.")] = Path(),
-    seed: Annotated[int, typer.Option(help="Seed of the folds and of the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the folds and of the resamples.")] = 0,
 ) -> None:
     """Audit two models of scikit-learn's breast-cancer data, naive Bayes and logistic regression.
 
@@ -114,7 +115,7 @@ def demo(
     with _explained(), _Progress() as progress:
         targets = {name: folder / f"calibrant-demo-{name.replace(' ', '-')}.html" for name in _DEMO_MODELS}
         for target in targets.values():
-            _check_target(target, None)
+            _check_target(target, "--folder")
         progress("Training")
         from calibrant.demo import audits
 
@@ -124,8 +125,7 @@ def demo(
         progress.stop()
         _print_comparison(found)
         for name, target in targets.items():
-            print(f"Report of {name}: {target}")
-        sys.stdout.flush()
+            print(f"Report of {name}: {target}", flush=True)
 
 
 _DEMO_MODELS = ("naive Bayes", "logistic regression")
@@ -135,11 +135,11 @@ def _print_comparison(found: dict[str, Audit]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Breast-cancer data, 569 rows predicted out of fold", title_justify="left")
+    first = next(iter(found.values()))
+    table = Table(title=f"Breast-cancer data, {first.n_rows} rows predicted out of fold", title_justify="left")
     table.add_column("measure")
     for name in found:
         table.add_column(name, justify="right")
-    first = next(iter(found.values()))
     for name, measure in first.measures.items():
         values = [audit.measures[name].value for audit in found.values()]
         table.add_row(measure.title, *("-" if value is None else f"{value:.4f}" for value in values))
@@ -147,37 +147,90 @@ def _print_comparison(found: dict[str, Audit]) -> None:
     for name, audit in found.items():
         print(f"{name}: {audit.verdict}\n")
     better, worse = sorted(found, key=lambda name: found[name].smooth_error)
-    print(f"By the smooth calibration error {better} is better calibrated than {worse}.")
+    where = f"; there {found[worse].regions[0].words}" if found[worse].regions else ""
+    print(f"By the smooth calibration error {better} is better calibrated than {worse}{where}.\n")
 
 
-def _check_target(html: Path, source: str | None) -> None:
-    """Find out before the work whether the report can be written."""
-    if html.is_dir():
-        raise FileError("--html", f"{str(html)!r} is a folder; name a file")
-    if not html.parent.is_dir():
-        raise FileError("--html", f"the folder {str(html.parent)!r} does not exist")
-    if not os.access(html.parent, os.W_OK):
-        raise FileError("--html", f"the folder {str(html.parent)!r} may not be written to")
-    if source is not None and html.exists() and Path(source).exists() and html.samefile(source):
-        raise FileError("--html", "is the input file itself; name another")
+_ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
+
+
+def _as_in_file(problem: InputError, names: dict[str, str]) -> InputError:
+    """The problem in the words of someone who sees the file: its column's name, and how rows are counted."""
+    column = names.get(problem.argument)
+    at = problem.argument if column in (None, problem.argument) else f"{problem.argument} (column {column!r})"
+    said = str(problem).partition(": ")[2]
+    if problem.row is not None:
+        said = said.replace(f"row {problem.row} ", f"row {problem.row} (counted from 0) ", 1)
+    return InputError(at, said, row=problem.row)
+
+
+def _check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None:
+    """Find out before the work whether the report can be written, and that it replaces no input."""
+    folder = target.parent
+    if target.is_dir():
+        raise FileError(option, f"{str(target)!r} is a folder; name a file")
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise FileError(option, f"the folder {str(folder)!r} {what}")
+    if target.exists():
+        if not target.is_file():
+            raise FileError(option, f"{str(target)!r} is not a plain file; name a file to write")
+        if any(target.samefile(source) for source in sources):
+            raise FileError(option, f"{str(target)!r} is an input file itself; name another")
+    try:
+        tempfile.TemporaryFile(dir=target.resolve().parent).close()
+    except OSError as problem:
+        raise FileError(option, f"the folder {str(folder)!r} cannot be written to: {problem.strerror}") from None
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C, under a name of our own: libraries treat a KeyboardInterrupt in ways of theirs."""
 
 
 @contextmanager
 def _explained() -> Iterator[None]:
     """Turn a user's mistake into a message and exit code 2, an interrupt into 130, a closed pipe into silence."""
+    interrupted = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        raise _Interrupted
+
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except InputError as problem:
-        message = str(problem)
-        option = _OPTIONS.get(problem.argument)
-        print(f"calibrant: {option + message[len(problem.argument) :] if option else message}", file=sys.stderr)
+    except BaseException as problem:
+        if interrupted.is_set():  # whatever a library in between made of it
+            print("calibrant: interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
+        if isinstance(problem, BrokenPipeError):
+            _drop_output()
+            raise typer.Exit(0) from None
+        if not isinstance(problem, InputError | OSError):
+            raise
+        print(f"calibrant: {_in_words(problem)}", file=sys.stderr)
+        _drop_output()
         raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        print("calibrant: interrupted; nothing was written", file=sys.stderr)
-        raise typer.Exit(130) from None
-    except BrokenPipeError:
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _in_words(problem: InputError | OSError) -> str:
+    if isinstance(problem, OSError):
+        return f"{problem.filename or 'output'}: {problem.strerror or problem}"
+    option = _OPTIONS.get(problem.argument)
+    message = str(problem)
+    return option + message[len(problem.argument) :] if option else message
+
+
+def _drop_output() -> None:
+    """Keep Python from failing at its exit over output that has nowhere to go."""
+    try:
+        sys.stdout.flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
+    except AttributeError:  # there is no standard output
+        pass
 
 
 class _Progress:
@@ -187,32 +240,41 @@ class _Progress:
         self._stage = ""
         self._status: Any = None
         self._timer: threading.Timer | None = None
+        self._stopped = False
+        self._turn = threading.Lock()
 
     def __enter__(self) -> _Progress:
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             self._timer = threading.Timer(_PATIENCE, self._show)
             self._timer.daemon = True
             self._timer.start()
         return self
 
     def __call__(self, stage: str) -> None:
-        self._stage = stage
-        if self._status is not None:
-            self._status.update(stage)
+        with self._turn:
+            self._stage = stage
+            if self._status is not None:
+                self._status.update(stage)
 
     def _show(self) -> None:
         from rich.console import Console
 
-        self._status = Console(stderr=True).status(self._stage)
-        self._status.start()
+        status = Console(stderr=True).status("")
+        with self._turn:
+            if not self._stopped:  # the work may have ended while this was being made ready
+                status.update(self._stage)
+                status.start()
+                self._status = status
 
     def stop(self) -> None:
         """Clear the line."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        with self._turn:
+            self._stopped = True
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
 
     def __exit__(self, *_: object) -> None:
         self.stop()

@@ -109,8 +109,8 @@ def bad(tmp_path, name, content):
         ("broken.feather", b"ARROW1 this is not arrow", "cannot be read as arrow"),
         ("rows.xlsx", b"x", "the ending is not one that is read"),
         ("rows", b"x", "the ending is not one that is read"),
-        ("text.csv", b"y_true,y_prob\n0,low\n1,high\n", "y_prob: the column holds text, such as 'low'"),
-        ("late.csv", b"y_true,y_prob\n0,0.1\nyes,0.3\n", "y_true: the column holds text, such as 'yes'"),
+        ("text.csv", b"y_true,y_prob\n0,low\n1,high\n", "y_prob: row 0 (counted from 0) holds text, 'low'"),
+        ("late.csv", b"y_true,y_prob\n0,0.1\nyes,0.3\n", "y_true: row 1 (counted from 0) holds text, 'yes'"),
         ("null.csv", b"y_true,y_prob\n0,0.5\n,0.5\n", "y_true: row 1 (counted from 0) is null"),
         ("names.csv", b"a,b\n0,0.5\n", "--y-true: cannot be guessed; name one of the columns: 'a', 'b'"),
         ("two.csv", b"y_true,y_prob,score\n0,0.5,0.5\n", "--y-prob: could be any of 'y_prob', 'score'"),
@@ -132,7 +132,7 @@ def test_missing_things_are_named(tmp_path):
         read_file(path, y_prob="y_pro")
     with pytest.raises(FileError, match="is given for"):
         read_file(path, y_true="y_prob", y_prob="y_prob")
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="no file matches the pattern"):
         read_file(str(tmp_path / "none-*.parquet"))
 
 

@@ -146,7 +146,7 @@ def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str
 
     Columns are matched by name across files, never by position.
     """
-    if kind == "arrow":
+    if kind == "arrow" and names is not None:
         return _arrow_rows(connection, files, names)
     literals = [_literal(file) for file in files]
     by_name = len(files) > 1
@@ -159,36 +159,33 @@ def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str
     return connection.read_parquet(literals, union_by_name=by_name)
 
 
-def _arrow_rows(connection: Any, files: Sequence[str], names: dict[str, str] | None) -> Any:
+def _arrow_rows(connection: Any, files: Sequence[str], names: dict[str, str]) -> Any:
     import pyarrow
 
-    tables = [_arrow_table(file) for file in files]
-    if names is None:
-        return pyarrow.unify_schemas([table.schema for table in tables], promote_options="permissive").empty_table()
-    wanted = list(dict.fromkeys(names.values()))
+    wanted = dict.fromkeys(names.values())
+    tables = [_arrow_reader(file).read_all() for file in files]
     tables = [table.select([name for name in wanted if name in table.column_names]) for table in tables]
     return connection.from_arrow(pyarrow.concat_tables(tables, promote_options="permissive"))
 
 
-def _arrow_table(file: str) -> Any:
+def _arrow_reader(file: str) -> Any:
     import pyarrow
     import pyarrow.ipc
 
     source = pyarrow.memory_map(file)
     try:
-        return pyarrow.ipc.open_file(source).read_all()
+        return pyarrow.ipc.open_file(source)
     except pyarrow.ArrowInvalid:
         source.seek(0)
-        return pyarrow.ipc.open_stream(source).read_all()
+        return pyarrow.ipc.open_stream(source)
 
 
 def _names_held(connection: Any, files: Sequence[str], kind: str) -> tuple[list[str], dict[str, list[str]]]:
     """Names of the columns, and those that DuckDB could not tell apart, by their case-folded name."""
     if kind == "arrow":
-        columns = list(dict.fromkeys(name for file in files for name in _arrow_table(file).column_names))
+        columns = list(dict.fromkeys(name for file in files for name in _arrow_reader(file).schema.names))
     else:
-        relation = _rows(connection, files, kind, None)
-        columns = list(relation.columns)
+        columns = list(_rows(connection, files, kind, None).columns)
     twins: dict[str, list[str]] = {}
     for file in files:
         held = _header(connection, file, kind, columns)
@@ -205,9 +202,8 @@ def _header(connection: Any, file: str, kind: str, columns: list[str]) -> list[s
         return _top_level([(name, children or 0) for name, children in schema])
     if kind == "csv":
         lines = connection.read_csv(_literal(file), header=False, all_varchar=True, skiprows=0)
-        first = lines.limit(1).fetchone()
-        return [name for name in first or () if name is not None]
-    return _arrow_table(file).column_names if kind == "arrow" else columns
+        return [name for line in lines.limit(1).fetchall() for name in line if name is not None]
+    return list(_arrow_reader(file).schema.names) if kind == "arrow" else columns
 
 
 def _top_level(schema: list[tuple[str, int]]) -> list[str]:
@@ -252,8 +248,8 @@ def _refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None
     if same is not None:
         raise FileError(
             _option(argument),
-            f"{name!r} could be any of {len(same)} columns, {_listed(same)}; names that differ in nothing but upper and "
-            "lower case are not told apart, so rename all but one",
+            f"{name!r} could be any of {len(same)} columns, {_listed(same)}; names that differ in case alone are "
+            "not told apart, so rename all but one",
         )
 
 
@@ -330,18 +326,18 @@ _NUMBER_IN_TEXT = "COALESCE(TRY_CAST({0} AS DOUBLE), CASE lower(trim({0})) WHEN 
 def _no_number(texts: Any, missing: npt.NDArray[np.bool_], name: str, argument: str, n_files: int) -> FileError:
     """Say in which row there is no number, and what is there instead."""
     row = int(np.argmax(missing))
-    found = texts.limit(1, offset=row).fetchone()
+    found = texts.limit(1, offset=row).fetchall()
     where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
-    if found is None or found[0] is None:
+    if not found or found[0][0] is None:
         return FileError(name, f"{where} is null; every row needs a value", row=row)
-    return FileError(name, f"{where} holds text, {found[0]!r:.40}; numbers are needed for {argument}", row=row)
+    return FileError(name, f"{where} holds text, {found[0][0]!r:.40}; numbers are needed for {argument}", row=row)
 
 
 def _not_numbers(relation: Any, column: str, kind: str, argument: str) -> str:
     """Say what a column holds instead, with its first value."""
-    found = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchone()
+    found = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchall()
     text = kind == "VARCHAR" or kind.startswith("ENUM")
-    shown = (f", such as {found[0]!r:.40}" if text else f", such as {found[0]:.40}") if found else ""
+    shown = f", such as {found[0][0]!r:.40}" if found else ""
     return f"the column holds {'text' if text else kind}{shown}; numbers are needed for {argument}"
 
 
