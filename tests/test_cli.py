@@ -1,10 +1,12 @@
 """The command line: exit codes, messages, and nothing lost on failure."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrant
+from calibrant import cli
 from calibrant.cli import app
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 
@@ -101,6 +104,23 @@ def test_the_input_is_never_overwritten(rows):
     assert rows.read_bytes() == before
 
 
+def test_no_file_of_a_pattern_is_ever_overwritten(rows):
+    before = rows.read_bytes()
+    (rows.parent / "more.parquet").write_bytes(before)
+    done = run("audit", rows.parent / "*.parquet", "--html", rows)
+    assert done.exit_code == 2
+    assert "is an input file itself" in done.stderr
+    assert rows.read_bytes() == before
+
+
+@pytest.mark.parametrize(("html", "message"), [("/dev/null", "is not a plain file"), ("x" * 300, "too long")])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(rows, html, message):
+    done = run("audit", rows, "--html", html)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Using" not in done.stderr
+
+
 def test_unknown_options_and_commands_end_with_2(rows):
     assert run("audit", rows, "--y-porb", "x").exit_code == 2
     assert run("audti", rows).exit_code == 2
@@ -134,6 +154,40 @@ def test_interrupt_leaves_no_report(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["big.parquet", "report.html"]
 
 
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, RuntimeError("Query interrupted"), ImportError("half way")])
+def test_an_interrupt_is_130_whatever_a_library_makes_of_it(rows, tmp_path, monkeypatch, raised):
+    def interrupted(*_, **__):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        except BaseException:
+            raise raised from None
+
+    monkeypatch.setattr("calibrant.report.audit.audit_sample", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    done = run("audit", rows, "--html", tmp_path / "report.html")
+    assert done.exit_code == 130
+    assert not (tmp_path / "report.html").exists()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_a_message(rows):
+    shell = f"'{sys.executable}' -m calibrant audit '{rows}' --resamples 0 > /dev/full"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
+    with cli._Progress() as progress:
+        assert progress._timer is None
+        progress.stop()
+        progress._show()  # the timer going off while the work ends
+        assert progress._status is None
+
+
 def test_a_closed_pipe_is_quiet(rows):
     shell = f"'{sys.executable}' -m calibrant audit '{rows}' --json 2>err.txt | head -c 1; cat err.txt"
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, cwd=rows.parent, check=False)
@@ -147,6 +201,11 @@ def test_demo(tmp_path):
     assert "naive Bayes" in done.stdout
     assert "On these rows the true distance from calibration lies between" in done.stdout
     assert len(list(tmp_path.glob("*.html"))) == 2
+    assert "logistic regression is better calibrated than naive Bayes, whose predictions between" in done.stdout
+    refused = run("demo", "--folder", tmp_path / "missing")
+    assert refused.exit_code == 2
+    assert "--folder: " in refused.stderr
+    assert run("demo", "--seed", -1).exit_code == 2
 
 
 @needs_data

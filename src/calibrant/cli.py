@@ -147,7 +147,7 @@ def _print_comparison(found: dict[str, Audit]) -> None:
     for name, audit in found.items():
         print(f"{name}: {audit.verdict}\n")
     better, worse = sorted(found, key=lambda name: found[name].smooth_error)
-    where = f"; there {found[worse].regions[0].words}" if found[worse].regions else ""
+    where = f", whose {found[worse].regions[0].words}" if found[worse].regions else ""
     print(f"By the smooth calibration error {better} is better calibrated than {worse}{where}.\n")
 
 
@@ -170,8 +170,8 @@ def _check_target(target: Path, option: str, sources: Sequence[str] = ()) -> Non
     if target.is_dir():
         raise FileError(option, f"{str(target)!r} is a folder; name a file")
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise FileError(option, f"the folder {str(folder)!r} {what}")
+        said = "is not a folder" if folder.exists() else "does not exist; create it first"
+        raise FileError(option, f"{str(folder)!r} {said}")
     if target.exists():
         if not target.is_file():
             raise FileError(option, f"{str(target)!r} is not a plain file; name a file to write")

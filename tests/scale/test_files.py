@@ -64,6 +64,95 @@ def test_hostile_file_names(tmp_path):
         assert read_file(str(path)).y_true.size == 3
 
 
+@pytest.mark.parametrize("name", ['a "quoted" name', "p'rob", "ünïcode 漢字"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "feather"])
+def test_hostile_column_names_in_text_and_arrow(tmp_path, kind, name):
+    path = write(tmp_path, kind, FRAME.rename(columns={"y_prob": name}))
+    assert read_file(path, y_prob=name).y_prob.tolist() == FRAME["y_prob"].tolist()
+
+
+@pytest.mark.parametrize("name", ["[ab].parquet", "*.parquet", "?.parquet"])
+def test_a_file_of_the_very_name_goes_before_the_pattern(tmp_path, name):
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    FRAME.head(1).to_parquet(tmp_path / name)
+    assert read_file(str(tmp_path / name)).y_true.size == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "feather"])
+def test_columns_are_matched_by_name_across_files(tmp_path, kind):
+    first = write(tmp_path, kind, FRAME[["y_true", "y_prob"]])
+    (tmp_path / f"a.{kind}").write_bytes((tmp_path / f"rows.{kind}").read_bytes())
+    write(tmp_path, kind, FRAME[["y_prob", "y_true"]])
+    columns = read_file(str(tmp_path / f"*.{kind}"))
+    assert columns.y_true.tolist() == 2 * FRAME["y_true"].tolist()
+    assert columns.y_prob.tolist() == 2 * FRAME["y_prob"].tolist()
+    assert read_file(first).y_true.size == 3
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "feather"])
+def test_whole_numbers_first_do_not_make_the_rest_whole(tmp_path, kind):
+    frames = (
+        pd.DataFrame({"y_true": [0, 1], "y_prob": [0, 1]}),
+        pd.DataFrame({"y_true": [0, 1], "y_prob": [0.3, 0.7]}),
+    )
+    for name, frame in zip("ab", frames, strict=True):
+        write(tmp_path, kind, frame)
+        (tmp_path / f"rows.{kind}").rename(tmp_path / f"{name}.{kind}")
+    assert read_file(str(tmp_path / f"*.{kind}")).y_prob.tolist() == [0.0, 1.0, 0.3, 0.7]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_types_are_not_taken_from_the_first_rows(tmp_path, kind):
+    y_prob = [0] * 30_000 + [0.25]
+    lines = ["y_true,y_prob", *(f"0,{p}" for p in y_prob)]
+    if kind == "jsonl":
+        lines = [f'{{"y_true": 0, "y_prob": {p}}}' for p in y_prob]
+    path = tmp_path / f"rows.{kind}"
+    path.write_text("\n".join(lines))
+    assert read_file(str(path)).y_prob.tolist() == y_prob
+
+
+def test_truth_in_words_and_comments(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("# made by hand\n# twice\ny_true,y_prob\nTrue,0.1\nFalse,0.2\n")
+    columns = read_file(str(path))
+    assert columns.y_true.tolist() == [1.0, 0.0]
+    assert columns.y_prob.tolist() == [0.1, 0.2]
+
+
+def test_columns_that_are_not_asked_for_may_hold_anything(tmp_path):
+    table = pa.table(
+        {
+            "y_true": [0, 1],
+            "y_prob": [0.1, 0.2],
+            "at": pa.array([0, 1], pa.timestamp("us", tz="UTC")),
+            "inside": pa.array([{"y_prob": 1}, {"y_prob": 2}]),
+        }
+    )
+    for name, writer in (("t.parquet", pa.parquet.write_table), ("t.feather", pyarrow.feather.write_feather)):
+        writer(table, tmp_path / name)
+        assert read_file(str(tmp_path / name)).y_prob.tolist() == [0.1, 0.2]
+
+
+def test_half_floats(tmp_path):
+    table = pa.table({"y_true": [0, 1], "y_prob": pa.array(np.array([0.25, 0.5], np.float16))})
+    for name, writer in (("t.parquet", pa.parquet.write_table), ("t.feather", pyarrow.feather.write_feather)):
+        writer(table, tmp_path / name)
+        assert read_file(str(tmp_path / name)).y_prob.tolist() == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("twin", ["p", "P"])
+def test_names_that_cannot_be_told_apart_are_refused(tmp_path, twin):
+    table = pa.table([pa.array([0]), pa.array([0.1]), pa.array([0.9])], names=["y_true", "p", twin])
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "t.feather")
+    (tmp_path / "t.csv").write_text(f"y_true,p,{twin}\n0,0.1,0.9\n")
+    for name in ("t.parquet", "t.feather", "t.csv"):
+        for asked in (None, "p"):
+            with pytest.raises(FileError, match="could be any of"):
+                read_file(str(tmp_path / name), y_prob=asked)
+
+
 @pytest.mark.parametrize(
     ("names", "guessed"),
     [
@@ -112,6 +201,14 @@ def bad(tmp_path, name, content):
         ("text.csv", b"y_true,y_prob\n0,low\n1,high\n", "y_prob: row 0 (counted from 0) holds text, 'low'"),
         ("late.csv", b"y_true,y_prob\n0,0.1\nyes,0.3\n", "y_true: row 1 (counted from 0) holds text, 'yes'"),
         ("null.csv", b"y_true,y_prob\n0,0.5\n,0.5\n", "y_true: row 1 (counted from 0) is null"),
+        ("na.csv", b"y_true,y_prob\n0,0.5\n1,NA\n", "y_prob: row 1 (counted from 0) holds text, 'NA'"),
+        ("comma.csv", b"y_true;y_prob\n0;0,5\n", "y_prob: row 0 (counted from 0) holds text, '0,5'"),
+        ("bare.csv", b"0,0.5\n1,0.5\n", "here it looks like data"),
+        ("ragged.csv", b"y_true,y_prob\n0,0.1\n1\n1,0.5,7\n", "as many fields as the first"),
+        ("latin.csv", "y_true,y_prob,né\n0,0.5,é\n".encode("latin1"), "not utf-8 encoded"),
+        ("really.csv", b"PAR1\xff\xfe\x00", "By its content it is parquet"),
+        ("text.jsonl", b'{"y_true":0,"y_prob":"0.1"}', "y_prob: row 0 (counted from 0) holds text, '\"0.1\"'"),
+        ("broken.jsonl", b'{"y_true":0,"y_prob":', "cannot be read as json"),
         ("names.csv", b"a,b\n0,0.5\n", "--y-true: cannot be guessed; name one of the columns: 'a', 'b'"),
         ("two.csv", b"y_true,y_prob,score\n0,0.5,0.5\n", "--y-prob: could be any of 'y_prob', 'score'"),
     ],
@@ -132,6 +229,10 @@ def test_missing_things_are_named(tmp_path):
         read_file(path, y_prob="y_pro")
     with pytest.raises(FileError, match="is given for"):
         read_file(path, y_true="y_prob", y_prob="y_prob")
+    with pytest.raises(FileError, match="is an address"):
+        read_file("https://example.org/*.parquet")
+    with pytest.raises(FileError, match="not valid UTF-8"):
+        read_file("\udcff.parquet")
     with pytest.raises(FileError, match="no file matches the pattern"):
         read_file(str(tmp_path / "none-*.parquet"))
 

@@ -148,8 +148,9 @@ def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str
     """
     if kind == "arrow" and names is not None:
         return _arrow_rows(connection, files, names)
-    literals = [_literal(file) for file in files]
     by_name = len(files) > 1
+    # DuckDB detects comments in a single CSV file by its name alone, not in a list of one.
+    literals = [_literal(file) for file in files] if by_name else _literal(files[0])
     if kind == "csv":
         # Without `skiprows` the detection of the dialect may drop leading rows that do not suit it.
         return connection.read_csv(literals, header=True, all_varchar=True, skiprows=0, union_by_name=by_name)
@@ -165,7 +166,10 @@ def _arrow_rows(connection: Any, files: Sequence[str], names: dict[str, str]) ->
     wanted = dict.fromkeys(names.values())
     tables = [_arrow_reader(file).read_all() for file in files]
     tables = [table.select([name for name in wanted if name in table.column_names]) for table in tables]
-    return connection.from_arrow(pyarrow.concat_tables(tables, promote_options="permissive"))
+    table = pyarrow.concat_tables(tables, promote_options="permissive")
+    half, single = pyarrow.float16(), pyarrow.float32()  # DuckDB has no half floats
+    schema = pyarrow.schema([(f.name, single if f.type == half else f.type) for f in table.schema])
+    return connection.from_arrow(table.cast(schema))
 
 
 def _arrow_reader(file: str) -> Any:
@@ -248,8 +252,8 @@ def _refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None
     if same is not None:
         raise FileError(
             _option(argument),
-            f"{name!r} could be any of {len(same)} columns, {_listed(same)}; names that differ in case alone are "
-            "not told apart, so rename all but one",
+            f"{name!r} could be any of {len(same)} columns: {_listed(same)}. Rename all but one; "
+            "names that differ in case alone are not told apart",
         )
 
 
@@ -377,9 +381,9 @@ def _shortened(problem: BaseException) -> str:
     """The part of a message that says what is wrong, without the advice and the settings that DuckDB adds."""
     lines: list[str] = []
     for line in str(problem).splitlines():
-        if line.startswith(("Possible", "  file", "LINE ", "This type was")):
+        if line.startswith(("Possible", "  file", "LINE ", "Try setting", "The search space")):
             break
         if line.strip():
             lines.append(line.strip())
     text = re.sub(r"^(\w+ )?\w+ Error: ", "", "; ".join(lines)) or type(problem).__name__
-    return text if len(text) <= 300 else f"{text[:300]}..."
+    return text.rstrip(". ") if len(text) <= 300 else f"{text[:300]}..."
