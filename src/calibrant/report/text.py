@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +20,8 @@ _WIDTH = 80
 
 def page(audit: Audit) -> str:
     """Return the page, at most 80 columns wide, without colours."""
-    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
     for line in (*_wrapped(title), "=" * min(_WIDTH, len(title)), ""):
         console.print(line)
@@ -54,8 +56,7 @@ def page(audit: Audit) -> str:
         values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
         for line in _wrapped(f"{mark}  {values}  {inequality.words}", indent=" " * 7):
             console.print(line)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
 def facts(audit: Audit) -> str:
@@ -68,8 +69,8 @@ def facts(audit: Audit) -> str:
     )
 
 
-def _settings(parameters: object) -> str:
-    assigned = ", ".join(f"{name} {value:g}" for name, value in dict(parameters).items())  # type: ignore[call-overload]
+def _settings(parameters: Mapping[str, Any]) -> str:
+    assigned = ", ".join(f"{name} {value}" for name, value in parameters.items())
     return f" ({assigned})" if assigned else ""
 
 
