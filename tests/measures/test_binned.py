@@ -53,6 +53,34 @@ def test_quantile_bins_never_split_a_tie():
     assert bins.count.tolist() == [100.0] * 10
 
 
+@pytest.mark.parametrize("atom", [0.0, 5e-324, 0.01])
+def test_an_atom_at_zero_is_a_quantile_bin_like_any_other(atom):
+    bins = calibration_bins([0, 0, 1, 0, 1, 1], [atom] * 4 + [0.5, 0.9], n_bins=2, strategy="quantile")
+    assert bins.count.tolist() == [4.0, 2.0]
+    assert bins.lower.tolist() == [0.0, atom]
+    assert bins.upper.tolist() == [atom, 1.0]
+
+
+@settings(max_examples=1000, deadline=None)
+@given(samples(), st.integers(1, 20), STRATEGIES)
+def test_means_stay_within_their_range(sample, n_bins, strategy):
+    y_true, y_prob, weight = sample
+    bins = calibration_bins(y_true, y_prob, sample_weight=weight, n_bins=n_bins, strategy=strategy)
+    held = bins.mass > 0
+    assert (np.isnan(bins.mean_outcome) == ~held).all()
+    assert (bins.first <= bins.last).all()
+    assert (bins.first <= bins.mean_prediction)[held].all()
+    assert (bins.mean_prediction <= bins.last)[held].all()
+    assert (bins.mean_outcome[held] >= 0).all()
+    assert (bins.mean_outcome[held] <= 1).all()
+    if (y_true == 1).all():
+        assert (bins.mean_outcome[held] == 1).all()
+    assert bins.count.sum() == y_prob.size
+    assert bins.mass.sum() == pytest.approx(1.0, abs=1e-12)
+    expected = (bins.mass * (bins.mean_outcome - bins.mean_prediction))[held]
+    np.testing.assert_allclose(bins.residual[held], expected, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

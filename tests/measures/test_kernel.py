@@ -14,6 +14,7 @@ from calibrant import (
     squared_kernel_error_binning,
     squared_kernel_error_fourier,
 )
+from calibrant.kernels import pairs
 from tests.oracles import kernel as oracle
 from tests.strategies import samples
 
@@ -53,6 +54,69 @@ def test_larger_samples(kernel, bandwidth):
     y_true = rng.random(y_prob.size) < y_prob**2
     value = kernel_calibration_error(y_true, y_prob, kernel=kernel, bandwidth=bandwidth)
     assert value == pytest.approx(oracle.kernel_calibration_error(y_true, y_prob, None, kernel, bandwidth), abs=1e-12)
+
+
+@pytest.mark.parametrize("bandwidth", [0.2, 0.0625, 0.0624, 0.03, 1e-3, 2.0**-20, 1e-9])
+@pytest.mark.parametrize("width", [0.3, 5.0, 60.0, 1000.0])
+def test_gaussian_boxes_and_series_on_clumps(bandwidth, width):
+    rng = np.random.default_rng(4)
+    clumps = 0.5 + bandwidth * width * rng.standard_normal(3)[:, None] + bandwidth * rng.uniform(-10, 10, (3, 150))
+    y_prob = np.concatenate([np.clip(clumps.ravel(), 0, 1), [0.0, 1.0]])
+    y_true, weight = rng.random(y_prob.size) ** 2, rng.random(y_prob.size) ** 4
+    value = kernel_calibration_error(y_true, y_prob, sample_weight=weight, kernel="gaussian", bandwidth=bandwidth)
+    expected = oracle.kernel_calibration_error(y_true, y_prob, weight, "gaussian", bandwidth)
+    assert value**2 == pytest.approx(expected**2, abs=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
+@pytest.mark.parametrize("bandwidth", [5e-324, 1e-310, 1e-300, 2.0**-53, 1e-12, 1e300])
+def test_bandwidths_at_the_ends_of_the_range(kernel, bandwidth):
+    y_prob = np.array([0, 5e-324, 1e-320, 2e-310, 1e-300, 0.3, np.nextafter(0.3, 1), np.nextafter(1, 0), 1.0])
+    y_true = np.arange(9) % 2.0
+    value = kernel_calibration_error(y_true, y_prob, kernel=kernel, bandwidth=bandwidth)
+    with np.errstate(over="ignore"):
+        expected = oracle.kernel_calibration_error(y_true, y_prob, None, kernel, bandwidth)
+    assert value == pytest.approx(expected, abs=1e-14)
+
+
+def test_laplace_does_not_repeat_its_rounding_on_a_regular_grid():
+    m = 2**20
+    lost = -math.expm1(-1.0 / m)
+    pairs_apart = 2.0 * (1.0 - lost) * (m * lost + math.expm1(-1.0)) / lost**2  # a geometric sum over |i - j| > 0
+    total = pairs.laplace(np.arange(m) / m, np.full(m, 1.0 / m), 1.0)
+    assert total == pytest.approx((m + pairs_apart) / m**2, rel=2e-13)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(samples(fractional=False), st.sampled_from(["distinct", "equal"]), KERNELS, BANDWIDTHS)
+def test_unbiased_with_weights_where_pooled_sums_tell(sample, how, kernel, bandwidth):
+    y_true, y_prob, weight = sample
+    if how == "distinct":
+        y_prob, kept = np.unique(y_prob, return_index=True)
+        y_true = np.clip(y_true[kept] + 0.1 * (kept % 3), 0, 1)  # event rates are single rows here
+        weight = np.ones_like(y_prob) if weight is None else weight[kept]
+    else:
+        weight = np.where(y_true == 1.0, 3.3, 0.7)
+    if 1.0 - (weight**2).sum() / max(weight.sum(), 1e-300) ** 2 < 1e-6:
+        return
+    value = kernel_calibration_error(
+        y_true, y_prob, sample_weight=weight, kernel=kernel, bandwidth=bandwidth, unbiased=True
+    )
+    expected = oracle.kernel_calibration_error(y_true, y_prob, weight, kernel, bandwidth, True)
+    tolerance = 1e-13 / (1.0 - (weight**2).sum() / weight.sum() ** 2)
+    assert value * abs(value) == pytest.approx(expected * abs(expected), abs=tolerance)
+
+
+def test_unbiased_says_where_pooled_sums_do_not_tell():
+    # Two rows of outcome 1 at 0.2 with weights 1 and 3 look, pooled with a 0, like other weights would.
+    with pytest.raises(InputError, match=r"unbiased: .* weigh the same \(as at 0\.2\)"):
+        kernel_calibration_error([1, 1, 0, 0], [0.2, 0.2, 0.2, 0.4], sample_weight=[1, 3, 1, 1], unbiased=True)
+    with pytest.raises(InputError, match=r"unbiased: needs outcomes of 0 or 1 .*0\.2"):
+        kernel_calibration_error([0.5, 0.7, 0], [0.2, 0.2, 0.4], unbiased=True)
+    # Of one outcome the sum of squared weights is enough.
+    y_true, y_prob, weight = [1, 1, 0, 0], [0.2, 0.2, 0.4, 0.4], [1, 3, 1, 5]
+    value = kernel_calibration_error(y_true, y_prob, sample_weight=weight, unbiased=True)
+    assert value == pytest.approx(oracle.kernel_calibration_error(y_true, y_prob, weight, unbiased=True), abs=1e-12)
 
 
 def test_unbiased_has_the_right_mean():
@@ -98,7 +162,7 @@ def test_theorem_8_5(sample):
         ({"bandwidth": 0}, "bandwidth: is 0"),
         ({"bandwidth": float("inf")}, "bandwidth: is inf"),
         ({"bandwidth": "wide"}, "bandwidth: is 'wide'"),
-        ({"unbiased": True, "sample_weight": [1, 2]}, "unbiased: needs single rows"),
+        ({"unbiased": True, "sample_weight": [1, 0]}, "unbiased: needs at least two rows"),
     ],
 )
 def test_bad_parameters(parameters, message):

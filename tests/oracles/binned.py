@@ -19,7 +19,7 @@ def _bins(y_prob, weight, n_bins, strategy):
                 if weight[y_prob <= v].sum() >= k / n_bins * weight.sum() * (1 - 1e-12):
                     inner.append(v)
                     break
-        edges = sorted({0.0, 1.0, *inner})
+        edges = [0.0, *sorted({1.0, *inner})]  # where 0 is itself an equal-mass edge, the rows at 0 are a bin
     for i in range(len(edges) - 1):
         inside = (y_prob > edges[i]) & (y_prob <= edges[i + 1])
         if i == 0:

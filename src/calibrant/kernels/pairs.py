@@ -14,8 +14,9 @@ from calibrant.kernels.types import FloatArray
 def laplace(v: FloatArray, r: FloatArray, bandwidth: float) -> float:
     """Return sum over i, j of r_i r_j exp(-|v_i - v_j| / bandwidth), for sorted v.
 
-    carried = sum over i < j of r_i exp(-(v_j - v_i) / bandwidth) decays by one factor a step. A short gap takes the
-    Taylor series, whose first term left out is below 2**-53 there, instead of a call to exp.
+    carried = sum over i < j of r_i exp(-(v_j - v_i) / bandwidth) decays by one factor a step. On a short gap it loses
+    carried * (1 - exp(-x)) by the Taylor series, whose first term left out is below 2**-53: a factor near 1 would be
+    rounded, and on a regular grid each step repeats that error. Across a long gap less than exp(-40) of it is left.
     """
     carried = 0.0
     squares = 0.0
@@ -23,8 +24,13 @@ def laplace(v: FloatArray, r: FloatArray, bandwidth: float) -> float:
     for j in range(v.size):
         if j > 0:
             x = (v[j] - v[j - 1]) / bandwidth
-            decay = 1.0 - x * (1.0 - x * (0.5 - x * (1.0 / 6.0))) if x < 1e-4 else math.exp(-x)
-            carried = (carried + r[j - 1]) * decay
+            carried += r[j - 1]
+            if x < 1e-3:
+                carried -= carried * (x * (1.0 - x * (1.0 / 2.0 - x * (1.0 / 6.0 - x * (1.0 / 24.0)))))
+            elif x < 40.0:
+                carried *= math.exp(-x)
+            else:
+                carried = 0.0
         squares += r[j] * r[j]
         cross += r[j] * carried
     return squares + 2.0 * cross
@@ -50,18 +56,56 @@ def fourier_power(v: FloatArray, r: FloatArray, frequency: float, power: FloatAr
 
 
 @njit(cache=True, nogil=True)
-def gaussian_window(v: FloatArray, r: FloatArray, bandwidth: float, reach: float) -> float:
-    """Return sum over pairs with |v_i - v_j| <= reach of r_i r_j exp(-(v_i - v_j)**2 / (2 bandwidth**2))."""
-    squares = 0.0
-    cross = 0.0
-    first = 0
+def gaussian_boxes(
+    v: FloatArray, r: FloatArray, scale: float, rescale: float, kernel: FloatArray, moment: FloatArray
+) -> float:
+    """Return sum over pairs of r_i r_j G(t_i - t_j) for t = v * scale * rescale, by moments of boxes of width 1 in t.
+
+    The moments of a box are sums of r_j T_k(2 x_j - 1), x_j the place within it and T_k Chebyshev's polynomials;
+    kernel[d, k, l] are the Chebyshev coefficients of G between boxes d apart, and boxes further apart than these
+    reach add nothing. The scales are powers of two, so boxes and places carry no rounding. moment, of shape
+    (len(kernel), number of polynomials), is scratch for the latest boxes that hold a point, in turn.
+    """
+    reach = kernel.shape[0]
+    terms = kernel.shape[2]
+    base = np.full(reach, -np.inf)
+    total = 0.0
+    slot = 0
     for j in range(v.size):
-        while v[j] - v[first] > reach:
-            first += 1
-        squares += r[j] * r[j]
-        near = 0.0
-        for i in range(first, j):
-            z = (v[j] - v[i]) / bandwidth
-            near += r[i] * math.exp(-0.5 * z * z)
-        cross += r[j] * near
-    return squares + 2.0 * cross
+        t = v[j] * scale * rescale
+        if not t - base[slot] < 1.0:  # an infinite t, on a grid too fine for its distance from 0, is alone in its box
+            if j > 0:
+                total += _box_with_earlier(base, slot, kernel, moment)
+            slot = (slot + 1) % reach
+            base[slot] = np.floor(t)  # not math.floor, whose integer would overflow
+            moment[slot, :] = 0.0
+        u = 2.0 * (t - base[slot]) - 1.0 if t != base[slot] else -1.0
+        last = r[j]
+        this = r[j] * u
+        moment[slot, 0] += last
+        for k in range(1, terms):
+            moment[slot, k] += this
+            last, this = this, 2.0 * u * this - last
+    return total + _box_with_earlier(base, slot, kernel, moment)
+
+
+@njit(cache=True, nogil=True)
+def _box_with_earlier(base: FloatArray, slot: int, kernel: FloatArray, moment: FloatArray) -> float:
+    """Return the products of a box with itself, and twice those with the boxes before it."""
+    reach, terms, _ = kernel.shape
+    near = np.zeros(terms)
+    for other in range(reach):
+        distance = base[slot] - base[other]
+        if other == slot:
+            distance = 0.0  # infinity less infinity is not a number
+        if distance < reach:
+            times = 1.0 if other == slot else 2.0
+            d = int(distance)
+            for k in range(terms):
+                m = times * moment[other, k]
+                for el in range(terms):
+                    near[el] += m * kernel[d, k, el]
+    total = 0.0
+    for k in range(terms):
+        total += near[k] * moment[slot, k]
+    return total

@@ -31,7 +31,7 @@ class CalibrationBins:
     count, mass : ndarray of shape (b,)
         Rows, and share of the weight.
     mean_prediction, mean_outcome : ndarray of shape (b,)
-        Weighted means; NaN where all rows have weight zero.
+        Weighted means, within [first, last] and [0, 1]; NaN where the mass is zero.
     residual : ndarray of shape (b,)
         mass * (mean_outcome - mean_prediction).
     """
@@ -51,7 +51,7 @@ def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uni
     """Bins of a sample that hold at least one row."""
     one_of(strategy, ("uniform", "quantile", "exact"), "strategy")
     positive_integer(n_bins, "n_bins")
-    v, mass = sample.prediction, sample.mass()
+    v, total = sample.prediction, sample.total_weight
     if strategy == "exact":
         starts = np.arange(v.size)
         lower, upper = v, v
@@ -59,25 +59,27 @@ def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uni
         edges = np.linspace(0.0, 1.0, n_bins + 1)
         starts, lower, upper = _cut(v, edges)
     else:
-        # The k-th edge is the smallest prediction with at least k/n of the mass at or below it: ties stay together.
-        below = np.cumsum(mass)
+        # The k-th edge is the smallest prediction with at least k/n of the mass at or below it: ties stay together. An
+        # edge at 0 is kept beside the first: rows at exactly 0 then have the bin that a tie anywhere else would have.
+        below = np.cumsum(sample.weight)
         wanted = np.arange(1, n_bins) / n_bins * below[-1]
         at = np.searchsorted(below * (1.0 + 1e-12), wanted)
-        starts, lower, upper = _cut(v, np.unique(np.concatenate([[0.0], v[at], [1.0]])))
+        starts, lower, upper = _cut(v, np.concatenate([[0.0], np.unique(np.append(v[at], 1.0))]))
     ends = np.append(starts[1:], v.size) - 1
-    bin_mass = np.add.reduceat(mass, starts)
     residual = np.add.reduceat(sample.residual(), starts)
-    safe = np.where(bin_mass > 0.0, bin_mass, np.nan)
-    mean_prediction = np.add.reduceat(mass * v, starts) / safe
+    weight = np.add.reduceat(sample.weight, starts)
+    mass = weight / total
+    safe = np.where(mass > 0.0, weight, np.nan)
+    mean_prediction = np.add.reduceat(sample.weight * v, starts) / safe
     return CalibrationBins(
         lower,
         upper,
         v[starts],
         v[ends],
         np.add.reduceat(sample.count, starts),
-        bin_mass,
-        mean_prediction,
-        mean_prediction + residual / safe,
+        mass,
+        np.clip(mean_prediction, v[starts], v[ends]),  # a mean can leave its range by rounding only
+        np.minimum(np.add.reduceat(sample.weighted_outcome, starts) / safe, 1.0),
         residual,
     )
 
@@ -133,7 +135,8 @@ def expected_calibration_error(
         Bins of equal width, of equal mass, or one for every distinct prediction. Bins are right-closed,
         (lower, upper]; the first also holds 0, so no row is lost and 1 has no bin of its own. Equal-width edges are
         the doubles ``numpy.linspace(0, 1, n_bins + 1)``. The k-th equal-mass edge is the smallest prediction with at
-        least k / n_bins of the mass at or below it, so ties are never split, and there may be fewer bins.
+        least k / n_bins of the mass at or below it, so ties are never split, and there may be fewer bins; if that is 0
+        itself, the rows at 0 are the first bin.
     norm : {"l1", "l2", "max"}
         Mean absolute gap, root of the mean squared gap, or largest gap.
 
