@@ -20,10 +20,20 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "inputs": ({"errors"}, {"numpy", "narwhals"}),
     "sample": ({"errors", "inputs", "kernels"}, {"numpy"}),
     "measures": (DOOR | {"kernels", "measures"}, {"numpy", "scipy"}),
-    "scale": (DOOR | {"scale"}, {"numpy", "duckdb", "pyarrow"}),
-    "report": (DOOR | {"kernels", "measures", "report"}, {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"}),
+    "synthetic": (DOOR, {"numpy"}),
+    "inference": (DOOR | {"kernels", "measures", "inference"}, {"numpy", "scipy"}),
+    "recalibration": (DOOR | {"kernels", "measures", "recalibration"}, {"numpy", "scipy", "sklearn"}),
+    "scale": (DOOR | {"measures", "inference", "scale"}, {"numpy", "scipy", "duckdb", "pyarrow", "narwhals"}),
+    "experiments": (
+        DOOR | {"kernels", "measures", "inference", "recalibration", "synthetic", "scale", "experiments"},
+        {"numpy", "scipy", "matplotlib", "rich", "sklearn"},
+    ),
+    "report": (
+        DOOR | {"kernels", "measures", "inference", "recalibration", "report"},
+        {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
+    ),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
-    "cli": (DOOR | {"measures", "report", "scale", "demo"}, {"typer", "rich", "click"}),
+    "cli": (DOOR | {"measures", "report", "scale", "demo", "experiments"}, {"typer", "rich", "click"}),
     "__main__": ({"cli"}, set()),
     "__init__": (set(), set()),
 }
