@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from calibrant.measures.binned import calibration_bins as calibration_bins
     from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
     from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
+    from calibrant.measures.distance import Bracket as Bracket
+    from calibrant.measures.distance import calibration_distance as calibration_distance
+    from calibrant.measures.distance import check_predictor as check_predictor
+    from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
     from calibrant.measures.interval import IntervalPartition as IntervalPartition
     from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
     from calibrant.measures.interval import interval_calibration_partition as interval_calibration_partition
@@ -43,6 +47,7 @@ __version__ = "0.1.0"
 # Public name -> the module that defines it: nothing is imported before it is asked for.
 _HOME = {
     "Audit": "report.audit",
+    "Bracket": "measures.distance",
     "CalibrationBins": "measures.binned",
     "Coupling": "measures.lower_check",
     "FileError": "errors",
@@ -54,8 +59,10 @@ _HOME = {
     "audit": "report.audit",
     "binned_calibration_error_bound": "measures.binned",
     "calibration_bins": "measures.binned",
+    "calibration_distance": "measures.distance",
     "check_coupling": "measures.lower_check",
     "check_potentials": "measures.lower_check",
+    "check_predictor": "measures.distance",
     "convolved_calibration_error": "measures.convolved",
     "expected_calibration_error": "measures.binned",
     "interval_calibration_error": "measures.interval",
@@ -69,6 +76,7 @@ _HOME = {
     "squared_kernel_error_binning": "measures.kernel_estimators",
     "squared_kernel_error_fourier": "measures.kernel_estimators",
     "surrogate_interval_calibration_error": "measures.interval_shifted",
+    "upper_calibration_distance": "measures.distance",
 }
 
 __all__ = sorted(_HOME)

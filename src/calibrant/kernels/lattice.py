@@ -1,0 +1,258 @@
+"""True distance of a uniform noiseless domain: a shortest path over (zeros used, ones used), docs/distance.md.
+
+A step (a, b) makes one part of the next a zeros and b ones, with value mu = b / (a + b). Its length is what the part
+costs beyond the credit of its elements under the lower distance's potentials r0, r1, and never negative. Steps from
+a state are listed by descending the Stern-Brocot tree: a cone of directions is left as soon as its first point's
+elements cost too much at every target between its two edges.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from calibrant.kernels.types import FloatArray, IntArray
+
+_FLAT = 1e-12  # how far a potential may be from a straight line of slope 1 or -1 to count as one
+_NEVER = 1e300
+_EMPTY = -1
+
+
+class Side(NamedTuple):
+    """Elements of one outcome, sorted, with running sums that start at 0.
+
+    v, moved, credit : predictions; sums of predictions and of potentials.
+    rising, falling : running maxima of r + v from the left and of r - v from the right, from which r at any mu is read.
+    cell : how many elements lie at or below k / (cell.size - 2).
+    """
+
+    v: FloatArray
+    moved: FloatArray
+    credit: FloatArray
+    rising: FloatArray
+    falling: FloatArray
+    cell: IntArray
+
+
+class Found(NamedTuple):
+    """Result of a search: length of the path and its states from (0, 0) on, least cost at each level, states seen.
+
+    complete : whether it was not given up.
+    """
+
+    length: float
+    path: IntArray
+    least: FloatArray
+    states: int
+    complete: bool
+
+
+@njit(cache=True, inline="always")
+def _at_or_below(v: FloatArray, cell: IntArray, mu: float) -> int:
+    k = int(mu * (cell.size - 2))
+    low = cell[k]
+    high = cell[k + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if v[middle] <= mu:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, inline="always")
+def _distance(moved: FloatArray, below: int, first: int, last: int, mu: float) -> float:
+    """Sum of |v - mu| over elements first to last - 1, of which those before `below` lie at or below mu."""
+    k = min(max(below, first), last)
+    return (2 * k - first - last) * mu - 2.0 * moved[k] + moved[first] + moved[last]
+
+
+@njit(cache=True, inline="always")
+def _potential(rising: FloatArray, falling: FloatArray, below: int, mu: float) -> float:
+    return max(rising[below] - mu, falling[below] + mu)
+
+
+@njit(cache=True, nogil=True)
+def shortest_path(zero: Side, one: Side, budget: FloatArray, most_states: int, stop: IntArray) -> Found:
+    """Shortest path from (0, 0) to (all zeros, all ones) whose states cost at most the budget of their level.
+
+    budget: not decreasing, for levels zeros + ones = 0 to n, which are gone through in turn.
+    stop: set to 1 from outside to give up. Beyond most_states it gives up as well.
+    """
+    v0, moved0, credit0, rising0, falling0, cell0 = zero
+    v1, moved1, credit1, rising1, falling1, cell1 = one
+    zeros = v0.size
+    ones = v1.size
+    n = zeros + ones
+
+    # States in the order of their discovery; a hash table finds them, and linked lists hold those of a level.
+    room = 1 << 12
+    table = np.full(4 * room, _EMPTY, np.int64)
+    used = np.empty((room, 2), np.int64)
+    cost = np.empty(room)
+    gentlest = np.empty(room)  # least value of a part that ends here: the next part's is no less
+    before = np.empty((room, 2), np.int64)  # previous state on the best path; next state of the level
+    head = np.full(n + 1, _EMPTY, np.int64)
+    least = np.full(n + 1, _NEVER)
+    used[0] = 0
+    cost[0] = 0.0
+    gentlest[0] = 0.0
+    before[0] = _EMPTY
+    head[0] = 0
+    least[0] = 0.0
+    table[0] = 0
+    count = 1
+    cones = np.empty((4 * (n + 4), 4), np.int64)
+    complete = True
+
+    for level in range(n):
+        state = head[level]
+        while state != _EMPTY and complete:
+            if stop[0] != 0 or count > most_states:
+                complete = False
+                break
+            i = used[state, 0]
+            j = used[state, 1]
+            start = cost[state]
+            if start > budget[level]:
+                state = before[state, 1]
+                continue
+            steepest = gentlest[state]
+            cones[0, 0], cones[0, 1], cones[0, 2], cones[0, 3] = 1, 0, 0, 1
+            cones[1, 0], cones[1, 1], cones[1, 2], cones[1, 3] = 0, 1, 0, 0  # a single one, a single zero: no cone
+            cones[2, 0], cones[2, 1], cones[2, 2], cones[2, 3] = 1, 0, 0, 0
+            top = 3
+            full = False
+            while top > 0:
+                top -= 1
+                a1 = cones[top, 0]
+                b1 = cones[top, 1]
+                a2 = cones[top, 2]
+                b2 = cones[top, 3]
+                a = a1 + a2
+                b = b1 + b2
+                if i + a > zeros or j + b > ones:
+                    continue
+                n1 = a1 + b1
+                n2 = a2 + b2
+                mu = b / (a + b)
+                mu1 = b1 / n1
+                mu2 = b2 / n2 if n2 > 0 else mu
+                if mu2 < steepest:
+                    continue
+                # Where both potentials fall with slope 1 and the first (a1, b1) elements lie at or below mu1, every
+                # part of the cone can give them up to a part of their own at no cost; likewise, where both rise, the
+                # last (a2, b2) elements if they lie at or above mu2.
+                if n2 > 0 and n1 + n2 > 2:
+                    slope = 0
+                    if (a1 == 0 or v0[i + a1 - 1] <= mu1) and (b1 == 0 or v1[j + b1 - 1] <= mu1):
+                        slope = -1
+                    elif (a2 == 0 or v0[i + a1] >= mu2) and (b2 == 0 or v1[j + b1] >= mu2):
+                        slope = 1
+                    if slope != 0:
+                        k = _at_or_below(v0, cell0, mu1)
+                        m = _at_or_below(v0, cell0, mu2)
+                        rise0 = _potential(rising0, falling0, m, mu2) - _potential(rising0, falling0, k, mu1)
+                        k = _at_or_below(v1, cell1, mu1)
+                        m = _at_or_below(v1, cell1, mu2)
+                        rise1 = _potential(rising1, falling1, m, mu2) - _potential(rising1, falling1, k, mu1)
+                        straight = slope * (mu2 - mu1)
+                        if abs(rise0 - straight) <= _FLAT and abs(rise1 - straight) <= _FLAT:
+                            continue
+                credit = credit0[i + a] - credit0[i] + credit1[j + b] - credit1[j]
+                k = _at_or_below(v0, cell0, mu)
+                m = _at_or_below(v1, cell1, mu)
+                length = _distance(moved0, k, i, i + a, mu) + _distance(moved1, m, j, j + b, mu) - credit
+                at = level + a + b
+                if length <= budget[at] - start and mu >= steepest:
+                    here = (((i + a) * (ones + 1) + j + b) * 0x9E3779B1) & (table.size - 1)
+                    while table[here] != _EMPTY and (
+                        used[table[here], 0] != i + a or used[table[here], 1] != j + b
+                    ):
+                        here = (here + 1) & (table.size - 1)
+                    other = table[here]
+                    if other == _EMPTY:
+                        if count == room:
+                            full = True
+                            break
+                        other = count
+                        count += 1
+                        table[here] = other
+                        used[other, 0] = i + a
+                        used[other, 1] = j + b
+                        cost[other] = _NEVER
+                        gentlest[other] = mu
+                        before[other, 1] = head[at]
+                        head[at] = other
+                    if start + length < cost[other]:
+                        cost[other] = start + length
+                        before[other, 0] = state
+                    gentlest[other] = min(gentlest[other], mu)
+                    least[at] = min(least[at], start + length)
+                if n2 == 0:
+                    continue
+                # Slack of these elements at mu; at a target t away it is at most 2 (a + b) t less, and never less
+                # than zero. With its value at an edge of the cone as well, the least in between is at least the
+                # mean of both less (a + b) (mu - mu1) = 1 / n1.
+                allowed = budget[n] - start
+                here_slack = (
+                    length + a * _potential(rising0, falling0, k, mu) + b * _potential(rising1, falling1, m, mu)
+                )
+                if here_slack - 2.0 / n1 <= allowed and mu > steepest:
+                    k = _at_or_below(v0, cell0, mu1)
+                    m = _at_or_below(v1, cell1, mu1)
+                    edge_slack = (
+                        _distance(moved0, k, i, i + a, mu1)
+                        + _distance(moved1, m, j, j + b, mu1)
+                        - credit
+                        + a * _potential(rising0, falling0, k, mu1)
+                        + b * _potential(rising1, falling1, m, mu1)
+                    )
+                    if 0.5 * (here_slack + edge_slack) - 1.0 / n1 <= allowed:
+                        cones[top, 0], cones[top, 1], cones[top, 2], cones[top, 3] = a1, b1, a, b
+                        top += 1
+                if here_slack - 2.0 / n2 <= allowed:
+                    k = _at_or_below(v0, cell0, mu2)
+                    m = _at_or_below(v1, cell1, mu2)
+                    edge_slack = (
+                        _distance(moved0, k, i, i + a, mu2)
+                        + _distance(moved1, m, j, j + b, mu2)
+                        - credit
+                        + a * _potential(rising0, falling0, k, mu2)
+                        + b * _potential(rising1, falling1, m, mu2)
+                    )
+                    if 0.5 * (here_slack + edge_slack) - 1.0 / n2 <= allowed:
+                        cones[top, 0], cones[top, 1], cones[top, 2], cones[top, 3] = a, b, a2, b2
+                        top += 1
+            if full:  # twice the room, then the same state again
+                used = np.concatenate((used, np.empty_like(used)))
+                cost = np.concatenate((cost, np.empty_like(cost)))
+                gentlest = np.concatenate((gentlest, np.empty_like(gentlest)))
+                before = np.concatenate((before, np.empty_like(before)))
+                room *= 2
+                table = np.full(4 * room, _EMPTY, np.int64)
+                for other in range(count):
+                    here = ((used[other, 0] * (ones + 1) + used[other, 1]) * 0x9E3779B1) & (table.size - 1)
+                    while table[here] != _EMPTY:
+                        here = (here + 1) & (table.size - 1)
+                    table[here] = other
+                continue
+            state = before[state, 1]
+        if not complete:
+            break
+
+    steps = 0
+    state = head[n]
+    while state != _EMPTY:
+        steps += 1
+        state = before[state, 0]
+    path = np.empty((steps, 2), np.int64)
+    state = head[n]
+    while state != _EMPTY:
+        steps -= 1
+        path[steps] = used[state]
+        state = before[state, 0]
+    return Found(least[n], path, least, count, complete)
