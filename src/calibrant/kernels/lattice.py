@@ -36,6 +36,19 @@ class Side(NamedTuple):
     cell: IntArray
 
 
+class Corridor(NamedTuple):
+    """Where to look. A state costs at most budget[level], which does not decrease with the level, zeros + ones.
+
+    centre, radius : and its zeros are within radius of centre[level].
+    slack : and it costs at most so much more than the cheapest at its level or beyond; no step is longer either.
+    """
+
+    budget: FloatArray
+    centre: FloatArray
+    radius: float
+    slack: float
+
+
 class Found(NamedTuple):
     """Result of a search: length of the path and its states from (0, 0) on, least cost at each level, states seen.
 
@@ -76,14 +89,14 @@ def _potential(rising: FloatArray, falling: FloatArray, below: int, mu: float) -
 
 
 @njit(cache=True, nogil=True)
-def shortest_path(zero: Side, one: Side, budget: FloatArray, most_states: int, stop: IntArray) -> Found:
-    """Shortest path from (0, 0) to (all zeros, all ones) whose states cost at most the budget of their level.
+def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, stop: IntArray) -> Found:
+    """Shortest path from (0, 0) to (all zeros, all ones) within the corridor, level by level.
 
-    budget: not decreasing, for levels zeros + ones = 0 to n, which are gone through in turn.
     stop: set to 1 from outside to give up. Beyond most_states it gives up as well.
     """
     v0, moved0, credit0, rising0, falling0, cell0 = zero
     v1, moved1, credit1, rising1, falling1, cell1 = one
+    budget, centre, radius, slack = corridor
     zeros = v0.size
     ones = v1.size
     n = zeros + ones
@@ -110,6 +123,9 @@ def shortest_path(zero: Side, one: Side, budget: FloatArray, most_states: int, s
 
     for level in range(n):
         state = head[level]
+        most = budget[level]
+        if slack < _NEVER:
+            most = min(most, least[level:].min() + slack)
         while state != _EMPTY and complete:
             if stop[0] != 0 or count > most_states:
                 complete = False
@@ -117,7 +133,7 @@ def shortest_path(zero: Side, one: Side, budget: FloatArray, most_states: int, s
             i = used[state, 0]
             j = used[state, 1]
             start = cost[state]
-            if start > budget[level]:
+            if start > most:
                 state = before[state, 1]
                 continue
             steepest = gentlest[state]
@@ -167,11 +183,9 @@ def shortest_path(zero: Side, one: Side, budget: FloatArray, most_states: int, s
                 m = _at_or_below(v1, cell1, mu)
                 length = _distance(moved0, k, i, i + a, mu) + _distance(moved1, m, j, j + b, mu) - credit
                 at = level + a + b
-                if length <= budget[at] - start and mu >= steepest:
+                if length <= min(budget[at] - start, slack) and mu >= steepest and abs(i + a - centre[at]) <= radius:
                     here = (((i + a) * (ones + 1) + j + b) * 0x9E3779B1) & (table.size - 1)
-                    while table[here] != _EMPTY and (
-                        used[table[here], 0] != i + a or used[table[here], 1] != j + b
-                    ):
+                    while table[here] != _EMPTY and (used[table[here], 0] != i + a or used[table[here], 1] != j + b):
                         here = (here + 1) & (table.size - 1)
                     other = table[here]
                     if other == _EMPTY:
@@ -197,7 +211,7 @@ def shortest_path(zero: Side, one: Side, budget: FloatArray, most_states: int, s
                 # Slack of these elements at mu; at a target t away it is at most 2 (a + b) t less, and never less
                 # than zero. With its value at an edge of the cone as well, the least in between is at least the
                 # mean of both less (a + b) (mu - mu1) = 1 / n1.
-                allowed = budget[n] - start
+                allowed = min(budget[n] - start, slack)
                 here_slack = (
                     length + a * _potential(rising0, falling0, k, mu) + b * _potential(rising1, falling1, m, mu)
                 )

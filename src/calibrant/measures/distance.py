@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
+from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_lattice import LatticeProblem
 from calibrant.measures.distance_rounding import rounded_partition
 from calibrant.measures.lower import LowerCertificate, lower_certificate_from_sample
 from calibrant.sample import Sample
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 EXACT = 1e-9
 """Width under which a bracket counts as closed, in probability units."""
@@ -62,7 +59,7 @@ def bracket_of_elements(
     if upper - lower > EXACT and not clock.up:
         n = v.size
         if np.ptp(mass) <= 1e-12 / n and bool(((y == 0.0) | (y == 1.0)).all()):
-            lattice = LatticeProblem(v, y, relaxation.potentials, labels, upper * n)
+            lattice = LatticeProblem(v, y, relaxation, labels)
             lattice.solve(clock)
             labels = lattice.labels
             lower = max(lower, (lattice.credit + lattice.proven) / n)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.kernels import lattice
+from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
-from calibrant.measures.lower_check import Potentials
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from calibrant.measures.lower import LowerCertificate
 
 _MOST_STATES = 10_000_000  # a state takes about 100 bytes
+_LOOKS = 2  # corridors that are looked through, each twice as wide, before anything is proven
 _CLOSED = 1e-10  # of a path's length per element: shorter is as good as 0
 
 
@@ -26,11 +24,12 @@ class LatticeProblem:
     proven, length : float
         A shortest path is at least `proven` and at most `length` long, in the same units.
     labels : ndarray of shape (n,)
-        Part of each element in the best partition found; `cost` is that of the partition to start from.
+        Part of each element in the best partition found, numbered from 0.
     """
 
-    def __init__(self, v: FloatArray, y: FloatArray, potentials: Potentials, labels: IntArray, cost: float) -> None:
+    def __init__(self, v: FloatArray, y: FloatArray, relaxation: LowerCertificate, labels: IntArray) -> None:
         self._n = v.size
+        potentials, coupling = relaxation.potentials, relaxation.coupling
         self._order = [np.flatnonzero(y == label) for label in (0.0, 1.0)]
         self._order = [rows[np.argsort(v[rows], kind="stable")] for rows in self._order]
         self._sides = []
@@ -39,7 +38,14 @@ class LatticeProblem:
         self._forward = [_side(*side) for side in self._sides]
         self.credit = float(sum(r.sum() for _, r in self._sides))
         self.labels = labels
-        self.proven, self.length = 0.0, cost - self.credit
+        mean = np.bincount(labels, y) / np.bincount(labels)
+        self.proven, self.length = 0.0, float(np.abs(v - mean[labels]).sum()) - self.credit
+
+        # How many zeros are among the elements with the lowest targets, at each level of the path that the coupling is.
+        by_target = np.argsort(coupling.u, kind="stable")
+        mass = coupling.mass[by_target] * v.size
+        zeros = np.where(coupling.y[by_target] == 0.0, mass, 0.0)
+        self._centre = np.interp(np.arange(v.size + 1.0), np.append(0.0, mass.cumsum()), np.append(0.0, zeros.cumsum()))
 
     @property
     def closed(self) -> bool:
@@ -47,7 +53,10 @@ class LatticeProblem:
         return self.length - self.proven <= _CLOSED * self._n
 
     def solve(self, clock: Clock) -> None:
-        """Raise the length up to which there is proven to be no path, until the shortest is found."""
+        """Look near the coupling, then raise the length below which there is no path until one is found."""
+        for wider in range(_LOOKS):
+            if not (self.closed or clock.up):
+                self._look(0.25 * 2**wider, 4.0 * 2**wider, clock)
         guess, before = 0.125, 0
         while not (self.closed or clock.up):
             states = self._prove(min(guess, self.length), clock)
@@ -57,15 +66,21 @@ class LatticeProblem:
             if states > _MOST_STATES:
                 return
 
+    def _look(self, slack: float, radius: float, clock: Clock) -> None:
+        """Look for a shorter path next to the coupling's."""
+        corridor = lattice.Corridor(np.full(self._n + 1, self.length), self._centre, radius, slack)
+        found: lattice.Found = clock.run(lattice.shortest_path, *self._forward, corridor, _MOST_STATES, clock.stop)
+        self._keep(found)
+
     def _prove(self, guess: float, clock: Clock) -> int:
         """Find the shortest path if it is no longer than the guess, else prove that it is longer; states looked at.
 
         A state is on such a path only if the lengths from the start and to the end add up to at most the guess. The
         first search learns how far each level is from the start, up to half the guess; the second comes from the end.
         """
-        half = np.full(self._n + 1, guess / 2)
+        half = lattice.Corridor(np.full(self._n + 1, guess / 2), self._centre, np.inf, np.inf)
         found: lattice.Found = clock.run(lattice.shortest_path, *self._forward, half, _MOST_STATES, clock.stop)
-        self._keep(found.length, found.path)
+        self._keep(found)
         if not found.complete:
             return found.states
         if found.length <= guess / 2:
@@ -73,20 +88,21 @@ class LatticeProblem:
             return found.states
         from_start = np.minimum.accumulate(np.minimum(found.least, guess / 2)[::-1])  # of this level or any later
         backward = [_side(1.0 - v[::-1], r[::-1]) for v, r in reversed(self._sides)]
+        whole = lattice.Corridor(guess - from_start, self._centre, np.inf, np.inf)
         states = found.states
-        found = clock.run(lattice.shortest_path, *backward, guess - from_start, _MOST_STATES, clock.stop)
-        end = np.array([side.v.size for side in self._forward])
-        self._keep(found.length, end - found.path[::-1, ::-1])
+        found = clock.run(lattice.shortest_path, *backward, whole, _MOST_STATES, clock.stop)
+        end = np.array([side.v.size for side in self._forward], np.int64)
+        self._keep(found._replace(path=end - found.path[::-1, ::-1]))
         if found.complete:
             self.proven = max(self.proven, min(found.length, guess))
         return max(states, found.states)
 
-    def _keep(self, length: float, path: IntArray) -> None:
-        if path.shape[0] == 0 or length >= self.length:
+    def _keep(self, found: lattice.Found) -> None:
+        if found.path.shape[0] == 0 or found.length >= self.length:
             return
-        self.length = length
+        self.length = found.length
         self.labels = np.empty(self._n, np.int64)
-        for rows, cuts in zip(self._order, path.T, strict=True):
+        for rows, cuts in zip(self._order, found.path.T, strict=True):
             self.labels[rows] = np.repeat(np.arange(cuts.size - 1), np.diff(cuts))
 
 
