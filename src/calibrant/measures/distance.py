@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
@@ -139,17 +140,29 @@ def calibration_distance(
     return Bracket(bracket.lower, bracket.upper, bracket.exact, predictor, relaxation)
 
 
+def _elements(sample: Sample) -> tuple[NDArray[np.bool_], tuple[FloatArray, FloatArray, FloatArray]]:
+    """Which distinct predictions carry weight, and the masses, predictions and mean outcomes of these."""
+    mass = sample.mass()
+    carries = mass > 0.0
+    y = np.minimum(sample.weighted_outcome[carries] / sample.weight[carries], 1.0)
+    return carries, (mass[carries], sample.prediction[carries], y)
+
+
 def upper_distance_from_sample(sample: Sample, *, time_limit: float | None = None) -> Bracket:
     """Bracket of a sample's upper distance; its predictor has one value per distinct prediction."""
     clock = Clock(time_limit)
     relaxation = lower_certificate_from_sample(sample, tol=1e-11)
-    mass = sample.mass()
-    carries = mass > 0.0
-    y = np.minimum(sample.weighted_outcome[carries] / sample.weight[carries], 1.0)
-    bracket = bracket_of_elements(mass[carries], sample.prediction[carries], y, relaxation, clock)
+    carries, elements = _elements(sample)
+    bracket = bracket_of_elements(*elements, relaxation, clock)
     predictor = sample.prediction.copy()
     predictor[carries] = bracket.predictor
     return Bracket(bracket.lower, bracket.upper, bracket.exact, predictor, relaxation)
+
+
+def upper_distance_bound(sample: Sample, relaxation: LowerCertificate) -> float:
+    """Distance of a good calibrated post-processing, found without a search: an upper bound of the upper distance."""
+    _, elements = _elements(sample)
+    return _moved(*elements, rounded_partition(*elements, relaxation.coupling, Clock(None)))
 
 
 def upper_calibration_distance(

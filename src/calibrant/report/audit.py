@@ -19,7 +19,7 @@ from calibrant.measures.smooth import witness_from_sample
 from calibrant.report.inequalities import Bracket, Inequality, Ties, tie
 from calibrant.report.regions import Region, regions_from_witness
 from calibrant.report.reliability import Reliability, reliability
-from calibrant.report.words import bracket, percent
+from calibrant.report.words import percent, proved
 from calibrant.sample import Sample
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ class Audit:
             sentences.append(
                 f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails."
             )
-        lower, upper = bracket(self.distance.lower, self.distance.upper)
-        sentences.append(f"On these rows the true distance from calibration lies between {lower} and {upper}.")
+        _, clause = proved(self.distance.lower, self.distance.upper)
+        sentences.append(f"Whatever the features, the true distance from calibration of these rows {clause}.")
         if self.regions:
             worst = self.regions[0]
             sentences.append(f"{worst.words[0].upper()}{worst.words[1:]}: {worst.noise_in_words}.")

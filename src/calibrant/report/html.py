@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from calibrant.report.plots import COLOURS, svg
 from calibrant.report.text import facts
-from calibrant.report.words import bracket, number, percent, whole
+from calibrant.report.words import number, percent, proved, whole
 
 if TYPE_CHECKING:
     from calibrant.report.audit import Audit
@@ -31,7 +31,7 @@ def document(audit: Audit) -> str:
     return environment.get_template("page.html.jinja").render(
         audit=audit,
         facts=facts(audit),
-        ends=bracket(audit.distance.lower, audit.distance.upper),
+        distance=proved(audit.distance.lower, audit.distance.upper)[0],
         diagram=_diagram(audit),
         version=__version__,
     )

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from calibrant.measures.distance import upper_distance_bound
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness
@@ -18,6 +19,7 @@ from calibrant.sample import Sample
 _ROUNDING = 1e-9
 _QUADRATURE = 1e-4  # what the convolved error promises
 _FEW = 20_000  # distinct predictions up to which the lower distance is bracketed as finely as can be
+_NEAREST = 100_000  # distinct predictions up to which a nearest calibrated post-processing is looked for
 _FINE, _COARSE = 1e-9, 1e-5
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _LEVEL_SETS = "expected error, exact level sets"
@@ -76,7 +78,7 @@ class Ties:
     inequalities : tuple of Inequality
         Every inequality whose two sides are known.
     true_distance, lower_distance : Bracket
-        Where the true distance from calibration, and the lower distance, must lie.
+        Where the true distance from calibration, whatever the features, and the lower distance, must lie.
     """
 
     inequalities: tuple[Inequality, ...]
@@ -101,11 +103,13 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
     bias = abs(float(sample.residual().sum()))
     level_sets = measures()["expected_calibration_error"].on_sample(sample, strategy="exact")
     convolved = known.get("convolved_calibration_error")
-    uppers = _upper_bounds(known, level_sets)
-    upper_source, upper = min(uppers.items(), key=lambda item: item[1])
-
     certificate = lower_certificate_from_sample(sample, tol=_FINE if sample.n_distinct <= _FEW else _COARSE)
     below_lower, above_lower = certificate.lower, certificate.upper
+    uppers = _upper_bounds(known, level_sets)
+    attained = dict(uppers)
+    if sample.n_distinct <= _NEAREST:
+        attained["post-processing that reaches it"] = upper_distance_bound(sample, certificate)
+    upper_source, upper = min(attained.items(), key=lambda item: item[1])
 
     found = [
         Inequality("witness's value", "smooth error", witness.value, smooth, "the witness is feasible"),
@@ -117,6 +121,9 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
         Inequality("lower distance / 5", "smooth error", below_lower / 5, smooth, "Theorem 7.3"),
         Inequality("|mean error|", "lower distance", bias, above_lower, "Jensen"),
     ]
+    if sample.n_distinct <= _NEAREST:
+        nearest = attained["post-processing that reaches it"]
+        found.append(Inequality("lower distance", "nearest post-processing found", below_lower, nearest, "Lemma 5.4"))
     interval = uppers.pop("interval error", None)
     below = {"interval error": interval} if interval is not None else uppers  # the interval error is below the others
     found += [

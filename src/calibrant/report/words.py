@@ -23,6 +23,15 @@ def bracket(lower: float, upper: float) -> tuple[str, str]:
     return f"{math.floor(lower * step) / step:.{decimals}f}", f"{math.ceil(upper * step) / step:.{decimals}f}"
 
 
+def proved(lower: float, upper: float) -> tuple[str, str]:
+    """A proved interval in short, and as a clause: a single number where its four decimals hold all of it."""
+    middle = 0.5 * (lower + upper)
+    if lower >= 0.00095 and upper - lower < 1e-6:
+        return number(middle), f"is {number(middle)} (proved to within {upper - lower:.1g})"
+    low, high = bracket(lower, upper)
+    return f"{low} to {high}", f"lies between {low} and {high}"
+
+
 def whole(value: float) -> str:
     """Rows with thousands separated."""
     return f"{value:,.0f}"

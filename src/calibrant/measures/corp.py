@@ -1,0 +1,121 @@
+"""CORP: the isotonic reliability curve, and the exact split of a score that it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+from scipy.special import xlog1py, xlogy
+
+from calibrant.inputs import Column
+from calibrant.measures.parameters import one_of
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+Score = Literal["brier", "log"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorpDecomposition:
+    """A mean score, and what it is made of: mean_score = miscalibration - discrimination + uncertainty.
+
+    Attributes
+    ----------
+    mean_score : float
+        Mean Brier or log score; lower is better. Infinite for the log score if a prediction of 0 or 1 was wrong.
+    miscalibration : float
+        What recalibrating by the best increasing map would save, at least 0.
+    discrimination : float
+        What the recalibrated predictions save over the base rate, at least 0.
+    uncertainty : float
+        The score of the base rate.
+    prediction : ndarray of shape (m,)
+        Distinct predictions that carry weight, increasing.
+    recalibrated : ndarray of shape (m,)
+        The isotonic reliability curve there.
+    mass : ndarray of shape (m,)
+        Share of the weight.
+    """
+
+    mean_score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    prediction: FloatArray
+    recalibrated: FloatArray
+    mass: FloatArray
+
+
+def corp_decomposition(
+    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, score: Score = "brier"
+) -> CorpDecomposition:
+    """Split a score into what miscalibration costs, what discrimination gains and what cannot be known.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1]: the score of a rate is that of its share of ones and zeros.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    score : {"brier", "log"}
+        Squared error, or minus the logarithm of the probability given to what happened.
+
+    Returns
+    -------
+    CorpDecomposition
+        mean_score equals miscalibration - discrimination + uncertainty, to 1e-12 where it is finite.
+
+    Raises
+    ------
+    InputError
+        If a column or `score` cannot be used; the message names it and what is allowed.
+
+    Notes
+    -----
+    The parts are differences of the mean scores of the predictions, of their isotonic recalibration and of the base
+    rate. No bins, nothing to tune. In a small sample the isotonic map follows noise, so miscalibration is above zero for
+    calibrated predictions too. Cost: a sort, then O(m).
+
+    References
+    ----------
+    T. Dimitriadis, T. Gneiting and A. Jordan, "Stable reliability diagrams for probabilistic classifiers", PNAS 2021.
+
+    Examples
+    --------
+    >>> from calibrant.measures.corp import corp_decomposition
+    >>> parts = corp_decomposition([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8])
+    >>> [round(x, 3) for x in (parts.mean_score, parts.miscalibration, parts.discrimination, parts.uncertainty)]
+    [0.2, 0.075, 0.125, 0.25]
+    >>> parts.recalibrated.tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
+    one_of(score, ("brier", "log"), "score")
+    sample = Sample.from_columns(y_true, y_prob, sample_weight)
+    held = sample.weight > 0.0
+    weight, prediction = sample.weight[held], sample.prediction[held]
+    rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)
+    mass = weight / weight.sum()
+    curve = np.clip(isotonic_regression(rate, weights=weight).x, 0.0, 1.0)
+    base = np.full_like(rate, min(max(float(mass @ rate), 0.0), 1.0))
+    predicted, steps, known = (float(mass @ _score(rate, p, score)) for p in (prediction, curve, base))
+    return CorpDecomposition(
+        mean_score=predicted,
+        miscalibration=max(predicted - steps, 0.0),  # below zero by rounding only
+        discrimination=max(known - steps, 0.0),
+        uncertainty=known,
+        prediction=prediction,
+        recalibrated=curve,
+        mass=mass,
+    )
+
+
+def _score(rate: FloatArray, prediction: FloatArray, score: Score) -> FloatArray:
+    """Mean score of ones and zeros in proportion to the rate."""
+    if score == "brier":
+        return rate * (1.0 - prediction) ** 2 + (1.0 - rate) * prediction**2
+    return np.asarray(-xlogy(rate, prediction) - xlog1py(1.0 - rate, -prediction))
