@@ -19,6 +19,7 @@ from calibrant.kernels.types import FloatArray
 # Columns of slacks, multipliers and the like: r0 rising, r0 falling, r1 rising, r1 falling along the edge to the
 # next node, and calibration at the node.
 _SIDES = 5
+_PATIENCE = 40  # steps without halving the gap
 
 
 @njit(cache=True, nogil=True)
@@ -99,6 +100,8 @@ def solve(
                 z[k, i] = 0.0
     upper = np.inf
     lower = -np.inf
+    halved = np.inf  # the gap when it had last halved, and when that was
+    since = 0
     for k in range(n):
         lam[k] = z[k, 4]
     for iteration in range(limit):
@@ -337,7 +340,11 @@ def solve(
                     z[k, i] += dual * dz[k, i]
                     gap += s[k, i] * z[k, i]
                     inverse[k, i] = 1.0 / s[k, i]
-        if gap < 50.0 * target or iteration + 1 == limit:
+        if gap < 0.5 * halved:
+            halved = gap
+            since = iteration
+        stalled = iteration - since > _PATIENCE or iteration + 1 == limit
+        if gap < 50.0 * target or stalled:
             cost = coupling_cost(u, p, q, z[:, 4])
             if cost < upper:
                 upper = cost
@@ -345,6 +352,6 @@ def solve(
                     lam[k] = z[k, 4]
             if upper - lower <= target:
                 return upper, lower, iteration + 1
-            if gap < 1e-5 * target:  # what is left is rounding
+            if stalled or gap < 1e-5 * target:  # what is left is rounding
                 break
     return upper, lower, limit

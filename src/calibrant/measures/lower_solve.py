@@ -16,7 +16,9 @@ _PARTS = 16  # that a cell is split into
 _MOST_PARTS = 64  # that a gap between nodes is split into
 _NEARLY_ALL = 0.3  # with so many cells for a prediction, the whole sample costs no more
 _ROUNDS = 24
-_STEPS = 80
+_STEPS = 250
+_FINEST = 1e-14  # what is worth aiming at in double precision
+_STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
 _MERGED = 1e-12  # nodes closer than this are one; the lift pays for it
 # Proximal term and constant start of the solver: the next where rounding stopped it.
 _ATTEMPTS = ((1e-13, -0.05), (1e-14, -0.3), (1e-12, -0.01), (1e-11, -1.0), (1e-10, -0.1))
@@ -59,7 +61,7 @@ class LowerProblem:
     def bracket(self, tol: float) -> None:
         """Narrow the bracket to tol, or as far as double precision goes."""
         if self.width > tol:
-            self._refine(tol)
+            self._refine(max(tol, _FINEST))
             self._clear(tol)
 
     def _refine(self, tol: float) -> None:
@@ -67,6 +69,7 @@ class LowerProblem:
         candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
         target = tol / 8
         attempt = 0
+        width, stalled = np.inf, 0
         for _ in range(_ROUNDS):
             u, p, q, centres = self._nodes(candidates)
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
@@ -74,7 +77,9 @@ class LowerProblem:
             top, bottom, _ = kernel.solve(u, p, q, target, _STEPS, proximal, x, calibrated)
             excess = self._lift_coupling(u, calibrated)
             loss, worst, where = self._lift_potentials(u, x, centres)
-            if self.width <= tol:
+            stalled = stalled + 1 if self.width > 0.9 * width else 0
+            width = self.width
+            if self.width <= tol or stalled == _STALLED:
                 return
             whole = self._cells.size > self.v.size
             allowed = tol / 8 if whole else max(tol / 8, self.width / 100)
