@@ -131,9 +131,12 @@ def test_row_order_does_not_matter(domain, random):
 
 def test_rows_are_told_apart_by_the_true_distance_only():
     y_true, y_prob = [0, 1, 0, 1], [0.1, 0.1, 0.9, 0.9]
-    assert calibration_distance(y_true, y_prob).upper == pytest.approx(0.4)
-    same = [0, 0, 1, 1], [0.4, 0.4, 0.4, 0.6]
-    assert calibration_distance(*same).upper < upper_calibration_distance(*same).upper
+    apart = calibration_distance(y_true, y_prob)
+    assert apart.upper == pytest.approx(0.25)
+    assert apart.predictor.tolist() == [0.0, 0.5, 0.5, 1.0]
+    together = upper_calibration_distance(y_true, y_prob)
+    assert together.upper == pytest.approx(0.4)
+    assert together.predictor.tolist() == [0.5] * 4
 
 
 def test_rows_without_weight_stay_where_they_are():

@@ -132,9 +132,9 @@ def calibration_distance(
         return bracket_of_elements(
             np.full(prediction.size, 1.0 / prediction.size), prediction, outcome, relaxation, clock
         )
-    carries = weight > 0.0  # what has no mass cannot cost anything: it stays where it is
-    mass = weight[carries] / weight.sum()
-    bracket = bracket_of_elements(mass, prediction[carries], outcome[carries], relaxation, clock)
+    mass = weight / weight.sum()
+    carries = mass > 0.0  # what has no mass cannot cost anything: it stays where it is
+    bracket = bracket_of_elements(mass[carries], prediction[carries], outcome[carries], relaxation, clock)
     predictor = prediction.copy()
     predictor[carries] = bracket.predictor
     return Bracket(bracket.lower, bracket.upper, bracket.exact, predictor, relaxation)

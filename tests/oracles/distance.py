@@ -1,0 +1,60 @@
+"""True and upper distance from their definitions: all partitions, and the plain program for noiseless domains."""
+
+import numpy as np
+
+
+def partitions(n):
+    """Every partition of range(n) as a list of label arrays, labels numbered by first appearance."""
+    found = [[]]
+    for _ in range(n):
+        found = [[*labels, new] for labels in found for new in range(max(labels, default=-1) + 2)]
+    return [np.array(labels) for labels in found]
+
+
+def calibration_distance(y_true, y_prob, sample_weight=None):
+    """Least cost over all partitions of the rows, each part moved to its mean outcome."""
+    weight = np.ones(len(y_prob)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    rows = weight > 0
+    y, v, w = np.asarray(y_true)[rows], np.asarray(y_prob)[rows], weight[rows] / weight[rows].sum()
+    best = np.inf
+    for labels in partitions(v.size):
+        cost = 0.0
+        for label in range(labels.max() + 1):
+            part = labels == label
+            cost += (w[part] * np.abs(v[part] - (w[part] * y[part]).sum() / w[part].sum())).sum()
+        best = min(best, cost)
+    return best
+
+
+def upper_calibration_distance(y_true, y_prob, sample_weight=None):
+    """The same over partitions of the distinct predictions, each with its weight and its mean outcome."""
+    weight = np.ones(len(y_prob)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    rows = weight > 0
+    y, v, w = np.asarray(y_true)[rows], np.asarray(y_prob)[rows], weight[rows]
+    distinct = np.unique(v)
+    mass = np.array([w[v == u].sum() for u in distinct])
+    mean = np.array([(w * y)[v == u].sum() for u in distinct]) / mass
+    return calibration_distance(mean, distinct, mass)
+
+
+def noiseless_program(y_true, y_prob):
+    """Least cost where rows weigh the same and outcomes are 0 or 1: parts of neighbours among zeros and among ones."""
+    y, v = np.asarray(y_true), np.asarray(y_prob)
+    zeros, ones = np.sort(v[y == 0]), np.sort(v[y == 1])
+    best = np.full((zeros.size + 1, ones.size + 1), np.inf)
+    best[0, 0] = 0.0
+    for i in range(zeros.size + 1):
+        for j in range(ones.size + 1):
+            if i + j == 0:
+                continue
+            a = i - np.arange(i + 1)[:, None]
+            b = j - np.arange(j + 1)[None, :]
+            mu = b / np.maximum(a + b, 1)
+            used0 = np.arange(i)[None, None, :] >= np.arange(i + 1)[:, None, None]
+            used1 = np.arange(j)[None, None, :] >= np.arange(j + 1)[None, :, None]
+            cost = (np.abs(zeros[:i] - mu[:, :, None]) * used0).sum(axis=2)
+            cost = cost + (np.abs(ones[:j] - mu[:, :, None]) * used1).sum(axis=2)
+            previous = best[: i + 1, : j + 1].copy()
+            previous[i, j] = np.inf
+            best[i, j] = (previous + cost).min()
+    return best[zeros.size, ones.size] / v.size
