@@ -19,6 +19,7 @@ from calibrant import (
     surrogate_interval_calibration_error,
     upper_calibration_distance,
 )
+from calibrant.kernels import partitions
 from calibrant.measures.clock import Clock
 from tests.oracles import distance as oracle
 from tests.shared_data import FOLDER, NETWORKS, needs_data
@@ -95,13 +96,44 @@ def test_small_domains_are_exact(sample):
         assert proved == pytest.approx(bracket.upper, abs=1e-12)
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.integers(2, 13), st.integers(0, 2**32 - 1))
+def test_few_types_agree_with_all_subsets(n, seed):
+    rng = np.random.default_rng(seed)
+    v, y, mass = rng.random(n), rng.choice([0.0, 0.3, 1.0], n), rng.choice([1.0, 2.0], n) / n
+    costs = []
+    order = np.lexsort((v, y, mass))
+    first = np.append(np.flatnonzero(np.append(True, np.diff(2 * mass[order] * n + y[order]) != 0)), n)
+    label, stop = np.empty(n, np.int64), np.zeros(1, np.int64)
+    assert partitions.by_types(first, v[order], mass[order][first[:-1]], y[order][first[:-1]], label, stop)
+    costs.append(cost(mass[order], v[order], y[order], label))
+    assert partitions.by_subsets(mass, v, y, label, stop)
+    costs.append(cost(mass, v, y, label))
+    assert costs[0] == pytest.approx(costs[1], abs=1e-12)
+
+
+def cost(mass, v, y, label):
+    return sum(
+        (mass[part] * np.abs(v[part] - (mass[part] @ y[part]) / mass[part].sum())).sum()
+        for part in (label == name for name in np.unique(label))
+    )
+
+
+def test_a_few_types_beyond_the_reach_of_subsets():
+    rng = np.random.default_rng(1)
+    y_prob, y_true = rng.random(60), np.repeat([0.0, 0.5, 1.0], 20)
+    bracket = calibration_distance(y_true, y_prob)
+    assert bracket.exact
+    assert bracket.relaxation.lower <= bracket.upper
+
+
 @settings(max_examples=1000, deadline=None)
-@given(samples(max_rows=40))
+@given(samples(max_rows=25))
 def test_the_chain(sample):
     y_true, y_prob, weight = sample
     lower = lower_calibration_certificate(y_true, y_prob, sample_weight=weight)
-    true = calibration_distance(y_true, y_prob, sample_weight=weight, time_limit=0.2)
-    upper = upper_calibration_distance(y_true, y_prob, sample_weight=weight, time_limit=0.2)
+    true = calibration_distance(y_true, y_prob, sample_weight=weight, time_limit=0.05)
+    upper = upper_calibration_distance(y_true, y_prob, sample_weight=weight, time_limit=0.05)
     interval = interval_calibration_error(y_true, y_prob, sample_weight=weight)
     smooth = smooth_calibration_error(y_true, y_prob, sample_weight=weight)
     assert lower.lower <= true.upper + 1e-9

@@ -14,8 +14,9 @@ def partitions(n):
 def calibration_distance(y_true, y_prob, sample_weight=None):
     """Least cost over all partitions of the rows, each part moved to its mean outcome."""
     weight = np.ones(len(y_prob)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    rows = weight > 0
-    y, v, w = np.asarray(y_true)[rows], np.asarray(y_prob)[rows], weight[rows] / weight[rows].sum()
+    mass = weight / weight.sum()
+    rows = mass > 0
+    y, v, w = np.asarray(y_true)[rows], np.asarray(y_prob)[rows], mass[rows]
     best = np.inf
     for labels in partitions(v.size):
         cost = 0.0
@@ -29,7 +30,7 @@ def calibration_distance(y_true, y_prob, sample_weight=None):
 def upper_calibration_distance(y_true, y_prob, sample_weight=None):
     """The same over partitions of the distinct predictions, each with its weight and its mean outcome."""
     weight = np.ones(len(y_prob)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    rows = weight > 0
+    rows = weight / weight.sum() > 0
     y, v, w = np.asarray(y_true)[rows], np.asarray(y_prob)[rows], weight[rows]
     distinct = np.unique(v)
     mass = np.array([w[v == u].sum() for u in distinct])

@@ -11,6 +11,7 @@ from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
+from calibrant.measures.distance_exact import exact_partition
 from calibrant.measures.distance_lattice import LatticeProblem
 from calibrant.measures.distance_rounding import rounded_partition
 from calibrant.measures.lower import LowerCertificate, lower_certificate_from_sample
@@ -64,6 +65,9 @@ def bracket_of_elements(
             lattice.solve(clock)
             labels = lattice.labels
             lower = max(lower, (lattice.credit + lattice.proven) / n)
+        elif (exact := exact_partition(mass, v, y, clock)) is not None:
+            labels = exact
+            lower = _moved(mass, v, y, labels)
     upper = _moved(mass, v, y, labels)
     lower = min(lower, upper)
     return Bracket(lower, upper, upper - lower <= EXACT, _values(mass, y, labels)[labels], relaxation)

@@ -1,0 +1,130 @@
+"""Least cost over all partitions of a few elements, or of elements of a few types: exact dynamic programs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from calibrant.kernels.types import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def by_subsets(mass: FloatArray, v: FloatArray, y: FloatArray, label: IntArray, stop: IntArray) -> bool:
+    """Fill in the parts of a cheapest partition, over all 3**n pairs of a set and a part of it; False if stopped."""
+    n = mass.size
+    size = 1 << n
+    cost = np.zeros(size)
+    for members in range(1, size):
+        total = 0.0
+        ones = 0.0
+        for i in range(n):
+            if members >> i & 1:
+                total += mass[i]
+                ones += mass[i] * y[i]
+        mu = ones / total
+        for i in range(n):
+            if members >> i & 1:
+                cost[members] += mass[i] * abs(v[i] - mu)
+    best = cost.copy()
+    part = np.arange(size)
+    for members in range(1, size):
+        if members & 1023 == 0 and stop[0] != 0:
+            return False
+        lowest = members & -members  # is in one of the parts: try all sets of others to go with it
+        others = members ^ lowest
+        rest = others
+        while rest > 0:  # rest is what is left to the other parts
+            here = cost[members ^ rest] + best[rest]
+            if here < best[members]:
+                best[members] = here
+                part[members] = members ^ rest
+            rest = (rest - 1) & others
+    members = size - 1
+    name = 0
+    while members > 0:
+        for i in range(n):
+            if part[members] >> i & 1:
+                label[i] = name
+        name += 1
+        members ^= part[members]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def by_types(first: IntArray, v: FloatArray, mass: FloatArray, y: FloatArray, label: IntArray, stop: IntArray) -> bool:
+    """Fill in the parts of a cheapest partition of elements that come sorted within types; False if stopped.
+
+    first (T + 1,): first element of each type; mass, y (T,): of its elements. A state is how many elements of each
+    type are used, from the smallest on; its last part is any box below it (Lemma 3 of the hardness paper).
+    """
+    types = mass.size
+    stride = np.empty(types, np.int64)
+    states = 1
+    for t in range(types):
+        stride[t] = states
+        states *= first[t + 1] - first[t] + 1
+    moved = np.empty(v.size + types)  # running sums of v within each type, each from 0
+    for t in range(types):
+        running = 0.0
+        moved[first[t] + t] = 0.0
+        for i in range(first[t], first[t + 1]):
+            running += v[i]
+            moved[i + t + 1] = running
+    best = np.full(states, np.inf)
+    previous = np.zeros(states, np.int64)
+    best[0] = 0.0
+    end = np.empty(types, np.int64)
+    begin = np.empty(types, np.int64)
+    for state in range(1, states):
+        for t in range(types):
+            end[t] = state // stride[t] % (first[t + 1] - first[t] + 1)
+            begin[t] = end[t]
+        before = state
+        while True:
+            # The next box: count down begin like the digits of a number.
+            t = 0
+            while t < types and begin[t] == 0:
+                begin[t] = end[t]
+                before += end[t] * stride[t]
+                t += 1
+            if t == types:
+                break
+            begin[t] -= 1
+            before -= stride[t]
+            if stop[0] != 0:
+                return False
+            total = 0.0
+            ones = 0.0
+            for k in range(types):
+                total += (end[k] - begin[k]) * mass[k]
+                ones += (end[k] - begin[k]) * mass[k] * y[k]
+            mu = ones / total
+            here = best[before]
+            for k in range(types):
+                if end[k] == begin[k] or here >= best[state]:
+                    continue
+                low = begin[k]
+                high = end[k]
+                while low < high:
+                    middle = (low + high) >> 1
+                    if v[first[k] + middle] <= mu:
+                        low = middle + 1
+                    else:
+                        high = middle
+                at = first[k] + k
+                sides = 2 * low - begin[k] - end[k]
+                here += mass[k] * (sides * mu - 2.0 * moved[at + low] + moved[at + begin[k]] + moved[at + end[k]])
+            if here < best[state]:
+                best[state] = here
+                previous[state] = before
+    state = states - 1
+    name = 0
+    while state > 0:
+        before = previous[state]
+        for t in range(types):
+            base = first[t + 1] - first[t] + 1
+            for i in range(before // stride[t] % base, state // stride[t] % base):
+                label[first[t] + i] = name
+        name += 1
+        state = before
+    return True
