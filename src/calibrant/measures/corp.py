@@ -78,8 +78,8 @@ def corp_decomposition(
     Notes
     -----
     The parts are differences of the mean scores of the predictions, of their isotonic recalibration and of the base
-    rate. No bins, nothing to tune. In a small sample the isotonic map follows noise, so miscalibration is above zero for
-    calibrated predictions too. Cost: a sort, then O(m).
+    rate. No bins, nothing to tune. In a small sample the isotonic map follows noise, so that miscalibration is above
+    zero for calibrated predictions too. Cost: a sort, then O(m).
 
     References
     ----------
@@ -100,16 +100,18 @@ def corp_decomposition(
     weight, prediction = sample.weight[held], sample.prediction[held]
     rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)
     mass = weight / weight.sum()
-    curve = np.clip(isotonic_regression(rate, weights=weight).x, 0.0, 1.0)
-    base = np.full_like(rate, min(max(float(mass @ rate), 0.0), 1.0))
-    predicted, steps, known = (float(mass @ _score(rate, p, score)) for p in (prediction, curve, base))
+    found = isotonic_regression(rate, weights=weight)
+    steps = found.blocks[:-1]
+    predicted = float(mass @ _score(rate, prediction, score))
+    recalibrated = _entropy(np.add.reduceat(mass * rate, steps), np.add.reduceat(mass * (1.0 - rate), steps), score)
+    known = _entropy((mass * rate).sum(keepdims=True), (mass * (1.0 - rate)).sum(keepdims=True), score)
     return CorpDecomposition(
         mean_score=predicted,
-        miscalibration=max(predicted - steps, 0.0),  # below zero by rounding only
-        discrimination=max(known - steps, 0.0),
+        miscalibration=max(predicted - recalibrated, 0.0),  # below zero by rounding only
+        discrimination=max(known - recalibrated, 0.0),
         uncertainty=known,
         prediction=prediction,
-        recalibrated=curve,
+        recalibrated=np.clip(found.x, 0.0, 1.0),
         mass=mass,
     )
 
@@ -119,3 +121,14 @@ def _score(rate: FloatArray, prediction: FloatArray, score: Score) -> FloatArray
     if score == "brier":
         return rate * (1.0 - prediction) ** 2 + (1.0 - rate) * prediction**2
     return np.asarray(-xlogy(rate, prediction) - xlog1py(1.0 - rate, -prediction))
+
+
+def _entropy(ones: FloatArray, zeros: FloatArray, score: Score) -> float:
+    """Score of predicting the mean outcome in each group, from the masses of its ones and of its zeros.
+
+    Not from the mean: one that is rounded to 1 would make the few zeros beside it infinitely surprising.
+    """
+    total = ones + zeros
+    if score == "brier":
+        return float((ones / total * zeros).sum())
+    return float(-(xlogy(ones, ones / total) + xlogy(zeros, zeros / total)).sum())

@@ -66,7 +66,7 @@ class MulticlassSample:
     @property
     def n_classes(self) -> int:
         """Number of classes, K."""
-        return self.y_prob.shape[1]
+        return int(self.y_prob.shape[1])
 
     def top_label(self) -> BinaryReduction:
         """Was the most probable class right? Of classes that tie, the first is predicted."""
@@ -118,8 +118,8 @@ def multiclass_sample(
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     classes : sequence of K names, optional
-        Names of the columns, as in ``estimator.classes_``. By default 0 to K - 1 for whole numbers and for one-hot rows,
-        and for other labels the column names of a data frame, or the sorted labels, if all K of them occur.
+        Names of the columns, as in ``estimator.classes_``. By default 0 to K - 1 for whole numbers and one-hot rows;
+        for other labels the column names of a data frame, or the sorted labels, if all K of them occur.
     tolerance : float, default 1e-5
         By how much a row may miss a sum of 1; what it misses is divided away.
 
@@ -143,7 +143,8 @@ def multiclass_sample(
     --------
     >>> from calibrant import smooth_calibration_error
     >>> from calibrant.measures.multiclass import multiclass_sample
-    >>> sample = multiclass_sample(["cat", "dog"], [[0.75, 0.25, 0.0], [0.5, 0.25, 0.25]], classes=["cat", "dog", "eel"])
+    >>> table = [[0.75, 0.25, 0.0], [0.5, 0.25, 0.25]]
+    >>> sample = multiclass_sample(["cat", "dog"], table, classes=["cat", "dog", "eel"])
     >>> top = sample.top_label()
     >>> top.y_true.tolist(), top.y_prob.tolist()
     ([1.0, 0.0], [0.75, 0.5])
@@ -183,14 +184,12 @@ def class_probabilities(y_prob: Any, tolerance: float = SUM_TOLERANCE) -> FloatA
         row = int(np.argmax(off))
         problem = f"row {row} adds up to {sums[row]:.7g}; class probabilities must add up to 1 within {tolerance:g}"
         raise InputError("y_prob", problem, row=row)
-    return np.minimum(table / sums[:, None], 1.0) + 0.0  # minus zero becomes zero
+    return np.asarray(np.minimum(table / sums[:, None], 1.0) + 0.0)  # minus zero becomes zero
 
 
 def _as_table(values: Any, name: str) -> FloatArray:
     if hasattr(values, "detach"):  # a torch tensor, which numpy refuses while it carries a gradient
         values = values.detach().cpu().double()
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -215,11 +214,9 @@ def _read_classes(classes: Sequence[Any] | None, k: int) -> tuple[Any, ...] | No
     return found
 
 
-def _read_labels(
-    y_true: Any, k: int, classes: tuple[Any, ...] | None, names: Any
-) -> tuple[IntArray, tuple[Any, ...]]:
+def _read_labels(y_true: Any, k: int, classes: tuple[Any, ...] | None, names: Any) -> tuple[IntArray, tuple[Any, ...]]:
     """Labels as column numbers, and the name of each column."""
-    values = y_true.to_numpy() if hasattr(y_true, "to_numpy") else np.asarray(y_true)
+    values = _as_labels(y_true)
     if values.ndim == 2 and values.shape[1] > 1:
         return _from_one_hot(_as_table(values, "y_true"), k), tuple(range(k)) if classes is None else classes
     values = values.ravel() if values.ndim == 2 else values
@@ -233,8 +230,11 @@ def _read_labels(
     if classes is None:
         classes = _classes_of_names(values, k, names)
     column = {name: i for i, name in enumerate(classes)}
-    distinct, inverse = np.unique(values, return_inverse=True)
-    number = np.array([column.get(name, -1) for name in distinct.tolist()], dtype=np.int64)[inverse]
+    if values.dtype.kind == "O":
+        number = np.array([column.get(name, -1) for name in values.tolist()], dtype=np.int64)
+    else:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        number = np.array([column.get(name, -1) for name in distinct.tolist()], dtype=np.int64)[inverse]
     if number.size and number.min() < 0:
         row = int(np.argmin(number))
         shown = ", ".join(map(str, classes[:6])) + (", ..." if k > 6 else "")
@@ -243,10 +243,18 @@ def _read_labels(
     return number, classes
 
 
+def _as_labels(y_true: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(y_true.detach().cpu() if hasattr(y_true, "detach") else y_true)
+    except ValueError:
+        raise InputError("y_true", "is not a column of labels (its rows differ in length)") from None
+
+
 def _missing(values: npt.NDArray[Any]) -> int | None:
     """First row without a label."""
     if values.dtype.kind == "O":
-        none = np.array([v is None or v != v for v in values], dtype=bool)
+        # None, NaN, or the missing value of a data frame, which is equal to nothing and not even unequal.
+        none = np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values], dtype=bool)
         return int(np.argmax(none)) if none.any() else None
     if values.dtype.kind == "f" and np.isnan(values).any():
         return int(np.argmax(np.isnan(values)))

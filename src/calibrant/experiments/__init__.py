@@ -1,0 +1,1 @@
+"""The papers' tables and figures, computed again: one module a paper, each says how it compares."""

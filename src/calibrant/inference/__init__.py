@@ -1,0 +1,1 @@
+"""Is it real? Tests, error rates and bounds for miscalibration seen in a finite sample."""

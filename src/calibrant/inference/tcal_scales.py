@@ -1,0 +1,122 @@
+"""The scales at which T-Cal looks, and which rows share a cell at each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inference.arguments import IntArray
+from calibrant.inference.tcal_simplex import simplex_cells
+from calibrant.inputs import FloatArray
+from calibrant.kernels.tcal import BITS
+
+
+def dyadic_scales(n: int, n_classes: int = 2) -> tuple[int, ...]:
+    """Bins per unit, 2, 4, ..., 2^B with B = ceil(2 / (K - 1) log2(n / sqrt(log n))), of the adaptive test."""
+    b = math.ceil(2.0 / (n_classes - 1) * math.log2(n / math.sqrt(math.log(n))))
+    return tuple(2**k for k in range(1, max(b, 1) + 1))
+
+
+def smooth_scale(n: int, n_classes: int, smoothness: float) -> int:
+    """Bins per unit, floor(n^(2 / (4 s + K - 1))), of the test for Hölder smoothness s.
+
+    Raises
+    ------
+    InputError
+        If that is a single bin, which would test the mean alone.
+    """
+    exponent = (4.0 * smoothness + n_classes - 1.0) / 2.0
+    m = int(float(n) ** (1.0 / exponent))
+    if (m + 1) ** exponent <= n * (1.0 + 1e-12):  # the power above was rounded down past a whole number
+        m += 1
+    if m < 2:
+        least = f"; at least {math.ceil(2.0**exponent):,} rows" if exponent < 50 else ""
+        raise InputError(
+            "smoothness",
+            f"is {smoothness:g}, for which {n:,} rows leave a single bin: too few to test{least}. "
+            "Lower the smoothness, or leave it out for the adaptive test",
+        )
+    return m
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows in an order in which every cell of every scale is contiguous; fields as `kernels.tcal` takes them.
+
+    Attributes
+    ----------
+    component : ndarray of shape (n, J)
+        Predictions: the one of the event, or one for each class.
+    threshold : ndarray of shape (n, J)
+        Running sums of the predictions as whole numbers of 53 bits.
+    label : ndarray of shape (n,)
+        The component whose label is 1; -1 where there is none.
+    gap : ndarray of shape (n,)
+        Coarsest scale (from 1) that parts the row from the next one; 0 after the last.
+    n_classes : int
+        K, which is 2 for predictions of one event.
+    n_distinct : int
+        Number of different predictions.
+    """
+
+    component: FloatArray
+    threshold: IntArray
+    label: IntArray
+    gap: IntArray
+    n_classes: int
+    n_distinct: int
+
+    def shared_cells(self, n_scales: int) -> list[int]:
+        """Number of cells that hold two or more rows, a scale each."""
+        found = []
+        for scale in range(1, n_scales + 1):
+            ends = np.flatnonzero(self.gap <= scale)
+            found.append(int((np.diff(ends, prepend=-1) >= 2).sum()))
+        return found
+
+
+def event_rows(label: IntArray, prediction: FloatArray, scales: tuple[int, ...]) -> Rows:
+    """Order rows of one event: m bins [0, 1/m), ..., [1 - 1/m, 1] a scale."""
+    order = np.lexsort((label, prediction))
+    z = prediction[order]
+    cells = [np.minimum(np.floor(z * m), m - 1.0).astype(np.int64) for m in scales]
+    return Rows(
+        component=np.ascontiguousarray(z[:, None]),
+        threshold=np.ceil(z * 2.0**BITS).astype(np.int64)[:, None],
+        label=label[order] - 1,
+        gap=_gaps(cells),
+        n_classes=2,
+        n_distinct=1 + int((z[1:] != z[:-1]).sum()),
+    )
+
+
+def class_rows(label: IntArray, y_prob: FloatArray, scales: tuple[int, ...]) -> Rows:
+    """Order rows of K classes: the m^(K-1) equal-volume cells of the simplex a scale."""
+    names = [np.unique(simplex_cells(y_prob, m), axis=0, return_inverse=True)[1].reshape(-1) for m in scales]
+    order = np.lexsort((label, *y_prob.T[::-1], *names[::-1]))
+    z = np.ascontiguousarray(y_prob[order])
+    threshold = np.ceil(np.minimum(np.cumsum(z, axis=1), 1.0) * 2.0**BITS).astype(np.int64)
+    # The last class takes what rounding left; so does a class after which all are impossible.
+    last = z.shape[1] - 1 - np.argmax(z[:, ::-1] > 0.0, axis=1)
+    threshold[np.arange(z.shape[1]) >= last[:, None]] = 2**BITS
+    return Rows(
+        component=z,
+        threshold=threshold,
+        label=label[order],
+        gap=_gaps([name[order] for name in names]),
+        n_classes=z.shape[1],
+        n_distinct=1 + int((z[1:] != z[:-1]).any(axis=1).sum()),
+    )
+
+
+def _gaps(cells: list[IntArray]) -> IntArray:
+    """Coarsest scale that parts each row from the next, for nested cells from coarse to fine."""
+    gap = np.full(cells[0].size, len(cells) + 1, dtype=np.int64)
+    for scale in range(len(cells), 0, -1):
+        cell = cells[scale - 1]
+        gap[:-1][cell[1:] != cell[:-1]] = scale
+    gap[-1] = 0
+    return gap

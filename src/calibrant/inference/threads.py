@@ -1,0 +1,24 @@
+"""Resamples in blocks, on all processors; the blocks never show in the result."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+WORTH_A_THREAD = 2_000_000  # labels drawn; less is done at once
+
+
+def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multiple: int = 1) -> None:
+    """Call fill(first, last) for blocks of range(total), each a multiple of `multiple` long except the last.
+
+    `fill` must release the interpreter's lock and write to its own block alone; `work` is the whole number of labels.
+    """
+    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers == 1 or work < WORTH_A_THREAD:
+        fill(0, total)
+        return
+    step = multiple * max(1, math.ceil(total / multiple / (4 * workers)))
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(lambda first: fill(first, min(first + step, total)), range(0, total, step)))

@@ -1,0 +1,290 @@
+"""What an estimated squared calibration error proves of the population: intervals, rows needed, bootstrap.
+
+Both theorems bound the deviation of an estimate by c(n) E + sqrt(2 (1 + c(n)) E / n log(2/delta)) + t, where E is the
+squared error that is estimated and t = B / (2 n) log(2 B / delta) for the plug-in estimator,
+3 sqrt(B) / n log(n / delta) + delta / n for the cancelling one. The bound rises with E, so it can be turned round: the
+interval holds every E that the estimate does not contradict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inference.arguments import RandomState, check_level, generator, read_binary
+from calibrant.inputs import Column
+from calibrant.measures.binned import Strategy
+from calibrant.measures.parameters import positive_integer
+from calibrant.measures.squared import squared_error_groups
+from calibrant.sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredErrorInterval:
+    """An estimate of the squared calibration error of the population, with an interval.
+
+    Attributes
+    ----------
+    estimate : float
+        The plug-in or the debiased estimate.
+    lower, upper : float
+        The interval, within [0, 1].
+    level : float
+        Probability with which the interval may miss.
+    method : str
+        How it was found, in words.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+    method: str
+
+
+def squared_error_interval(
+    estimate: float,
+    n_rows: int,
+    n_outputs: int,
+    *,
+    least_probability: float | None = None,
+    level: float = 0.05,
+    debiased: bool = True,
+) -> SquaredErrorInterval:
+    """Return the interval for the squared calibration error that the finite-sample theorems prove.
+
+    Parameters
+    ----------
+    estimate : float
+        `squared_calibration_error` on n_rows independent rows that the predictor had no part in.
+    n_rows : int
+        Rows it was computed from.
+    n_outputs : int
+        Different values that the predictor can return.
+    least_probability : float, optional
+        A lower bound, known beforehand, of the probability of every output; by default 1 / (2 n_outputs), which the
+        final theorems suppose.
+    level : float, default 0.05
+        Probability with which the interval may miss.
+    debiased : bool, default True
+        Which estimator it was: the cancelling one (three terms of failure and one for the cancellation, delta =
+        level / 4) or the plug-in one (delta = level / 3).
+
+    Returns
+    -------
+    SquaredErrorInterval
+        The values that the estimate does not contradict, within [0, 1]. The upper end is 1 where c(n) is 1 or more.
+
+    Raises
+    ------
+    InputError
+        If the rows are too few for the theorem: it needs more than 12 / least_probability * log(2 B / delta).
+
+    References
+    ----------
+    A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019, the theorems named plug-in bound and
+    cancelling bound.
+
+    Examples
+    --------
+    >>> from calibrant.inference.verified_bounds import squared_error_interval
+    >>> found = squared_error_interval(0.0004, 1_000_000, 15)
+    >>> round(found.lower, 6), round(found.upper, 6)
+    (0.000146, 0.000717)
+    """
+    delta, least = _check_terms(n_outputs, least_probability, level, debiased)
+    positive_integer(n_rows, "n_rows")
+    if isinstance(estimate, bool) or not isinstance(estimate, int | float | np.number) or not -1.0 <= estimate <= 1.0:
+        raise InputError("estimate", f"is {estimate!r:.40}; it must lie in [-1, 1]")
+    enough = _least_rows(n_outputs, least, delta)
+    if n_rows < enough:
+        raise InputError("n_rows", f"is {n_rows:,}; with {n_outputs} outputs the theorem needs {enough:,} rows or more")
+    c, a, t = _deviation_terms(n_rows, n_outputs, least, delta, debiased)
+    # With r = sqrt(E): (1 + c) r^2 + sqrt(a) r + t >= estimate, and (1 - c) r^2 - sqrt(a) r - t <= estimate.
+    lower = _root(1.0 + c, np.sqrt(a), t - estimate) ** 2
+    upper = 1.0 if c >= 1.0 else _root(1.0 - c, -np.sqrt(a), -t - estimate) ** 2
+    name = "cancelling" if debiased else "plug-in"
+    return SquaredErrorInterval(
+        float(estimate), float(min(lower, 1.0)), float(min(upper, 1.0)), float(level), f"{name} bound, finite-sample"
+    )
+
+
+def squared_error_rows(
+    error: float,
+    n_outputs: int,
+    *,
+    effect_size: float = 0.5,
+    least_probability: float | None = None,
+    level: float = 0.05,
+    debiased: bool = True,
+) -> int:
+    """Return how many rows tell a calibration error above a limit from one below a share of the limit.
+
+    Parameters
+    ----------
+    error : float
+        The limit, a root mean squared gap (not squared), in (0, 1].
+    n_outputs, least_probability, level, debiased
+        As for `squared_error_interval`.
+    effect_size : float, default 0.5
+        Errors below effect_size * error must be told from errors above it, each with failure probability at most level.
+
+    Returns
+    -------
+    int
+        The least number of rows with which the theorem proves that the test which compares the estimate with a fixed
+        threshold does so.
+
+    Raises
+    ------
+    InputError
+        If a parameter cannot be used.
+
+    References
+    ----------
+    A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019, the theorems named plug-in bound and
+    cancelling bound in their final form.
+
+    Examples
+    --------
+    >>> from calibrant.inference.verified_bounds import squared_error_rows
+    >>> squared_error_rows(0.01, 2000) < squared_error_rows(0.01, 2000, debiased=False)
+    True
+    """
+    for name, value, top in (("error", error, 1.0), ("effect_size", effect_size, 1.0 - 1e-9)):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value <= top:
+            raise InputError(name, f"is {value!r:.40}; it must be above 0 and {'at most' if top == 1.0 else 'below'} 1")
+    delta, least = _check_terms(n_outputs, least_probability, level, debiased)
+    high, low = error**2, (effect_size * error) ** 2
+
+    def told_apart(n: int) -> bool:
+        c, a, t = _deviation_terms(n, n_outputs, least, delta, debiased)
+        # Above the limit the lower end only rises, wherever it is positive at the limit.
+        return bool((1.0 - c) * high - np.sqrt(a * high) - t > (1.0 + c) * low + np.sqrt(a * low) + t)
+
+    few = _least_rows(n_outputs, least, delta) - 1
+    many = few + 1
+    while not told_apart(many):
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if told_apart(middle) else (middle, many)
+    return many
+
+
+def squared_error_bootstrap(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    n_bins: int | None = None,
+    strategy: Strategy = "exact",
+    debiased: bool = True,
+    level: float = 0.05,
+    n_resamples: int = 1000,
+    random_state: RandomState = None,
+) -> SquaredErrorInterval:
+    """Return the squared calibration error with a bootstrap interval, corrected for the bias of redrawing.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, 0 or 1.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    n_bins, strategy, debiased
+        As for `squared_calibration_error`; bins stay where they are in every redrawn sample.
+    level : float, default 0.05
+        Probability with which the interval may miss, half on either side, asymptotically.
+    n_resamples : int, default 1000
+        Redrawn samples.
+    random_state : int, numpy Generator or None
+        Source of randomness.
+
+    Returns
+    -------
+    SquaredErrorInterval
+        The basic interval, estimate + truth - quantiles of redrawn estimates, where the truth of the redrawn world is
+        the plug-in estimate; within [0, 1].
+
+    Raises
+    ------
+    InputError
+        If a column or a parameter cannot be used, or an outcome is neither 0 nor 1.
+
+    Notes
+    -----
+    Rows are redrawn with replacement, as counts of ones and zeros in each group. Percentile intervals would lie wholly
+    above the estimate where groups are many, since redrawn samples carry the noise twice. O(n_resamples * groups).
+
+    Examples
+    --------
+    >>> from calibrant.inference.verified_bounds import squared_error_bootstrap
+    >>> y_true, y_prob = [0, 1] * 50, [0.25, 0.75] * 50
+    >>> found = squared_error_bootstrap(y_true, y_prob, random_state=0)
+    >>> found.estimate, round(found.lower, 4), round(found.upper, 4)
+    (0.0625, 0.0625, 0.0625)
+    """
+    check_level(level)
+    positive_integer(n_resamples, "n_resamples")
+    rng = generator(random_state)
+    outcome, prediction = read_binary(y_true, y_prob)
+    groups = squared_error_groups(Sample.from_columns(outcome, prediction), n_bins, strategy)
+    n = outcome.size
+    group = np.searchsorted(groups.last, prediction)
+    ones = np.bincount(group, outcome, groups.last.size)
+    zeros = np.rint(groups.count) - ones
+    drawn = rng.multinomial(n, np.concatenate([ones, zeros]) / n, n_resamples)
+    k = groups.last.size
+    redrawn = squared_error_of_counts(drawn[:, :k], drawn[:, k:], groups.mean_prediction, debiased)
+    estimate = squared_error_of_counts(ones[None], zeros[None], groups.mean_prediction, debiased)[0]
+    truth = squared_error_of_counts(ones[None], zeros[None], groups.mean_prediction, False)[0]
+    low, high = estimate + truth - np.quantile(redrawn, [1.0 - level / 2.0, level / 2.0])
+    return SquaredErrorInterval(
+        float(estimate),
+        float(np.clip(low, 0.0, 1.0)),
+        float(np.clip(high, 0.0, 1.0)),
+        float(level),
+        f"basic bootstrap, {n_resamples:,} resamples",
+    )
+
+
+def squared_error_of_counts(ones: np.ndarray, zeros: np.ndarray, prediction: np.ndarray, debiased: bool) -> np.ndarray:
+    """Plug-in or debiased estimates of several samples at once, from the ones and zeros in each group, shape (b, k)."""
+    count = ones + zeros
+    rate = ones / np.maximum(count, 1)
+    squares = (prediction - rate) ** 2
+    if debiased:
+        squares = np.where(count > 1, squares - rate * (1.0 - rate) / np.maximum(count - 1, 1), 0.0)
+    return np.asarray((count * squares).sum(axis=-1) / count.sum(axis=-1))
+
+
+def _check_terms(n_outputs: int, least: float | None, level: float, debiased: bool) -> tuple[float, float]:
+    """Failure probability of one event, and the least probability of an output."""
+    positive_integer(n_outputs, "n_outputs")
+    delta = check_level(level) / (4.0 if debiased else 3.0)
+    if least is None:
+        return delta, 0.5 / n_outputs
+    if isinstance(least, bool) or not isinstance(least, int | float | np.number) or not 0.0 < least <= 1.0 / n_outputs:
+        raise InputError("least_probability", f"is {least!r:.40}; it must be above 0 and at most 1 / n_outputs")
+    return delta, float(least)
+
+
+def _least_rows(n_outputs: int, least: float, delta: float) -> int:
+    """Rows from which the theorems hold."""
+    return int(np.floor(12.0 / least * np.log(2.0 * n_outputs / delta))) + 1
+
+
+def _deviation_terms(n: int, b: int, least: float, delta: float, debiased: bool) -> tuple[float, float, float]:
+    """c, a and t of the bound c E + sqrt(a E) + t."""
+    c = np.sqrt(3.0 / (n * least) * np.log(2.0 * b / delta))
+    a = 2.0 * (1.0 + c) / n * np.log(2.0 / delta)
+    t = 3.0 * np.sqrt(b) / n * np.log(n / delta) + delta / n if debiased else b / (2.0 * n) * np.log(2.0 * b / delta)
+    return float(c), float(a), float(t)
+
+
+def _root(square: float, linear: float, constant: float) -> float:
+    """Larger root of square r^2 + linear r + constant, at least 0."""
+    inside = linear**2 - 4.0 * square * constant
+    return 0.0 if inside < 0.0 else max((-linear + np.sqrt(inside)) / (2.0 * square), 0.0)

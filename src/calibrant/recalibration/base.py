@@ -1,0 +1,137 @@
+"""What every recalibrator is: a scikit-learn estimator from predicted to corrected probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from calibrant.errors import InputError
+from calibrant.inputs import Column, read_columns
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Distinct predictions that carry weight: what a map of one probability is fitted to.
+
+    Attributes
+    ----------
+    prediction, rate, weight, mass : ndarray of shape (m,)
+        Increasing predictions, mean outcome at each, weight in the user's own units, and share of the weight.
+    effective_rows : float
+        Kish's effective number of rows.
+    """
+
+    prediction: FloatArray
+    rate: FloatArray
+    weight: FloatArray
+    mass: FloatArray
+    effective_rows: float
+
+    @classmethod
+    def from_sample(cls, sample: Sample) -> Levels:
+        """Levels of a sample that carry weight."""
+        weight, prediction, outcome = sample.weight, sample.prediction, sample.weighted_outcome
+        if weight.min() <= 0.0:
+            held = weight > 0.0
+            weight, prediction, outcome = weight[held], prediction[held], outcome[held]
+        unit = bool(weight.strides == (0,) and weight[0] == 1.0)  # one unweighted row each: its rate is its outcome
+        rate = outcome if unit else np.clip(outcome / weight, 0.0, 1.0)
+        return cls(prediction, rate, weight, weight / weight.sum(), sample.effective_rows)
+
+    @property
+    def mean_outcome(self) -> float:
+        """Weighted mean outcome."""
+        return min(max(float(self.mass @ self.rate), 0.0), 1.0)
+
+    @property
+    def separable(self) -> bool:
+        """Whether a threshold on the prediction tells the outcomes apart, so that no logistic fit is the likeliest."""
+        zeros, ones = self.prediction[self.rate < 1.0], self.prediction[self.rate > 0.0]
+        if zeros.size == 0 or ones.size == 0:
+            return True
+        return bool(zeros[-1] <= ones[0] or ones[-1] <= zeros[0])
+
+    def platt_targets(self) -> FloatArray:
+        """Outcomes drawn in by one imagined row a class: Platt's (N+1)/(N+2) for the ones and 1/(N+2) for the zeros."""
+        ones = self.effective_rows * self.mean_outcome
+        zeros = self.effective_rows - ones
+        return self.rate * ((ones + 1.0) / (ones + 2.0)) + (1.0 - self.rate) / (zeros + 2.0)
+
+
+def as_column(y_prob: Column) -> Column:
+    """Take one column out of a table that has a single one, as scikit-learn's transformers pass it."""
+    shape: tuple[int, ...] = getattr(y_prob, "shape", ())
+    if len(shape) == 2 and shape[1] == 1:
+        return np.asarray(y_prob)[:, 0]
+    return y_prob
+
+
+def read_predictions(y_prob: Column) -> FloatArray:
+    """Predictions alone, validated as at the door."""
+    column = as_column(y_prob)
+    rows = len(column) if hasattr(column, "__len__") else 1
+    return read_columns(np.zeros(rows), column, None)[1]
+
+
+class Recalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A map from one predicted probability to a corrected one, fitted to outcomes.
+
+    ``fit(y_prob, y_true, sample_weight=None)`` and ``predict(y_prob)`` take columns of shape (n,), or tables of shape
+    (n, 1); ``transform`` is ``predict``, so that steps can be chained in a pipeline, and ``score`` is minus the Brier
+    score, so that a grid search can choose between them.
+    """
+
+    def fit(self, y_prob: Column, y_true: Column, sample_weight: Column | None = None) -> Self:
+        """Fit the map to predictions, outcomes (0 and 1, or rates between them) and weights; InputError if unusable."""
+        self._fit(Sample.from_columns(y_true, as_column(y_prob), sample_weight))
+        return self
+
+    def predict(self, y_prob: Column) -> FloatArray:
+        """Return corrected probabilities of shape (n,)."""
+        check_is_fitted(self)
+        return self._map(read_predictions(y_prob))
+
+    def transform(self, y_prob: Column) -> FloatArray:
+        """Return what `predict` returns, for pipelines."""
+        return self.predict(y_prob)
+
+    def score(self, y_prob: Column, y_true: Column, sample_weight: Column | None = None) -> float:
+        """Return minus the Brier score of the corrected probabilities: higher is better."""
+        outcome, prediction, weight = read_columns(y_true, as_column(y_prob), sample_weight)
+        check_is_fitted(self)
+        return -float(np.average((self._map(prediction) - outcome) ** 2, weights=weight))
+
+    def describe(self) -> str:
+        """Return one sentence that says what the fit did."""
+        check_is_fitted(self)
+        return self._describe()
+
+    def _fit(self, sample: Sample) -> None:
+        raise NotImplementedError
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def _describe(self) -> str:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that fitting needs outcomes, and that the input may be one dimension."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.one_d_array = True
+        return tags
+
+
+def check_clip(clip: float) -> None:
+    """Raise unless predictions clipped this far from 0 and 1 have finite and distinct log-odds."""
+    if isinstance(clip, bool) or not isinstance(clip, int | float | np.number) or not 1e-300 <= clip < 0.5:
+        raise InputError("clip", f"is {clip!r:.40}; it must lie between 1e-300 and 0.5")

@@ -1,0 +1,284 @@
+"""Recalibrators with steps or pieces: isotonic, histogram binning, scaling-binning, nearest calibrated."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+from sklearn.base import clone
+
+from calibrant.errors import InputError
+from calibrant.measures.interval import partition_from_sample
+from calibrant.measures.parameters import one_of, positive_integer
+from calibrant.recalibration.base import Levels, Recalibrator
+from calibrant.recalibration.scaling import PlattScaling
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+Strategy = Literal["quantile", "ceil", "uniform"]
+
+
+class IsotonicScaling(Recalibrator):
+    """Best increasing map of the predictions, straight between its steps.
+
+    Attributes
+    ----------
+    knots_, values_ : ndarray of shape (k,)
+        First and last prediction of every step, and its mean outcome; the map is linear between and flat beyond them.
+    n_steps_ : int
+        Number of steps.
+
+    Notes
+    -----
+    The least-squares increasing fit, which is the likeliest one too (pool adjacent violators, from scipy). It can
+    return exact 0 and 1, where one wrong label makes the log score infinite. Cost: a sort, then O(m).
+
+    References
+    ----------
+    B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD 2002.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import IsotonicScaling
+    >>> isotonic = IsotonicScaling().fit([0.1, 0.2, 0.3, 0.9], [0, 1, 0, 1])
+    >>> isotonic.predict([0.1, 0.2, 0.6, 0.9]).tolist()
+    [0.0, 0.5, 0.75, 1.0]
+    """
+
+    def _fit(self, sample: Sample) -> None:
+        levels = Levels.from_sample(sample)
+        found = isotonic_regression(levels.rate, weights=levels.weight)
+        first, last = found.blocks[:-1], found.blocks[1:] - 1
+        at = np.unique(np.concatenate([first, last]))
+        self.knots_, self.values_ = levels.prediction[at], np.clip(found.x[at], 0.0, 1.0)
+        self.n_steps_ = int(first.size)
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return np.asarray(np.interp(prediction, self.knots_, self.values_))
+
+    def _describe(self) -> str:
+        return (
+            f"Isotonic scaling is an increasing map of {_many(self.n_steps_, 'step')}, from {self.values_[0]:.3g} at "
+            f"{self.knots_[0]:.3g} to {self.values_[-1]:.3g} at {self.knots_[-1]:.3g}."
+        )
+
+
+class HistogramBinning(Recalibrator):
+    """Mean outcome of the bin that a prediction falls in.
+
+    Parameters
+    ----------
+    n_bins : int, default 15
+        Number of bins; there are fewer where ties or few rows leave no more.
+    strategy : {"quantile", "ceil", "uniform"}
+        Bins of equal mass, the first and larger parts of ``numpy.array_split`` where rows weigh the same; parts of
+        ceil(n / n_bins) rows, the last of what is left, as the scaling-binning and T-Cal authors cut them (it counts
+        rows, so it takes no weights); or bins of equal width. Ties are never split: they stay with the lower part.
+
+    Attributes
+    ----------
+    edges_ : ndarray of shape (b - 1,)
+        Upper ends of all bins but the last; bins are right-closed. Between equal-mass bins, halfway between neighbours.
+    values_ : ndarray of shape (b,)
+        What a bin returns; the middle of the bin where it held no weight.
+
+    Notes
+    -----
+    Cost: a sort, then O(m); a prediction is O(log b).
+
+    References
+    ----------
+    B. Zadrozny and C. Elkan, ICML 2001; A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import HistogramBinning
+    >>> histogram = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.7, 0.9], [0, 1, 1, 1])
+    >>> histogram.edges_.round(6).tolist(), histogram.predict([0.0, 0.6]).tolist()
+    ([0.45], [0.5, 1.0])
+    """
+
+    def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile") -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+
+    def _fit(self, sample: Sample) -> None:
+        self.edges_ = bin_edges(sample.prediction, sample.weight, sample.count, self.n_bins, self.strategy)
+        self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
+
+    def _describe(self) -> str:
+        return (
+            f"Histogram binning returns one of {_many(self.values_.size, 'value')}, from {self.values_.min():.3g} to "
+            f"{self.values_.max():.3g}: the mean outcomes of {_many(self.values_.size, 'bin')}."
+        )
+
+
+class ScalingBinning(Recalibrator):
+    """Scaling-binning: a smooth map is fitted, then its mean in each of a few bins is returned.
+
+    Parameters
+    ----------
+    n_bins : int, default 15
+        Number of bins of the scaled predictions.
+    strategy : {"quantile", "ceil", "uniform"}
+        As for `HistogramBinning`.
+    scaling : recalibrator, default None
+        The smooth map; None is `PlattScaling`.
+
+    Attributes
+    ----------
+    scaling_ : recalibrator
+        The fitted map.
+    edges_ : ndarray of shape (b - 1,)
+        Upper ends of the bins of scaled predictions but the last.
+    values_ : ndarray of shape (b,)
+        Mean scaled prediction in each bin.
+
+    Notes
+    -----
+    With few values returned, the error that is left can be estimated (see `squared_calibration_error`), and averaging
+    scaled predictions instead of outcomes adds less noise than histogram binning. All rows are used in all three steps,
+    as in the authors' code; their theorem uses a third of the rows for each.
+
+    References
+    ----------
+    A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019, Section 4.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import ScalingBinning
+    >>> both = ScalingBinning(n_bins=2).fit([0.1, 0.1, 0.1, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> both.predict([0.2, 0.8]).round(6).tolist()
+    [0.333333, 0.666667]
+    """
+
+    def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile", scaling: Recalibrator | None = None) -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.scaling = scaling
+
+    def _fit(self, sample: Sample) -> None:
+        if self.scaling is not None and not isinstance(self.scaling, Recalibrator):
+            raise InputError("scaling", f"is {self.scaling!r:.60}; it must be a recalibrator or None")
+        self.scaling_: Recalibrator = PlattScaling() if self.scaling is None else clone(self.scaling)
+        self.scaling_._fit(sample)
+        scaled, weight, count = self.scaling_._map(sample.prediction), sample.weight, sample.count
+        if (scaled[1:] < scaled[:-1]).any():  # a map that is not increasing
+            order = np.argsort(scaled)
+            scaled, weight, count = scaled[order], weight[order], count[order]
+        self.edges_ = bin_edges(scaled, weight, count, self.n_bins, self.strategy)
+        self.values_ = bin_means(self.edges_, scaled, weight, weight * scaled)
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return np.asarray(self.values_[np.searchsorted(self.edges_, self.scaling_._map(prediction))])
+
+    def _describe(self) -> str:
+        return f"{self.scaling_._describe()[:-1]}; then {_many(self.values_.size, 'bin')} return their means."
+
+
+class NearestCalibrated(Recalibrator):
+    """Nearest calibrated post-processing: intervals of predictions that pay for their width in calibration.
+
+    Attributes
+    ----------
+    edges_ : ndarray of shape (k - 1,)
+        Upper ends of the intervals but the last, halfway between neighbours.
+    values_ : ndarray of shape (k,)
+        Mean outcome in each interval.
+    interval_error_ : float
+        The interval calibration error that the intervals attain.
+
+    Notes
+    -----
+    The partition that attains the interval calibration error: the new predictor is calibrated on the sample and at most
+    `interval_error_` away from the old one on average. Nothing guards against noise: it is the answer to "what is
+    near?", and smooth maps are the better answer to "what will hold on new rows?".
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Section 6.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import NearestCalibrated
+    >>> nearest = NearestCalibrated().fit([0.5, 0.5, 0.51, 0.51], [0, 1, 0, 1])
+    >>> nearest.predict([0.5, 0.51]).tolist(), round(nearest.interval_error_, 6)
+    ([0.5, 0.5], 0.005)
+    """
+
+    def _fit(self, sample: Sample) -> None:
+        partition = partition_from_sample(sample)
+        self.interval_error_ = partition.value
+        self.edges_ = between(partition.last[:-1], partition.first[1:])
+        self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
+
+    def _describe(self) -> str:
+        return (
+            f"The nearest calibrated map pools predictions into {_many(self.values_.size, 'interval')} and moves them "
+            f"by {self.interval_error_:.3g} on average at most."
+        )
+
+
+def bin_edges(
+    prediction: FloatArray, weight: FloatArray, count: FloatArray, n_bins: int, strategy: Strategy
+) -> FloatArray:
+    """Inner edges of bins of sorted predictions."""
+    positive_integer(n_bins, "n_bins")
+    one_of(strategy, ("quantile", "ceil", "uniform"), "strategy")
+    if strategy == "uniform":
+        return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    counted = weight.strides == (0,) or np.array_equal(weight, count)
+    if strategy == "ceil" and not counted:
+        raise InputError("sample_weight", "was given, but strategy='ceil' counts rows; use strategy='quantile'")
+    if prediction.size == 1 and strategy == "quantile":
+        return np.empty(0)
+    below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(weight)
+    total = below[-1]
+    if counted:
+        # The last row of each part, where the rows of equal predictions stand in one block.
+        n = int(total)
+        parts = min(n_bins, n)
+        size = -(-n // parts)
+        k = np.arange(1, parts)
+        wanted = np.arange(size, n, size) if strategy == "ceil" else k * (n // parts) + np.minimum(k, n % parts)
+        last = np.searchsorted(below, wanted)
+        if strategy == "ceil":  # where ties reach into the next part, their value is the edge
+            following = np.minimum(last + 1, prediction.size - 1)
+            halfway = between(prediction[last], prediction[following])
+            edges = np.unique(np.where(below[last] > wanted, prediction[last], halfway))
+            return edges[edges < 1.0]
+    else:
+        last = np.searchsorted(below * (1.0 + 1e-12), np.arange(1, n_bins) / n_bins * total)
+    last = np.unique(last)
+    last = last[last < prediction.size - 1]
+    return np.unique(between(prediction[last], prediction[last + 1]))
+
+
+def between(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Halfway between neighbours, never as high as the upper one."""
+    middle = low + (high - low) / 2.0
+    return np.where(middle < high, middle, low)
+
+
+def bin_means(edges: FloatArray, prediction: FloatArray, weight: FloatArray, weighted: FloatArray) -> FloatArray:
+    """Weighted mean in each bin of sorted predictions; the middle of a bin without weight."""
+    cuts = np.concatenate([[0], np.searchsorted(prediction, edges, side="right")])
+    held = np.diff(np.append(cuts, prediction.size)) > 0
+    mass, total = np.zeros(cuts.size), np.zeros(cuts.size)
+    mass[held] = np.add.reduceat(weight, cuts[held])
+    total[held] = np.add.reduceat(weighted, cuts[held])
+    bounds = np.concatenate([[0.0], edges, [1.0]])
+    middle = (bounds[:-1] + bounds[1:]) / 2.0
+    return np.clip(np.where(mass > 0.0, total / np.where(mass > 0.0, mass, 1.0), middle), 0.0, 1.0)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

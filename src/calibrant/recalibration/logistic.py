@@ -1,0 +1,71 @@
+"""Logistic fits of a few parameters to levels of a prediction, converged to rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from calibrant.kernels.logistic import logistic_derivatives
+from calibrant.recalibration.base import Levels
+
+FloatArray = npt.NDArray[np.float64]
+
+_POOLED = 4096  # levels of the rough fit that starts the exact one
+_GRADIENT = 1e-7  # norm at which a last step makes the fit exact; the loss is a mean over rows
+
+
+def log_odds(prediction: FloatArray, clip: float) -> FloatArray:
+    """Log-odds, of predictions no closer to 0 and 1 than clip."""
+    p = np.clip(prediction, clip, 1.0 - max(clip, 2.0**-53))
+    q = np.clip(1.0 - prediction, clip, 1.0)
+    return np.asarray(np.log(p / q))
+
+
+def fit_logistic(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
+    """Coefficients that minimise the logistic loss, found by scipy's trust-region Newton method.
+
+    The columns of features, shape (d, n), are in the order of the prediction: neighbours are pooled for a rough fit,
+    and the exact one takes two or three steps from there.
+    """
+    n = rate.size
+    if n > 8 * _POOLED:
+        cut = np.arange(0, n, -(-n // _POOLED))
+        pooled = np.add.reduceat(mass, cut)
+        centre = np.add.reduceat(features * mass, cut, axis=1) / pooled
+        start = _minimise(centre, np.add.reduceat(rate * mass, cut) / pooled, pooled, start)
+    return _minimise(np.ascontiguousarray(features), np.ascontiguousarray(rate), np.ascontiguousarray(mass), start)
+
+
+def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
+    found: dict[bytes, tuple[float, FloatArray, FloatArray]] = {}
+
+    def derivatives(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        key = theta.tobytes()
+        if key not in found:
+            found[key] = logistic_derivatives(features, rate, mass, theta)
+        return found[key]
+
+    fit = minimize(
+        lambda theta: derivatives(theta)[:2],
+        start,
+        method="trust-exact",
+        jac=True,
+        hess=lambda theta: derivatives(theta)[2],
+        options={"gtol": _GRADIENT, "maxiter": 200, "initial_trust_radius": 1.0, "max_trust_radius": 1e6},
+    )
+    theta = np.asarray(fit.x, dtype=np.float64)
+    # So near, the loss cannot tell a better point from a worse one, but a last Newton step squares the distance.
+    _, gradient, hessian = derivatives(theta)
+    step = np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]
+    if np.linalg.norm(gradient) <= _GRADIENT and np.linalg.norm(step) < 1e-2:
+        theta = theta - step
+    return theta
+
+
+def base_log_odds(levels: Levels) -> float:
+    """Log-odds of the mean outcome, drawn in by Platt's imagined rows where there is one outcome only."""
+    rate = levels.mean_outcome
+    if not 0.0 < rate < 1.0:
+        rate = float(levels.mass @ levels.platt_targets())
+    return float(np.log(rate / (1.0 - rate)))

@@ -1,0 +1,242 @@
+"""Recalibrators with a formula of a few parameters: Platt, beta and polynomial scaling."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from calibrant.measures.parameters import positive_integer
+from calibrant.recalibration.base import Levels, Recalibrator, check_clip
+from calibrant.recalibration.logistic import base_log_odds, fit_logistic, log_odds
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class PlattScaling(Recalibrator):
+    """Logistic curve through the log-odds of the predictions: two numbers, a slope and a shift.
+
+    Parameters
+    ----------
+    clip : float, default 1e-12
+        Predictions closer than this to 0 or 1 are read as being this far from it: log-odds are infinite there.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+        The corrected log-odds are slope * log-odds + intercept.
+    smoothed_ : bool
+        Whether the outcomes were smoothed, because no slope is the likeliest.
+
+    Notes
+    -----
+    The maximum-likelihood fit, converged to rounding. Where a threshold tells the outcomes apart, or there is one class
+    only, no finite slope is the likeliest: outcomes are then smoothed as Platt did, (N + 1) / (N + 2) for ones and
+    1 / (N + 2) for zeros. If all predictions are equal, the slope is 1. Cost: a sort, then O(m) a step.
+
+    References
+    ----------
+    J. Platt, "Probabilistic outputs for support vector machines", 1999; T-Cal, JMLR 24 (2023), Section 4.2.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import PlattScaling
+    >>> platt = PlattScaling().fit([0.1, 0.1, 0.1, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> platt.predict([0.1, 0.9]).round(6).tolist()
+    [0.333333, 0.666667]
+    >>> platt.describe()
+    'Platt scaling multiplies log-odds by 0.315 and adds 0.000: predictions are drawn towards the middle.'
+    """
+
+    def __init__(self, clip: float = 1e-12) -> None:
+        self.clip = clip
+
+    def _fit(self, sample: Sample) -> None:
+        check_clip(self.clip)
+        levels = Levels.from_sample(sample)
+        x = log_odds(levels.prediction, self.clip)
+        self.smoothed_ = levels.separable
+        if x[0] == x[-1]:
+            self.slope_, self.intercept_ = 1.0, base_log_odds(levels) - float(x[0])
+            return
+        rate = levels.platt_targets() if self.smoothed_ else levels.rate
+        # A slope of one unit spreads the scores by one standard deviation, around their mean.
+        centre = float(levels.mass @ x)
+        spread = float(np.sqrt(levels.mass @ (x - centre) ** 2))
+        features = np.stack([(x - centre) / spread, np.ones_like(x)])
+        theta = fit_logistic(features, rate, levels.mass, np.array([0.0, base_log_odds(levels)]))
+        self.slope_ = float(theta[0] / spread)
+        self.intercept_ = float(theta[1] - self.slope_ * centre)
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return np.asarray(expit(self.slope_ * log_odds(prediction, self.clip) + self.intercept_))
+
+    def _describe(self) -> str:
+        return (
+            f"Platt scaling multiplies log-odds by {self.slope_:.3f} and adds {round(self.intercept_, 3) + 0.0:.3f}: "
+            f"{_what_a_slope_does(self.slope_)}{' (outcomes smoothed: they are separable)' if self.smoothed_ else ''}."
+        )
+
+
+class BetaScaling(Recalibrator):
+    """Beta calibration: log-odds become a * log(p) - b * log(1 - p) + c with a and b not negative.
+
+    Parameters
+    ----------
+    clip : float, default 1e-12
+        Predictions closer than this to 0 or 1 are read as being this far from it.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float
+        Coefficients; the identity is (1, 1, 0).
+    smoothed_ : bool
+        Whether the outcomes were smoothed, because no coefficients are the likeliest.
+
+    Notes
+    -----
+    The maximum-likelihood fit under a >= 0 and b >= 0, exactly: the constraints that bind are found by their
+    multipliers. With two distinct predictions a = b, with one a = b = 1. Separable outcomes and one class only are
+    smoothed as in `PlattScaling`.
+
+    References
+    ----------
+    M. Kull, T. Silva Filho and P. Flach, "Beta calibration", AISTATS 2017.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import BetaScaling
+    >>> beta = BetaScaling().fit([0.1, 0.1, 0.1, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> beta.predict([0.1, 0.9]).round(6).tolist()
+    [0.333333, 0.666667]
+    """
+
+    def __init__(self, clip: float = 1e-12) -> None:
+        self.clip = clip
+
+    def _fit(self, sample: Sample) -> None:
+        check_clip(self.clip)
+        levels = Levels.from_sample(sample)
+        p = np.clip(levels.prediction, self.clip, 1.0)
+        q = np.clip(1.0 - levels.prediction, self.clip, 1.0)
+        self.smoothed_ = levels.separable
+        base = base_log_odds(levels)
+        if levels.prediction.size == 1:
+            self.a_, self.b_, self.c_ = 1.0, 1.0, base - float(np.log(p[0]) - np.log(q[0]))
+            return
+        rate = levels.platt_targets() if self.smoothed_ else levels.rate
+        rows = np.stack([np.log(p), -np.log(q)])
+        if levels.prediction.size == 2:
+            rows = rows.sum(axis=0, keepdims=True)
+        self.a_, self.b_, self.c_ = _least_loss(rows, rate, levels.mass)
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        p, q = np.clip(prediction, self.clip, 1.0), np.clip(1.0 - prediction, self.clip, 1.0)
+        return np.asarray(expit(self.a_ * np.log(p) - self.b_ * np.log(q) + self.c_))
+
+    def _describe(self) -> str:
+        return (
+            f"Beta scaling sets log-odds to {self.a_:.3f} log(p) - {self.b_:.3f} log(1 - p) {self.c_:+.3f} "
+            f"(1, 1 and 0 would change nothing){'; outcomes smoothed: they are separable' if self.smoothed_ else ''}."
+        )
+
+
+def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[float, float, float]:
+    """Coefficients (a, b, c) of the constrained fit; one row of features ties a and b together."""
+    mean = float(mass @ rate)
+    base = np.log(mean / (1.0 - mean))
+    centre = rows @ mass
+    spread = np.maximum(np.sqrt((rows - centre[:, None]) ** 2 @ mass), 1e-300)
+    units = (rows - centre[:, None]) / spread[:, None]
+
+    def fitted(active: list[int]) -> FloatArray:
+        features = np.vstack([units[active], np.ones_like(rate)])
+        theta = np.zeros(units.shape[0] + 1)
+        theta[[*active, -1]] = fit_logistic(features, rate, mass, np.append(np.zeros(len(active)), base))
+        return theta
+
+    def slopes(theta: FloatArray) -> FloatArray:
+        return np.asarray(units @ (mass * (expit(theta[:-1] @ units + theta[-1]) - rate)))
+
+    # From the fewest terms to both, so that the fit without constraints is made only where its optimum is inside them.
+    candidates: list[list[int]] = [[], [0], [1], [0, 1]] if units.shape[0] == 2 else [[], [0]]
+    for active in candidates:
+        theta = fitted(active) if active else np.append(np.zeros(units.shape[0]), base)
+        outside = np.delete(np.arange(units.shape[0]), active)
+        if (theta[:-1] >= 0.0).all() and (slopes(theta)[outside] >= -1e-10).all():
+            break
+    coefficient = np.maximum(theta[:-1], 0.0) / spread
+    c = float(theta[-1] - coefficient @ centre)
+    return float(coefficient[0]), float(coefficient[-1]), c
+
+
+class PolynomialScaling(Recalibrator):
+    """Polynomial of the prediction fitted by least squares, then clipped to [0, 1].
+
+    Parameters
+    ----------
+    degree : int, default 3
+        Order of the polynomial; with m distinct predictions, m - 1 at most is used.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (degree + 1,)
+        In the basis of Chebyshev polynomials on the range of the predictions.
+    domain_ : tuple of float
+        That range.
+
+    Notes
+    -----
+    The fit minimises the Brier score among polynomials before clipping. It need not be increasing, and outside the
+    range of the predictions it was fitted to it may bend anywhere. Cost: a sort, then O(m degree**2).
+
+    References
+    ----------
+    T-Cal, JMLR 24 (2023), Section 4.2.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import PolynomialScaling
+    >>> line = PolynomialScaling(degree=1).fit([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1])
+    >>> line.predict([0.2, 0.5, 0.8]).round(6).tolist()
+    [0.5, 0.75, 1.0]
+    """
+
+    def __init__(self, degree: int = 3) -> None:
+        self.degree = degree
+
+    def _fit(self, sample: Sample) -> None:
+        positive_integer(self.degree, "degree")
+        levels = Levels.from_sample(sample)
+        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
+        basis = self._basis(levels.prediction, min(self.degree, levels.prediction.size - 1))
+        root = np.sqrt(levels.mass)
+        # Of all best fits the one with the least coefficients: nearly equal predictions cannot tell them apart.
+        found = np.linalg.lstsq(basis * root[:, None], levels.rate * root, rcond=1e-13)[0]
+        self.coefficients_ = np.asarray(found, dtype=np.float64)
+
+    def _basis(self, prediction: FloatArray, degree: int) -> FloatArray:
+        low, high = self.domain_
+        unit = (prediction - low) / (high - low) * 2.0 - 1.0 if high - low > 1e-300 else np.zeros_like(prediction)
+        return np.asarray(np.polynomial.chebyshev.chebvander(unit, degree))
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        curve = self._basis(prediction, self.coefficients_.size - 1) @ self.coefficients_
+        return np.clip(curve, 0.0, 1.0)
+
+    def _describe(self) -> str:
+        low, high = self.domain_
+        ends = self._map(np.array([low, high]))
+        return (
+            f"Polynomial scaling of degree {self.coefficients_.size - 1} takes {low:.3g} to {ends[0]:.3g} and "
+            f"{high:.3g} to {ends[1]:.3g}."
+        )
+
+
+def _what_a_slope_does(slope: float) -> str:
+    if slope < 0.0:
+        return "the order of predictions is reversed"
+    if slope < 1.0:
+        return "predictions are drawn towards the middle"
+    return "predictions are pushed towards 0 and 1" if slope > 1.0 else "predictions are shifted"

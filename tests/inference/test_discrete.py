@@ -1,0 +1,67 @@
+"""Exact binomial tests of each value against their definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from calibrant.errors import InputError
+from calibrant.inference.discrete import discrete_calibration_test
+from tests.oracles import tcal as oracle
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 10), st.integers(1, 40), st.floats(0, 1)), min_size=1, max_size=6),
+    st.sampled_from(["holm", "bonferroni"]),
+)
+def test_each_value_equals_its_definition(groups, correction):
+    groups = {tenth / 10: (n, round(share * n)) for tenth, n, share in groups}
+    y_prob = np.concatenate([np.full(n, v) for v, (n, _) in groups.items()])
+    y_true = np.concatenate([np.arange(n) < ones for n, ones in groups.values()])
+    values = sorted(groups)
+    try:
+        result = discrete_calibration_test(y_true, y_prob, correction=correction)
+    except InputError:
+        assert min(min(v, 1 - v) ** groups[v][0] for v in values) > 0.05 / len(values)
+        return
+    expected = [max(oracle.binomial_pvalue(groups[v][1], groups[v][0], v), 2.3e-308) for v in values]
+    assert result.predictions == tuple(values)
+    assert result.pvalues == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    assert result.pvalue == pytest.approx(min(1.0, len(values) * min(expected)), rel=1e-9, abs=1e-300)
+    # Step down: the k-th smallest p-value is rejected if it and all before it pass.
+    rejected, t = set(), len(values)
+    for k, j in enumerate(np.argsort(expected, kind="stable")):
+        if expected[j] * (t - k if correction == "holm" else t) > 0.05:
+            break
+        rejected.add(values[j])
+    assert set(result.miscalibrated) == rejected
+    assert result.reject == bool(rejected)
+
+
+def test_level_is_kept():
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(1000):
+        y_prob = rng.integers(0, 11, 200) / 10
+        rejected += discrete_calibration_test(rng.random(200) < y_prob, y_prob).reject
+    assert rejected <= binom.ppf(1 - 1e-5, 1000, 0.05)
+
+
+def test_a_contradicted_certainty_is_rejected_with_a_pvalue_above_zero():
+    result = discrete_calibration_test([1, 0, 0, 1], [0.0, 0.0, 0.0, 1.0])
+    assert result.reject
+    assert 0 < result.pvalue < 1e-300
+    assert result.miscalibrated == (0.0,)
+
+
+def test_too_many_values_are_sent_to_tcal():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="tcal_test"):
+        discrete_calibration_test(np.zeros(50), 0.4 + 0.2 * rng.random(50))
+
+
+def test_rates_are_refused():
+    with pytest.raises(InputError, match="rates"):
+        discrete_calibration_test([0.5, 1.0], [0.5, 0.5])

@@ -1,0 +1,142 @@
+"""Squared calibration error against its definition, and the bounds of its theorems against simulation."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrant import InputError
+from calibrant.inference.verified_bounds import (
+    squared_error_bootstrap,
+    squared_error_interval,
+    squared_error_of_counts,
+    squared_error_rows,
+)
+from calibrant.measures.squared import squared_calibration_error
+from tests.oracles import squared as oracle
+from tests.strategies import samples
+
+BINNING = st.sampled_from([(None, "exact"), (1, "uniform"), (4, "uniform"), (3, "quantile"), (15, "quantile")])
+
+
+@settings(max_examples=500, deadline=None)
+@given(sample=samples(), binning=BINNING, debiased=st.booleans())
+def test_equals_its_definition(sample, binning, debiased):
+    n_bins, strategy = binning
+    y_true, y_prob, weight = sample
+    options = {"n_bins": n_bins, "strategy": strategy, "debiased": debiased}
+    value = squared_calibration_error(y_true, y_prob, sample_weight=weight, **options)
+    assert type(value) is float
+    assert value == pytest.approx(oracle.squared_calibration_error(*sample, **options), abs=1e-9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(sample=samples(weights=False, fractional=False))
+def test_is_the_formula_of_the_paper(sample):
+    y_true, y_prob, _ = sample
+    total = 0.0
+    for s in np.unique(y_prob):
+        labels = y_true[y_prob == s]
+        if labels.size > 1:
+            r = labels.mean()
+            total += labels.size / y_true.size * ((s - r) ** 2 - r * (1 - r) / (labels.size - 1))
+    assert squared_calibration_error(y_true, y_prob) == pytest.approx(total, abs=1e-12)
+
+
+def test_noise_cancels():
+    rng = np.random.default_rng(0)
+    y_prob = np.repeat(np.linspace(0.05, 0.95, 40), 5)
+    debiased, plug_in = np.array(
+        [
+            [squared_calibration_error(y, y_prob, debiased=d) for d in (True, False)]
+            for y in (rng.random(y_prob.size) < y_prob for _ in range(400))
+        ]
+    ).T
+    assert abs(debiased.mean()) < 3 * debiased.std() / np.sqrt(debiased.size)
+    assert plug_in.mean() == pytest.approx(np.mean(y_prob * (1 - y_prob)) / 5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_bins": 5}, "n_bins: is 5; strategy='exact'"),
+        ({"strategy": "uniform"}, "n_bins: is None"),
+        ({"strategy": "wide"}, "strategy: is 'wide'"),
+        ({"n_bins": 0, "strategy": "uniform"}, "n_bins: is 0"),
+        ({"debiased": "yes"}, "debiased: is 'yes'"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(InputError, match=message):
+        squared_calibration_error([0, 1], [0.2, 0.3], **options)
+
+
+@pytest.mark.parametrize("debiased", [True, False])
+def test_interval_inverts_the_bound(debiased):
+    n, b, least, level = 400_000, 20, 0.02, 0.1
+    found = squared_error_interval(0.003, n, b, least_probability=least, level=level, debiased=debiased)
+    delta = level / (4 if debiased else 3)
+    c = np.sqrt(3 / (n * least) * np.log(2 * b / delta))
+
+    def deviation(e):
+        t = 3 * np.sqrt(b) / n * np.log(n / delta) + delta / n if debiased else b / (2 * n) * np.log(2 * b / delta)
+        return c * e + np.sqrt(2 * (1 + c) * e / n * np.log(2 / delta)) + t
+
+    assert 0.003 - found.lower == pytest.approx(deviation(found.lower), rel=1e-9)
+    assert found.upper - 0.003 == pytest.approx(deviation(found.upper), rel=1e-9)
+    # What is inside is not contradicted, what is outside is.
+    for e in np.linspace(0, 0.02, 500):
+        assert (abs(0.003 - e) <= deviation(e)) == (found.lower <= e <= found.upper)
+
+
+@pytest.mark.parametrize("debiased", [True, False])
+def test_rows_are_the_least_that_tell_apart(debiased):
+    n = squared_error_rows(0.05, 30, debiased=debiased)
+    threshold = []
+    for rows in (n, n - 1):
+        low = squared_error_interval  # the highest estimate below the effect, and the lowest above the limit
+        upper_of_small = _estimates(low, rows, (0.5 * 0.05) ** 2, debiased)[1]
+        lower_of_large = _estimates(low, rows, 0.05**2, debiased)[0]
+        threshold.append(upper_of_small < lower_of_large)
+    assert threshold == [True, False]
+
+
+def _estimates(interval, rows, error, debiased):
+    """Range of the estimates whose interval holds the error, by bisection on the public function."""
+    ends = []
+    for side in (-1, 1):
+        near, far = error, error + side * 0.05
+        for _ in range(200):
+            middle = (near + far) / 2
+            found = interval(middle, rows, 30, debiased=debiased)
+            near, far = (middle, far) if found.lower <= error <= found.upper else (near, middle)
+        ends.append(near)
+    return ends
+
+
+def test_few_rows_prove_nothing():
+    with pytest.raises(InputError, match=r"n_rows: is 100; with 15 outputs the theorem needs 2,8\d\d rows"):
+        squared_error_interval(0.01, 100, 15)
+    with pytest.raises(InputError, match="least_probability"):
+        squared_error_interval(0.01, 10**6, 15, least_probability=0.2)
+
+
+def test_bootstrap_covers_and_holds_its_estimate():
+    rng = np.random.default_rng(1)
+    outputs = np.linspace(0.1, 0.9, 30)
+    truth = np.mean((0.1 * outputs) ** 2)
+    hits = 0
+    for _ in range(150):
+        y_prob = rng.choice(outputs, 3000)
+        y_true = (rng.random(3000) < 0.9 * y_prob).astype(float)
+        found = squared_error_bootstrap(y_true, y_prob, level=0.1, n_resamples=300, random_state=rng)
+        hits += found.lower <= truth <= found.upper
+        assert found.lower <= max(found.estimate, 0) <= found.upper
+    assert 120 <= hits <= 149
+
+
+def test_counts_agree_with_rows():
+    y_true, y_prob = np.array([0, 1, 1, 0, 1.0]), np.array([0.2, 0.2, 0.7, 0.7, 0.7])
+    for debiased in (True, False):
+        value = squared_error_of_counts(np.array([[1, 2]]), np.array([[1, 1]]), np.array([0.2, 0.7]), debiased)[0]
+        assert value == pytest.approx(squared_calibration_error(y_true, y_prob, debiased=debiased), abs=1e-15)

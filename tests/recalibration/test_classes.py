@@ -1,0 +1,255 @@
+"""Recalibrated class probabilities and classifiers, cross-fitted choice, and what they refuse."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from calibrant import InputError, lower_calibration_distance, smooth_calibration_error
+from calibrant.recalibration import (
+    DirichletScaling,
+    PlattScaling,
+    RecalibratedClassifier,
+    TemperatureScaling,
+    VectorScaling,
+    choose_recalibrator,
+)
+from calibrant.recalibration.classifier import METHODS
+
+SEVERAL = pytest.mark.parametrize("recalibrator", [TemperatureScaling(), VectorScaling(), DirichletScaling()], ids=str)
+
+
+def overconfident(n=3000, k=4, temperature=2.0, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=(n, k)) * 2
+    truth = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    label = (rng.random(n)[:, None] > truth.cumsum(axis=1)).sum(axis=1)
+    said = truth**temperature
+    return label, said / said.sum(axis=1, keepdims=True)
+
+
+@SEVERAL
+def test_overconfidence_is_found_and_undone(recalibrator):
+    label, table = overconfident()
+    fitted = clone(recalibrator).fit(table[:2000], label[:2000])
+    assert fitted.score(table[2000:], label[2000:]) > -np.mean(((table - np.eye(4)[label])[2000:] ** 2).sum(axis=1))
+    found = fitted.predict(table)
+    assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    assert pickle.loads(pickle.dumps(fitted)).predict(table).tolist() == found.tolist()
+    assert fitted.describe().endswith(".")
+    if isinstance(recalibrator, TemperatureScaling):
+        assert fitted.temperature_ == pytest.approx(2, rel=0.1)
+
+
+@pytest.mark.parametrize("recalibrator", [VectorScaling(), DirichletScaling()], ids=str)
+def test_softmax_fits_are_optimal(recalibrator):
+    label, table = overconfident(300)
+    weight = np.random.default_rng(1).random(300) + 0.1
+    fitted = clone(recalibrator).fit(table, label, weight)
+    vector = isinstance(recalibrator, VectorScaling)
+    names = ("scale_", "shift_") if vector else ("matrix_", "shift_")
+    identity = np.ones(4) if vector else np.eye(4)
+    mass = weight / weight.sum()
+
+    def loss():
+        happened = np.log(fitted.predict(table)[np.arange(300), label])
+        away = ((getattr(fitted, names[0]) - identity) ** 2).sum() + (fitted.shift_**2).sum()
+        return -(mass * happened).sum() + 0.5 * (mass**2).sum() * away
+
+    best = loss()
+    rng = np.random.default_rng(0)
+    for name in names:
+        kept = getattr(fitted, name)
+        for size in (1e-4, 1e-2):
+            for _ in range(40):
+                setattr(fitted, name, kept + size * rng.normal(size=kept.shape))
+                assert loss() >= best - 1e-13
+        setattr(fitted, name, kept)
+
+
+def test_many_classes_take_the_other_road():
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.ones(30), 400)
+    label = (rng.random(400)[:, None] > table.cumsum(axis=1)).sum(axis=1)
+    assert VectorScaling().fit(table, label).predict(table).sum(axis=1) == pytest.approx(1)
+
+
+@SEVERAL
+def test_a_class_never_seen_and_labels_told_apart(recalibrator):
+    table = np.array([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1]] * 20)
+    fitted = clone(recalibrator).fit(table, [0, 1] * 20)
+    assert np.isfinite(fitted.predict(table)).all()
+    constant = clone(recalibrator).fit(np.full((9, 3), 1 / 3), [0, 1, 2] * 3)
+    assert constant.predict(np.full((1, 3), 1 / 3)) == pytest.approx(1 / 3)
+
+
+@SEVERAL
+def test_bad_tables(recalibrator):
+    new = clone(recalibrator)
+    with pytest.raises(InputError, match=r"y_prob: row 1 adds up to 1\.1"):
+        new.fit([[0.5, 0.5, 0], [0.5, 0.6, 0]], [0, 1])
+    new.fit([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3]], [0, 1])
+    with pytest.raises(InputError, match="y_prob: has 2 columns; the fit had 3"):
+        new.predict([[0.5, 0.5]])
+
+
+def test_string_labels():
+    label, table = overconfident(200, 3)
+    names = np.array(["ant", "bee", "cat"])
+    plain, named = VectorScaling().fit(table, label), VectorScaling().fit(table, names[label])
+    assert named.classes_.tolist() == names.tolist()
+    assert named.predict(table).tolist() == plain.predict(table).tolist()
+    assert named.score(table, names[label]) == plain.score(table, label)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_method_behind_a_classifier(method, classes):
+    X, y = make_classification(300, n_informative=6, n_classes=classes, random_state=0)  # noqa: N806
+    y = np.array(["a", "b", "c"])[y]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = RecalibratedClassifier(GaussianNB(), method, cv=3).fit(X, y, np.linspace(0.5, 1.5, 300))
+    table = model.predict_proba(X)
+    assert table.shape == (300, classes)
+    assert table.sum(axis=1) == pytest.approx(1, abs=1e-9)
+    assert (model.predict(X) == model.classes_[table.argmax(axis=1)]).all()
+    assert model.describe().endswith(".")
+
+
+def test_the_recalibrator_sees_cross_fitted_predictions():
+    X, y = make_classification(400, random_state=1)  # noqa: N806
+    model = RecalibratedClassifier(GaussianNB(), PlattScaling(), cv=4).fit(X, y)
+    crossed = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
+    assert model.recalibrators_[0].slope_ == pytest.approx(PlattScaling().fit(crossed, y).slope_, rel=1e-9)
+    frozen = RecalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, y)), cv=4).fit(X, y)
+    plain = PlattScaling().fit(GaussianNB().fit(X, y).predict_proba(X)[:, 1], y)
+    assert frozen.recalibrators_[0].slope_ == pytest.approx(plain.slope_, rel=1e-9)
+
+
+def test_margins_pipelines_and_grid_search():
+    X, y = make_classification(400, random_state=2)  # noqa: N806
+    model = RecalibratedClassifier(LinearSVC(random_state=0), cv=3)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), model),
+        {"recalibratedclassifier__method": ["platt", "isotonic"], "recalibratedclassifier__estimator__C": [0.1, 1.0]},
+        scoring="neg_brier_score",
+        cv=3,
+    ).fit(X, y)
+    assert -0.2 < search.best_score_ < 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        ([0] * 20, {}, "y: has one class"),
+        ([0] * 18 + [1] * 2, {}, "y: has 2 rows of class 1; cv=5"),
+        ([0, 1] * 10, {"method": "plat"}, "method: is 'plat'"),
+        ([0, 1] * 10, {"method": GaussianNB()}, "method: is GaussianNB"),
+        ([0] * 10 + [1] * 10, {"cv": [(np.arange(10), np.arange(10, 20))]}, "cv: leaves class 1 out"),
+    ],
+)
+def test_classifiers_refuse(labels, options, message):
+    X = np.random.default_rng(0).normal(size=(20, 2))  # noqa: N806
+    with pytest.raises(InputError, match=message):
+        RecalibratedClassifier(GaussianNB(), **options).fit(X, labels)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_scikit_learn_checks_of_the_classifier():
+    reason = "repeating a row puts its copies into other folds than weighing it"
+    check_estimator(
+        RecalibratedClassifier(LogisticRegression(), cv=3),
+        expected_failed_checks={
+            "check_sample_weight_equivalence_on_dense_data": reason,
+            "check_sample_weight_equivalence_on_sparse_data": reason,
+        },
+    )
+
+
+def draw(n, temperature, seed=0):
+    rng = np.random.default_rng(seed)
+    y_prob = rng.random(n)
+    odds = (y_prob / (1 - y_prob)) ** (1 / temperature)
+    return (rng.random(n) < odds / (1 + odds)).astype(int), y_prob
+
+
+def test_the_simplest_sufficient_recalibration_is_chosen():
+    y_true, y_prob = draw(20_000, 2.0)
+    choice = choose_recalibrator(y_true, y_prob)
+    assert choice.chosen == "temperature"
+    assert choice.recalibrator.temperature_ == pytest.approx(2, rel=0.1)
+    before, after = choice["unchanged"], choice["temperature"]
+    assert before.distance == pytest.approx(lower_calibration_distance(y_true, y_prob), abs=2e-5)
+    assert before.smooth_error == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-12)
+    assert before.brier == pytest.approx(np.mean((y_true - y_prob) ** 2), abs=1e-12)
+    assert after.brier_gain_lower > 0
+    assert before.smooth_error_lower > after.smooth_error_upper
+    assert "cuts the distance from" in choice.summary()
+
+
+def test_calibrated_predictions_are_left_alone():
+    y_true, y_prob = draw(4000, 1.0, seed=3)
+    choice = choose_recalibrator(y_true, y_prob, methods=["temperature", PlattScaling(), "isotonic"])
+    assert choice.chosen == "unchanged"
+    assert choice.recalibrator is None
+    assert [score.method for score in choice.scores] == ["unchanged", "temperature", "PlattScaling", "isotonic"]
+    assert choice.summary().startswith("Leave the predictions unchanged")
+
+
+@pytest.mark.parametrize("criterion", ["brier", "log", "distance"])
+def test_every_criterion_and_weights(criterion):
+    y_true, y_prob = draw(2000, 3.0)
+    weight = np.random.default_rng(0).random(2000)
+    choice = choose_recalibrator(y_true, y_prob, sample_weight=weight, criterion=criterion, n_resamples=20)
+    assert choice.chosen != "unchanged"
+    again = choose_recalibrator(y_true, y_prob, sample_weight=7 * weight, criterion=criterion, n_resamples=20)
+    assert again["platt"].brier == pytest.approx(choice["platt"].brier, abs=1e-9)
+
+
+def test_the_smooth_errors_interval_covers():
+    # The error of v ~ U[0, 0.9], y ~ Bernoulli(v + 0.1) is 0.1: the constant 1 attains it.
+    hits = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        y_prob = 0.9 * rng.random(1000)
+        y_true = (rng.random(1000) < y_prob + 0.1).astype(float)
+        score = choose_recalibrator(y_true, y_prob, methods=["temperature"], n_resamples=100)["unchanged"]
+        hits += score.smooth_error_lower <= 0.1 <= score.smooth_error_upper
+    assert hits >= 36
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterion": "auc"}, "criterion: is 'auc'"),
+        ({"cv": 1}, "cv: is 1; two parts"),
+        ({"cv": 300}, r"y_true: has \d+ ones and \d+ zeros; cv=300"),
+        ({"level": 1}, "level: is 1"),
+        ({"methods": "platt"}, "methods: is 'platt'"),
+        ({"methods": ["vector"]}, "methods: holds 'vector'"),
+        ({"methods": ["platt", "platt"]}, "methods: holds a name twice"),
+        ({"n_resamples": 0}, "n_resamples: is 0"),
+    ],
+)
+def test_choice_refuses(options, message):
+    y_true, y_prob = draw(100, 1.0)
+    with pytest.raises(InputError, match=message):
+        choose_recalibrator(y_true, y_prob, **options)
+
+
+def test_choice_refuses_rates():
+    with pytest.raises(InputError, match=r"y_true: row 0 is 0\.5; each outcome must be 0 or 1"):
+        choose_recalibrator([0.5, 1, 0], [0.2, 0.4, 0.3])

@@ -1,0 +1,338 @@
+"""Recalibrators of one probability, against their definitions."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from calibrant import InputError, interval_calibration_error
+from calibrant.recalibration import (
+    BetaScaling,
+    HistogramBinning,
+    IsotonicScaling,
+    NearestCalibrated,
+    PlattScaling,
+    PolynomialScaling,
+    ScalingBinning,
+    TemperatureScaling,
+)
+from tests.oracles import corp as isotonic_oracle
+from tests.oracles import recalibration as oracle
+from tests.strategies import samples
+
+EVERY = pytest.mark.parametrize(
+    "recalibrator",
+    [
+        TemperatureScaling(),
+        PlattScaling(),
+        BetaScaling(),
+        PolynomialScaling(degree=4),
+        IsotonicScaling(),
+        HistogramBinning(n_bins=4),
+        HistogramBinning(n_bins=4, strategy="uniform"),
+        ScalingBinning(n_bins=4),
+        ScalingBinning(n_bins=3, scaling=PolynomialScaling()),
+        NearestCalibrated(),
+    ],
+    ids=str,
+)
+CASES = settings(max_examples=60, deadline=None)
+
+
+def ones_like(weight, y_prob):
+    return np.ones_like(y_prob) if weight is None else weight
+
+
+@EVERY
+@CASES
+@given(sample=samples(), at=st.lists(st.floats(0, 1), min_size=1, max_size=5))
+def test_any_sample_gives_probabilities_and_a_sentence(recalibrator, sample, at):
+    y_true, y_prob, weight = sample
+    fitted = clone(recalibrator).fit(y_prob, y_true, weight)
+    for points in (np.array(at), y_prob, np.array([0.0, 1.0])):
+        found = fitted.predict(points)
+        assert found.shape == points.shape
+        assert ((found >= 0) & (found <= 1)).all()
+    assert fitted.describe().endswith(".")
+    assert "nan" not in fitted.describe()
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.predict(y_prob).tolist() == fitted.predict(y_prob).tolist()
+
+
+@EVERY
+@CASES
+@given(sample=samples(), seed=st.integers(0, 9))
+def test_order_and_units_of_weight_do_not_matter(recalibrator, sample, seed):
+    y_true, y_prob, weight = sample
+    if isinstance(recalibrator, ScalingBinning | NearestCalibrated):
+        y_prob = np.round(y_prob, 3)  # a mean that falls on an edge may fall to either side
+    order = np.random.default_rng(seed).permutation(y_prob.size)
+    first = clone(recalibrator).fit(y_prob, y_true, weight).predict(y_prob)
+    second = clone(recalibrator).fit(y_prob[order], y_true[order], None if weight is None else weight[order])
+    if weight is None or weight.min() > 1e-3:
+        assert second.predict(y_prob) == pytest.approx(first, abs=1e-6)
+
+
+@settings(max_examples=400, deadline=None)
+@given(sample=samples())
+def test_platt_is_the_likeliest_curve(sample):
+    y_true, y_prob, weight = sample
+    weight = np.maximum(ones_like(weight, y_prob), 0.1)
+    y_true = np.round(y_true, 1)
+    y_prob = np.clip(np.round(y_prob, 2), 0.01, 0.99)
+    fitted = PlattScaling().fit(y_prob, y_true, weight)
+    if fitted.smoothed_ or np.ptp(y_prob) == 0:
+        return
+    p = np.clip(y_prob, 1e-12, 1 - 1e-12)
+    slope, intercept = oracle.platt(y_true, y_prob, weight)
+    found = oracle.logistic_loss(fitted.slope_ * np.log(p / (1 - p)) + fitted.intercept_, y_true, weight)
+    assert found <= oracle.logistic_loss(slope * np.log(p / (1 - p)) + intercept, y_true, weight) + 1e-10
+
+
+def test_platt_is_converged():
+    rng = np.random.default_rng(0)
+    y_prob = rng.beta(4, 0.7, 50_000)  # enough rows for the rough fit first
+    y_true = (rng.random(y_prob.size) < y_prob**1.5).astype(float)
+    fitted = PlattScaling().fit(y_prob, y_true)
+    slope, intercept = oracle.platt(y_true, y_prob, np.ones_like(y_prob))
+    assert (fitted.slope_, fitted.intercept_) == pytest.approx((slope, intercept), rel=1e-7, abs=1e-7)
+
+
+@settings(max_examples=200, deadline=None)
+@given(sample=samples(max_rows=15))
+def test_beta_is_the_best_of_its_kind(sample):
+    y_true, y_prob, weight = sample
+    weight = ones_like(weight, y_prob)
+    y_prob = np.round(y_prob, 2)
+    fitted = BetaScaling().fit(y_prob, y_true, weight)
+    assert fitted.a_ >= 0
+    assert fitted.b_ >= 0
+    if fitted.smoothed_ or (weight < 1e-3 * weight.max()).any() or np.unique(y_prob).size <= 2:
+        return
+    lp, lq = np.log(np.clip(y_prob, 1e-12, 1)), np.log(np.clip(1 - y_prob, 1e-12, 1))
+
+    def loss(a, b, c):
+        return oracle.logistic_loss(a * lp - b * lq + c, y_true, weight)
+
+    best = loss(fitted.a_, fitted.b_, fitted.c_)
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 0.1, 1.0):
+        for step in rng.normal(size=(60, 3)) * scale:
+            trial = np.array([fitted.a_, fitted.b_, fitted.c_]) + step
+            assert best <= loss(max(trial[0], 0), max(trial[1], 0), trial[2]) + 1e-9
+
+
+@settings(max_examples=300, deadline=None)
+@given(sample=samples())
+def test_temperature_is_the_best_on_a_fine_grid(sample):
+    y_true, y_prob, weight = sample
+    weight = ones_like(weight, y_prob)
+    t = TemperatureScaling().fit(y_prob, y_true, weight).temperature_
+    p, q = np.clip(y_prob, 1e-12, 1), np.clip(1 - y_prob, 1e-12, 1)
+    x = np.log(p / q)
+    best = oracle.logistic_loss(x / t, y_true, weight)
+    for other in np.append(np.geomspace(1e-3, 1e3, 200), [0.999 * t, 1.001 * t]):
+        if 1e-3 <= other <= 1e3:
+            assert best <= oracle.logistic_loss(x / other, y_true, weight) + 1e-9
+
+
+@settings(max_examples=300, deadline=None)
+@given(sample=samples(), degree=st.integers(1, 3))
+def test_no_polynomial_fits_better(sample, degree):
+    y_true, y_prob, weight = sample
+    weight = np.maximum(ones_like(weight, y_prob), 0.1)
+    y_prob = np.round(y_prob, 1)
+    if np.unique(y_prob).size <= degree:
+        return
+    fitted = PolynomialScaling(degree).fit(y_prob, y_true, weight)
+    vander = np.vander(y_prob - y_prob.mean(), degree + 1)
+    root = np.sqrt(weight)[:, None]
+    plain = vander @ np.linalg.lstsq(vander * root, y_true * root[:, 0], rcond=None)[0]
+    assert fitted.predict(y_prob) == pytest.approx(np.clip(plain, 0, 1), abs=1e-5)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sample=samples(max_rows=15))
+def test_isotonic_equals_the_max_min_formula(sample):
+    y_true, y_prob, weight = sample
+    weight = ones_like(weight, y_prob)
+    fitted = IsotonicScaling().fit(y_prob, y_true, weight)
+    values, curve = isotonic_oracle.isotonic(y_true, y_prob, weight)
+    assert fitted.predict(values) == pytest.approx(curve, abs=1e-9)
+
+
+def test_isotonic_equals_scikit_learn_between_knots():
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(500)
+    y_true = (rng.random(500) < y_prob**2).astype(float)
+    at = rng.random(2000)
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(y_prob, y_true).predict(at)
+    assert IsotonicScaling().fit(y_prob, y_true).predict(at) == pytest.approx(theirs, abs=1e-12)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sample=samples(weights=False), n_bins=st.integers(1, 20), strategy=st.sampled_from(["quantile", "ceil"]))
+def test_histogram_bins_equal_their_definition(sample, n_bins, strategy):
+    y_true, y_prob, _ = sample
+    fitted = HistogramBinning(n_bins, strategy).fit(y_prob, y_true)
+    definition = oracle.array_split if strategy == "quantile" else oracle.ceil_parts
+    edges = definition(y_prob, n_bins)
+    assert fitted.edges_.tolist() == edges.tolist()
+    for p, value in zip(y_prob, fitted.predict(y_prob), strict=True):
+        assert value == pytest.approx(oracle.bin_value(edges, y_true, y_prob, np.ones_like(y_prob), p), abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(sample=samples(), n_bins=st.integers(1, 8), uniform=st.booleans())
+def test_weighted_bins_return_their_means(sample, n_bins, uniform):
+    y_true, y_prob, weight = sample
+    weight = ones_like(weight, y_prob)
+    fitted = HistogramBinning(n_bins, "uniform" if uniform else "quantile").fit(y_prob, y_true, weight)
+    assert fitted.values_.size <= n_bins
+    for p, value in zip(y_prob, fitted.predict(y_prob), strict=True):
+        mean = oracle.bin_value(fitted.edges_, y_true, y_prob, weight, p)
+        assert mean is None or value == pytest.approx(mean, abs=1e-9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(sample=samples(weights=False))
+def test_scaling_binning_returns_mean_scaled_predictions(sample):
+    y_true, y_prob, _ = sample
+    fitted = ScalingBinning(n_bins=3).fit(y_prob, y_true)
+    scaled = fitted.scaling_.predict(y_prob)
+    found = fitted.predict(y_prob)
+    for z, value in zip(scaled, found, strict=True):
+        mean = oracle.bin_value(fitted.edges_, scaled, scaled, np.ones_like(scaled), z)
+        assert value == pytest.approx(mean, abs=1e-12)
+    assert np.unique(found).size <= 3
+    assert found.mean() == pytest.approx(scaled.mean(), abs=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(sample=samples())
+def test_nearest_is_calibrated_and_near(sample):
+    y_true, y_prob, weight = sample
+    weight = ones_like(weight, y_prob)
+    fitted = NearestCalibrated().fit(y_prob, y_true, weight)
+    found = fitted.predict(y_prob)
+    assert fitted.interval_error_ == interval_calibration_error(y_true, y_prob, sample_weight=weight)
+    assert np.average(np.abs(found - y_prob), weights=weight) <= fitted.interval_error_ + 1e-12
+    for value in np.unique(found):
+        inside = found == value
+        if weight[inside].sum() > 0:
+            assert np.average(y_true[inside], weights=weight[inside]) == pytest.approx(value, abs=1e-9)
+
+
+def test_separable_and_single_class_outcomes_have_documented_answers():
+    platt = PlattScaling().fit([0.2, 0.3, 0.8], [0, 0, 1])
+    assert platt.smoothed_
+    assert "smoothed" in platt.describe()
+    only_ones = PlattScaling().fit([0.2, 0.5, 0.8], [1, 1, 1])
+    assert only_ones.predict([0.1, 0.9]) == pytest.approx([4 / 5, 4 / 5], abs=1e-6)
+    constant = PlattScaling().fit([0.4, 0.4, 0.4, 0.4], [1, 0, 0, 0])
+    assert constant.slope_ == 1
+    assert constant.predict([0.4]) == pytest.approx([0.25])
+    assert BetaScaling().fit([0.4] * 4, [1, 0, 0, 0]).predict([0.4]) == pytest.approx([0.25])
+    assert TemperatureScaling().fit([0.5, 0.5], [0, 1]).temperature_ == 1
+    assert TemperatureScaling().fit([0.2, 0.9], [0, 1]).temperature_ == 1e-3
+    assert TemperatureScaling().fit([0.2, 0.9], [1, 0]).temperature_ == 1e3
+    assert HistogramBinning(15).fit([0.1, 0.2], [0, 1]).values_.tolist() == [0, 1]  # fewer rows than bins
+
+
+@EVERY
+def test_bad_input(recalibrator):
+    new = clone(recalibrator)
+    with pytest.raises(NotFittedError):
+        new.predict([0.5])
+    with pytest.raises(InputError, match="y_prob: row 1 is nan"):
+        new.fit([0.1, np.nan], [0, 1])
+    with pytest.raises(InputError, match="y_true: row 1 is 2"):
+        new.fit([0.1, 0.2], [0, 2])
+    with pytest.raises(InputError, match="y_true: has 1 rows"):
+        new.fit([0.1, 0.2], [0])
+    new.fit([0.1, 0.2, 0.3, 0.7], [0, 1, 0, 1])
+    with pytest.raises(InputError, match=r"y_prob: row 0 is 1\.5"):
+        new.predict([1.5])
+    with pytest.raises(InputError, match="y_prob: is empty"):
+        new.predict([])
+
+
+@pytest.mark.parametrize(
+    ("recalibrator", "message"),
+    [
+        (PlattScaling(clip=0), "clip: is 0"),
+        (BetaScaling(clip=0.7), "clip: is 0.7"),
+        (PolynomialScaling(degree=0), "degree: is 0"),
+        (HistogramBinning(n_bins=2.5), "n_bins: is 2.5"),
+        (HistogramBinning(strategy="equal"), "strategy: is 'equal'"),
+        (ScalingBinning(scaling="platt"), "scaling: is 'platt'"),
+    ],
+)
+def test_bad_parameters(recalibrator, message):
+    with pytest.raises(InputError, match=message):
+        recalibrator.fit([0.1, 0.2, 0.3, 0.7], [0, 1, 0, 1])
+
+
+def test_parts_of_rows_take_no_weights():
+    with pytest.raises(InputError, match="strategy='ceil' counts rows"):
+        HistogramBinning(strategy="ceil").fit([0.1, 0.2, 0.3], [0, 1, 0], [1, 2, 3])
+
+
+def test_grid_search_and_pipeline():
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(600)
+    y_true = (rng.random(600) < y_prob**2).astype(int)
+    search = GridSearchCV(HistogramBinning(), {"n_bins": [1, 8, 300]}).fit(y_prob, y_true)
+    assert search.best_params_ == {"n_bins": 8}
+    chain = make_pipeline(PlattScaling(), IsotonicScaling()).fit(y_prob[:, None], y_true)
+    assert chain.predict(y_prob[:, None]).shape == (600,)
+    nested = GridSearchCV(
+        ScalingBinning(scaling=PolynomialScaling()), {"scaling__degree": [1, 3], "n_bins": [5]}, error_score="raise"
+    )
+    assert nested.fit(y_prob, y_true).best_params_["n_bins"] == 5
+
+
+class OnAnyTable(RegressorMixin, BaseEstimator):
+    """A recalibrator behind a squashed first column, so that scikit-learn's checks can draw what they like."""
+
+    def __init__(self, recalibrator=None):
+        self.recalibrator = recalibrator
+
+    def fit(self, X, y, sample_weight=None):  # noqa: N803
+        X, y = validate_data(self, X, y, y_numeric=True)  # noqa: N806
+        if sample_weight is not None:
+            sample_weight = np.asarray(sample_weight, float)
+        self.recalibrator_ = clone(self.recalibrator or PlattScaling())
+        self.recalibrator_.fit(expit(X[:, 0]), (y > np.median(y)).astype(float), sample_weight)
+        return self
+
+    def predict(self, X):  # noqa: N803
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)  # noqa: N806
+        return self.recalibrator_.predict(expit(X[:, 0]))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize(
+    "recalibrator", [PlattScaling(), BetaScaling(), IsotonicScaling(), PolynomialScaling(), HistogramBinning()], ids=str
+)
+def test_scikit_learn_checks_behind_an_adapter(recalibrator):
+    # The checks draw features outside [0, 1], which a recalibrator refuses: they meet it behind a squashing column.
+    reason = "a median splits repeated rows differently, and bins count rows"
+    check_estimator(
+        OnAnyTable(recalibrator),
+        expected_failed_checks={
+            "check_sample_weight_equivalence_on_dense_data": reason,
+            "check_regressors_train": "outcomes are cut to 0 and 1 by the adapter",
+        },
+    )
