@@ -128,6 +128,34 @@ def demo(
             print(f"Report of {name}: {target}", flush=True)
 
 
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="Which table or figure; without it, all are listed.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for NAME.md and NAME.svg.")] = Path(),
+    data: Annotated[Path | None, typer.Option(help="Folder of the papers' predictions, where they are needed.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version that ends within seconds.")] = False,
+) -> None:
+    """Compute a paper's table or figure again, beside the paper's own numbers.
+
+    For example: calibrant reproduce unifying-theory-lemmas --out results
+    """
+    with _explained(), _Progress() as progress:
+        from calibrant.experiments import registry
+
+        if name is None:
+            progress.stop()
+            for each, sentence in registry.experiments().items():
+                print(f"{each}: {sentence}")
+            return
+        progress(name)
+        done = registry.reproduce(name, quick=quick, data=data)
+        written = registry.write(name, done, out)
+        progress.stop()
+        print(f"{done.finding or done.title} ({done.seconds:,.1f} s)")
+        for path in written:
+            print(f"Wrote {path}", flush=True)
+
+
 _DEMO_MODELS = ("naive Bayes", "logistic regression")
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from calibrant import InputError
 from calibrant.measures.multiclass import multiclass_sample
+from calibrant.measures.squared import squared_calibration_error
 from tests.oracles import multiclass as oracle
 from tests.shared_data import FOLDER, needs_data
 
@@ -102,6 +103,16 @@ def test_bad_input(labels, table, options, message, row):
     with pytest.raises(InputError, match=message) as caught:
         multiclass_sample(labels, table, **options)
     assert caught.value.row == row
+
+
+def test_class_wise_mean_is_the_mean_over_classes():
+    sample = multiclass_sample([0, 1, 2, 2], TABLE, sample_weight=[1, 2, 3, 4])
+    values = [
+        squared_calibration_error(q.y_true, q.y_prob, sample_weight=[1, 2, 3, 4], debiased=False)
+        for q in sample.class_wise()
+    ]
+    found = sample.class_wise_mean(squared_calibration_error, debiased=False)
+    assert found == pytest.approx(np.mean(values), abs=1e-15)
 
 
 def test_k_must_leave_a_class_out():

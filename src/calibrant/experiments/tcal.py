@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +82,8 @@ def figures_7_and_10(draws: int = 1000, repeats: int = 10) -> str:
         parts.append(_curves(curves, published.FIGURE_7[s], f"s = {s}, rho = {rho:g}"))
     note = (
         f"n = 20,000; {draws:,} draws, {repeats} repetitions. Each cell: ours (standard error), the paper's where its "
-        "values are known. Splitting: chi-squared statistic of the event's class on floor((n/4)^(2/(4s+1))) bins."
+        "values are known. Splitting: chi-squared statistic of the event's class, on as many bins as T-Cal has, "
+        "floor(n^(2/(4s+1))); the samples' own sizes would give fewer, and curves that are not the paper's."
     )
     return _section("Figures 7 and 10: sample splitting and cross-fitting", note, parts)
 
@@ -135,18 +135,3 @@ def _curves(curves: list[figures.Curve], theirs: dict[str, tuple[float, ...]], t
 
 def _section(title: str, note: str, lines: list[str]) -> str:
     return f"## {title}\n\n{note}\n\n" + "\n".join(lines) + "\n"
-
-
-EXPERIMENTS: dict[str, Callable[..., str]] = {
-    "tcal-table-1": table_1,
-    "tcal-table-2": table_2,
-    "tcal-table-3": table_3,
-    "tcal-figure-2": figure_2,
-    "tcal-figures-3-and-4": figures_3_and_4,
-    "tcal-figure-5": figure_5,
-    "tcal-figures-7-and-10": figures_7_and_10,
-    "tcal-figure-8": figure_8,
-    "tcal-figure-9": figure_9,
-    "type-one-errors-tcal": type_one_errors,
-}
-"""Name -> what computes it and returns Markdown; tables take the folder of predictions."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from calibrant.errors import FileError
+from calibrant.experiments.registry import Reproduction, needed
 from calibrant.inference.verified_bounds import squared_error_of_counts
 from calibrant.inputs import FloatArray
 from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
@@ -172,30 +172,36 @@ def smooth_errors_after_recalibration(folder: Path, *, rows: int = 256, runs: in
     return found
 
 
-def run(folder: Path, destination: Path, *, draws: int = 1000) -> None:
-    """Write the results as Markdown and figures, ``verified-*.md`` and ``verified-*.svg``, into a folder."""
-    destination.mkdir(parents=True, exist_ok=True)
-    left, right = squared_deviations(folder, draws=draws), certified_errors(folder)
-    _save(deviation_figure(left), destination / "verified-deviation.svg")
-    _save(certified_figure(right), destination / "verified-brier.svg")
-    (destination / "verified-deviation.md").write_text(deviation_table(left))
-    (destination / "verified-brier.md").write_text(certified_table(right))
-    (destination / "verified-postprocessing.md").write_text(
-        postprocessing_table(smooth_errors_after_recalibration(folder))
-    )
+def deviation(quick: bool, data: Path | None) -> Reproduction:
+    """Squared deviation of both estimators over 1,000 draws."""
+    found = squared_deviations(needed(data), draws=100 if quick else 1000)
+    title = f"Verified calibration: squared deviation of both estimators, {found[0].n_bins} bins"
+    return Reproduction(title, *deviation_table(found), deviation_figure(found))
 
 
-def deviation_table(found: Sequence[Deviations]) -> str:
+def brier(quick: bool, data: Path | None) -> Reproduction:
+    """Brier score against certified error for 10 to 100 bins."""
+    found = certified_errors(needed(data), n_bins=(10, 15, 20, 50, 100) if quick else N_BINS)
+    title = "Verified calibration: Brier score against certified calibration error"
+    return Reproduction(title, *certified_table(found), certified_figure(found))
+
+
+def postprocessing(quick: bool, data: Path | None) -> Reproduction:
+    """Smooth error before and after recalibration: nearly-linear time's Table 2."""
+    found = smooth_errors_after_recalibration(needed(data), runs=5 if quick else 20)
+    title = "Testing calibration in nearly-linear time, Table 2: smooth error after recalibration"
+    return Reproduction(title, *postprocessing_table(found))
+
+
+def deviation_table(found: Sequence[Deviations]) -> tuple[str, str]:
     """Set the mean squared deviations side by side, in Markdown."""
     first = found[0]
+    ratios = [d.plug_in.mean() / d.debiased.mean() for d in found]
+    finding = (
+        f"The mean squared deviation of the cancelling estimator is {min(ratios):.1f} to {max(ratios):.1f} times smaller; "
+        "the paper finds the same, in a figure without numbers."
+    )
     lines = [
-        f"# Verified calibration: squared deviation of both estimators, {first.n_bins} bins",
-        "",
-        f"**The cancelling estimator is nearer to the truth at every size: its mean squared deviation is "
-        f"{min(d.plug_in.mean() / d.debiased.mean() for d in found):.1f} to "
-        f"{max(d.plug_in.mean() / d.debiased.mean() for d in found):.1f} times smaller.** The paper finds the same, in "
-        "a figure without numbers.",
-        "",
         f"Top label of a VGG on CIFAR-10, scaling-binning with {first.n_bins} bins on the first 5,000 rows; draws with "
         "replacement from the other 5,000, whose own squared error, "
         f"{first.truth:.3g}, is the truth that both estimate; {first.plug_in.size:,} draws a size, 90% confidence "
@@ -208,10 +214,10 @@ def deviation_table(found: Sequence[Deviations]) -> str:
     for d in found:
         ratio = d.plug_in.mean() / d.debiased.mean()
         lines.append(f"| {d.n_rows:,} | {_mean(d.plug_in)} | {_mean(d.debiased)} | {ratio:.1f} |")
-    return "\n".join([*lines, "", "![squared deviations](verified-deviation.svg)"]) + "\n"
+    return finding, "\n".join(lines)
 
 
-def certified_table(found: Sequence[Certified]) -> str:
+def certified_table(found: Sequence[Certified]) -> tuple[str, str]:
     """Set Brier scores beside certified errors, in Markdown."""
     under = {
         name: min((c for c in found if getattr(c, name) < 0.015), key=lambda c: c.brier)
@@ -219,14 +225,15 @@ def certified_table(found: Sequence[Certified]) -> str:
     }
     best, bins = {name: c.brier for name, c in under.items()}, {name: c.n_bins for name, c in under.items()}
     limits = np.quantile([c.plug_in for c in found], [0.0, 0.25, 0.5, 0.75, 1.0])
-    lines = [
-        "# Verified calibration: Brier score against certified calibration error",
-        "",
-        f"**At an error below 0.015 the cancelling estimator lets {bins['debiased']} bins be used, Brier score "
+    finding = (
+        f"At an error below 0.015 the cancelling estimator lets {bins['debiased']} bins be used, Brier score "
         f"{best['debiased']:.4f}; the plug-in estimator, bounded by its percentile, {bins['percentile']} bins with "
-        f"{best['percentile']:.4f}, {100 * (best['percentile'] / best['debiased'] - 1):.0f}% higher.** The paper finds "
-        "100 bins against 15, and 13%. But the gap is one of bounds, not of estimators: redrawn plug-in estimates "
-        "carry the bias twice, and once the bootstrap is corrected for that, the two bounds differ by "
+        f"{best['percentile']:.4f}, {100 * (best['percentile'] / best['debiased'] - 1):.0f}% higher (the paper: 100 "
+        "bins against 15, 13%)."
+    )
+    lines = [
+        "The gap is one of bounds, not of estimators: redrawn plug-in estimates carry the bias twice, and once the "
+        "bootstrap is corrected for that, the two bounds differ by "
         f"{100 * max(1 - c.debiased / c.plug_in for c in found):.1f}% at most. Best Brier score under a limit:",
         "",
         "| error certified below | plug-in, percentile (bins) | plug-in (bins) | cancelling (bins) |",
@@ -253,30 +260,29 @@ def certified_table(found: Sequence[Certified]) -> str:
     lines += [
         f"| {c.n_bins} | {c.brier:.5f} | {c.percentile:.4f} | {c.plug_in:.4f} | {c.debiased:.4f} |" for c in found
     ]
-    return "\n".join([*lines, "", "![Brier score against certified error](verified-brier.svg)"]) + "\n"
+    return finding, "\n".join(lines)
 
 
-def postprocessing_table(found: dict[str, tuple[float, ...]]) -> str:
+def postprocessing_table(found: dict[str, tuple[float, ...]]) -> tuple[str, str]:
     """Set smooth errors before and after recalibration side by side, in Markdown."""
+    finding = (
+        f"Recalibration lowers the error of {sum(min(m[1:]) < m[0] for m in found.values())} of {len(found)} networks; "
+        f"temperature scaling is the better of the two on {sum(m[2] < m[1] for m in found.values())} (in the paper it is "
+        "the better one)."
+    )
     lines = [
-        "# Testing calibration in nearly-linear time, Table 2: smooth error after recalibration",
-        "",
         "The paper's DenseNet40 on CIFAR-100 is not available, so its row cannot be computed again; these are other "
         "networks, recalibrated on the first half of the rows and tested on the second (the paper recalibrates on "
         "training data). Median of 20 runs of 256 rows. Of all but the last network only the top confidence is known, "
-        "so the temperature divides its log-odds; the last is scaled as ten classes.",
-        "",
-        f"**Recalibration lowers the error of {sum(min(m[1:]) < m[0] for m in found.values())} of {len(found)} "
-        f"networks; temperature scaling is the better of the two on "
-        f"{sum(m[2] < m[1] for m in found.values())}** "
-        "(in the paper it is the better one). One number cannot mend confidences that are off by a shift.",
+        "so the temperature divides its log-odds; the last is scaled as ten classes. One number cannot mend confidences "
+        "that are off by a shift.",
         "",
         "| network | as predicted | isotonic | temperature |",
         "| --- | --- | --- | --- |",
         "| DenseNet40, CIFAR-100 (paper) | 0.2269 | 0.2150 | 0.1542 |",
     ]
     lines += [f"| {name} | {m[0]:.4f} | {m[1]:.4f} | {m[2]:.4f} |" for name, m in found.items()]
-    return "\n".join(lines) + "\n"
+    return finding, "\n".join(lines)
 
 
 def deviation_figure(found: Sequence[Deviations]) -> Figure:
@@ -316,11 +322,6 @@ def certified_figure(found: Sequence[Certified]) -> Figure:
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with matplotlib.rc_context({"svg.hashsalt": path.stem}):
-        figure.savefig(path, metadata={"Date": None})
 
 
 def _mean(values: FloatArray) -> str:

@@ -96,7 +96,7 @@ def corp_decomposition(
     """
     one_of(score, ("brier", "log"), "score")
     sample = Sample.from_columns(y_true, y_prob, sample_weight)
-    held = sample.weight > 0.0
+    held = sample.mass() > 0.0  # a weight may be too small to have a share
     weight, prediction = sample.weight[held], sample.prediction[held]
     rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)
     mass = weight / weight.sum()

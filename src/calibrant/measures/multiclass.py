@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,12 @@ class MulticlassSample:
     def reductions(self, top_k: Sequence[int] = ()) -> tuple[BinaryReduction, ...]:
         """All questions: the top label first, then the wanted top k, then every class."""
         return (self.top_label(), *(self.top_k(k) for k in top_k), *self.class_wise())
+
+    def class_wise_mean(self, measure: Callable[..., float], **parameters: Any) -> float:
+        """Mean over classes of a measure of one probability, for example the class-wise squared calibration error."""
+        questions = self.class_wise()
+        values = [measure(q.y_true, q.y_prob, sample_weight=q.sample_weight, **parameters) for q in questions]
+        return float(np.mean(values))
 
     def _question(self, name: str, answer: npt.NDArray[np.bool_], confidence: FloatArray) -> BinaryReduction:
         return BinaryReduction(name, answer.astype(np.float64), confidence, self.sample_weight)

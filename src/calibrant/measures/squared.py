@@ -14,6 +14,8 @@ from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 
+_NOTHING = 1e-150  # share of the largest weight below which a product of two weights may underflow
+
 
 def squared_calibration_error(
     y_true: Column,
@@ -58,7 +60,8 @@ def squared_calibration_error(
     With s the prediction of a group, r the mean of y there, p its share of the n rows: the plug-in estimator is
     sum p (s - r)**2, the cancelling one is sum p [(s - r)**2 - r (1 - r) / (p n - 1)]. The bracket is the mean of
     (y_i - s) (y_j - s) over pairs of different rows, which is how it is computed, and which carries over to weights
-    (pairs weigh w_i w_j) and to event rates. A group with one row has no pair and adds 0.
+    (pairs weigh w_i w_j) and to event rates. A group with one row has no pair and adds 0; rows of
+    less than 1e-150 of the largest weight make no pairs.
 
     Not in the list of measures: every measure there is unchanged if all rows are written twice or one is split in two,
     but this one rightly takes such rows for new evidence, and it may be negative. `sample_weight` means importance, so
@@ -87,8 +90,9 @@ def squared_calibration_error(
         return float((bins.residual[held] * (bins.residual[held] / mass)).sum())
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
     if weight is not None:
-        outcome, prediction, weight = outcome[weight > 0.0], prediction[weight > 0.0], weight[weight > 0.0]
         weight = weight / weight.max()
+        counts = weight > _NOTHING
+        outcome, prediction, weight = outcome[counts], prediction[counts], weight[counts]
     group = np.searchsorted(bins.last[held], prediction)
     w = np.ones_like(prediction) if weight is None else weight
     pairs, products = pair_sums(group, w, outcome - centre[group], mass.size)

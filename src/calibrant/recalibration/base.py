@@ -39,8 +39,8 @@ class Levels:
     def from_sample(cls, sample: Sample) -> Levels:
         """Levels of a sample that carry weight."""
         weight, prediction, outcome = sample.weight, sample.prediction, sample.weighted_outcome
-        if weight.min() <= 0.0:
-            held = weight > 0.0
+        if weight.min() < 1e-290 * weight.max():  # nothing, or too small to have a share
+            held = weight >= 1e-290 * weight.max()
             weight, prediction, outcome = weight[held], prediction[held], outcome[held]
         unit = bool(weight.strides == (0,) and weight[0] == 1.0)  # one unweighted row each: its rate is its outcome
         rate = outcome if unit else np.clip(outcome / weight, 0.0, 1.0)

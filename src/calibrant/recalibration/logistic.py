@@ -52,7 +52,12 @@ def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: F
         method="trust-exact",
         jac=True,
         hess=lambda theta: derivatives(theta)[2],
-        options={"gtol": _GRADIENT, "maxiter": 200, "initial_trust_radius": 1.0, "max_trust_radius": 1e6},
+        options={
+            "gtol": _GRADIENT if rate.size > 8 * _POOLED else 1e-12,
+            "maxiter": 200,
+            "initial_trust_radius": 1.0,
+            "max_trust_radius": 1e6,
+        },
     )
     theta = np.asarray(fit.x, dtype=np.float64)
     # So near, the loss cannot tell a better point from a worse one, but a last Newton step squares the distance.

@@ -1,0 +1,144 @@
+"""What can be reproduced: name, what it is, and the function that runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calibrant.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """One table or figure of a paper, computed again.
+
+    Attributes
+    ----------
+    title, finding : str
+        What it is, and what it showed, in a sentence.
+    body : str
+        Tables beside the paper's numbers and notes, as Markdown.
+    figure : matplotlib Figure or None
+        The picture, where there is one.
+    seconds : float
+        How long it took.
+    """
+
+    title: str
+    finding: str
+    body: str
+    figure: Figure | None = None
+    seconds: float = 0.0
+
+
+Run = Callable[[bool, Path | None], Reproduction]
+"""Takes `quick`, for a small version that ends within seconds, and the folder of real predictions."""
+
+_HOME = {
+    "unifying-theory-figure-2": ("unifying_theory", "figure_2", "six measures against temperature"),
+    "unifying-theory-lemmas": ("unifying_theory", "lemmas", "the examples of Lemmas 4.5, 6.8 and 6.9, exactly"),
+    "nearly-linear-time-table-1": ("nearly_linear_time", "table_1", "what a tester can tell apart, by sample size"),
+    "nearly-linear-time-figure-3": ("nearly_linear_time", "figure_3", "three measures against sample size"),
+    "nearly-linear-time-table-3": ("nearly_linear_time", "table_3", "seconds for the smooth error"),
+    "nearly-linear-time-lemma-13": ("nearly_linear_time", "lemma_13", "smooth error against lower distance"),
+    "hardness-subset-sum": ("hardness", "subset_sum", "distances that decide subset sums"),
+    "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
+    "hardness-birthday": ("hardness", "birthday", "domains that no small sample tells apart"),
+    "tcal-table-1": ("tcal", "table_1", "verdicts and errors of CIFAR-10 networks, recalibrated six ways"),
+    "tcal-table-2": ("tcal", "table_2", "the same of CIFAR-100 networks"),
+    "tcal-table-3": ("tcal", "table_3", "the same of ImageNet networks"),
+    "tcal-figure-2": ("tcal", "figure_2", "why the statistic is debiased"),
+    "tcal-figures-3-and-4": ("tcal", "figures_3_and_4", "power against the oscillating family, beside the rivals"),
+    "tcal-figure-5": ("tcal", "figure_5", "smallest detected error against sample size"),
+    "tcal-figures-7-and-10": ("tcal", "figures_7_and_10", "sample splitting and cross-fitting"),
+    "tcal-figure-8": ("tcal", "figure_8", "the statistic as an estimate"),
+    "tcal-figure-9": ("tcal", "figure_9", "two ways of resampling"),
+    "type-one-errors-tcal": ("tcal", "type_one_errors", "false rejections of every test of T-Cal; hours"),
+}
+_NO_FOLDER = "is needed here: the folder that holds the papers' predictions"
+
+
+def experiments() -> dict[str, str]:
+    """Name of every experiment, with what it is."""
+    return {name: sentence for name, (_, _, sentence) in _HOME.items()}
+
+
+def reproduce(name: str, *, quick: bool = False, data: Path | None = None) -> Reproduction:
+    """Run one experiment; `data` is the folder of real predictions, for those that take them.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, or it needs a folder.
+    """
+    if name not in _HOME:
+        raise InputError("name", f"is {name!r:.60}; it must be one of {', '.join(_HOME)}")
+    module, function, _ = _HOME[name]
+    found = getattr(import_module(f"calibrant.experiments.{module}"), function)
+    run: Run = _from_text(name, found) if module == "tcal" else found
+    start = time.perf_counter()
+    return replace(run(quick, data), seconds=time.perf_counter() - start)
+
+
+def _from_text(name: str, function: Callable[..., str]) -> Run:
+    """Wrap a function that returns its whole text, and takes the folder if it reads networks' predictions."""
+
+    def run(_quick: bool, data: Path | None) -> Reproduction:
+        text = function(needed(data)) if "table" in name else function()
+        title, _, body = text.partition("\n")
+        return Reproduction(title.lstrip("# "), "", body)
+
+    return run
+
+
+def needed(data: Path | None) -> Path:
+    """Return the folder of real predictions, or say that it is needed."""
+    if data is None:
+        raise InputError("data", _NO_FOLDER)
+    return data
+
+
+def write(name: str, done: Reproduction, folder: Path) -> list[Path]:
+    """Write NAME.md, and NAME.svg where there is a figure; the paths written.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be written to.
+    """
+    import matplotlib as mpl
+
+    lines = [f"# {done.title}", "", *([f"**{done.finding}**", ""] if done.finding else []), done.body.strip(), ""]
+    picture = folder / f"{name}.svg"
+    if done.figure is not None:
+        lines += [f"![{done.title}]({picture.name})", ""]
+    lines += [f"`calibrant reproduce {name}`; {done.seconds:,.0f} s on two cores.", ""]
+    text = folder / f"{name}.md"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        text.write_text("\n".join(lines))
+        if done.figure is None:
+            return [text]
+        with mpl.rc_context({"svg.hashsalt": name}):
+            done.figure.savefig(picture, metadata={"Date": None})
+    except OSError as error:
+        raise FileError(str(folder), f"cannot be written to ({error.strerror})") from None
+    return [text, picture]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows as a Markdown table; numbers with four significant digits."""
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,177 @@
+"""How far an answer on a sketch can be from the answer on its rows, proved from the cells' own moments.
+
+Proofs are in docs/sketch.md. In short: replacing every prediction v of a cell by the cell's mean m keeps each cell's
+sum of residuals, so what moves is only where a residual sits, by |v - m|. Two sums bound everything:
+`displacement` = mean of |v - m| and `moved_residual` = mean of |y - v| |v - m|.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import InputError
+from calibrant.measures.registry import measures
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+ROUNDING = 1e-11
+"""Added to every bound: sums are rounded, in an order that is the engine's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """What the cells say of the rows within them; shares of the total weight.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (m,)
+        Smallest and largest prediction of each cell.
+    displacement : ndarray of shape (m,)
+        At least the sum of w |v - m| over the rows of each cell.
+    moved_residual : ndarray of shape (m,)
+        At least the sum of w |y - v| |v - m|.
+    residual : ndarray of shape (m,)
+        At least the sum of w |y - v|; equal to it where outcomes are 0 or 1.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    displacement: FloatArray
+    moved_residual: FloatArray
+    residual: FloatArray
+
+
+def moments(
+    low: FloatArray, high: FloatArray, mean: FloatArray, ones: tuple[FloatArray, FloatArray], total: float,
+    zeros: tuple[FloatArray, FloatArray],
+) -> Moments:
+    """Moments of cells from the weight and mean prediction of the label 1 and of the label 0.
+
+    A row with event rate y counts as y of label 1 and 1 - y of label 0. |v - m| is convex in v, so among rows within
+    [low, high] with a known mean it is largest on average when they sit on the two ends: the chord.
+    """
+    width = high - low
+    below, above = np.maximum(mean - low, 0.0), np.maximum(high - mean, 0.0)
+    spread = np.where(width > 0.0, width, 1.0)
+
+    def chord(label: tuple[FloatArray, FloatArray]) -> FloatArray:
+        weight, at = label
+        share = np.clip((at - low) / spread, 0.0, 1.0)
+        return weight / total * ((1.0 - share) * below + share * above)
+
+    of_ones, of_zeros = chord(ones), chord(zeros)
+    residual = (ones[0] * (1.0 - ones[1]) + zeros[0] * zeros[1]) / total
+    return Moments(low, high, of_ones + of_zeros, (1.0 - low) * of_ones + high * of_zeros, np.maximum(residual, 0.0))
+
+
+def _smooth(_sample: Sample, cells: Moments) -> float:
+    return float(cells.moved_residual.sum())
+
+
+def _lower(_sample: Sample, cells: Moments, tol: float = 1e-9) -> float:
+    return float(cells.displacement.sum()) + 2.0 * tol
+
+
+def _random_interval(_sample: Sample, cells: Moments, width: float) -> float:
+    return 2.0 / width * float(cells.moved_residual.sum())
+
+
+def _surrogate(sample: Sample, cells: Moments) -> float:
+    """Down to a width both sides are known within 2E / width; below it the error at that width is a lower bound."""
+    measure = measures()["random_interval_calibration_error"]
+    moved = 2.0 * float(cells.moved_residual.sum())
+    value = measures()["surrogate_interval_calibration_error"].on_sample(sample)
+    if moved == 0.0:
+        return 0.0
+    highest, coarse, lowest = math.inf, math.inf, 0.0
+    for k in range(40):
+        width = 2.0**-k
+        at = measure.on_sample(sample, width=width)
+        slack = moved / width
+        highest = min(highest, at + slack + width)
+        coarse = min(coarse, at - slack + width)
+        lowest = max(lowest, min(coarse, at - slack))
+        if slack > 1.0:
+            break
+    return max(highest - value, value - lowest, 0.0)
+
+
+def _kernel(
+    sample: Sample, cells: Moments, kernel: str = "laplace", bandwidth: float = 1.0, unbiased: bool = False
+) -> float:
+    if unbiased:
+        raise _no_bound("kernel_calibration_error with unbiased=True")
+    # Largest slope of the kernel: 1/h for the Laplace kernel, exp(-1/2)/h for the Gaussian.
+    slope = (1.0 if kernel == "laplace" else math.exp(-0.5)) / bandwidth
+    measure = measures()["kernel_calibration_error"]
+    value = measure.on_sample(sample, kernel=kernel, bandwidth=bandwidth)
+    square = 2.0 * slope * float(cells.moved_residual.sum()) * float(cells.residual.sum()) + ROUNDING**2
+    return min(math.sqrt(square), square / value if value > 0.0 else math.inf)
+
+
+def _convolved(sample: Sample, cells: Moments, bandwidth: float | None = None) -> float:
+    quadrature = 2e-4
+    moved = math.sqrt(2.0 / math.pi) * float(cells.moved_residual.sum())
+    if bandwidth is not None:
+        return moved / bandwidth + quadrature
+    value = measures()["convolved_calibration_error"].on_sample(sample)
+    if value * value < 4.0 * moved:
+        return max(value, 2.0 * math.sqrt(moved)) + quadrature
+    # Cancels where `moved` is small, so written as a quotient.
+    return 2.0 * moved / (value + math.sqrt(value * value - 4.0 * moved)) + quadrature if value > 0.0 else quadrature
+
+
+def _uniform_bins(_sample: Sample, cells: Moments, n_bins: int = 15, strategy: str = "uniform", norm: str = "l1") -> float:
+    exact = not np.any(cells.high > cells.low)
+    if exact and strategy == "exact":
+        return 0.0
+    if strategy != "uniform" or (norm != "l1" and not exact):
+        raise _no_bound(f"strategy={strategy!r} and norm={norm!r}")
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    split = np.searchsorted(edges, cells.low) != np.searchsorted(edges, cells.high)
+    split &= cells.high > cells.low
+    return 2.0 * float(cells.residual[split].sum())
+
+
+def _binned_bound(sample: Sample, cells: Moments, n_bins: int = 15, strategy: str = "uniform") -> float:
+    return _uniform_bins(sample, cells, n_bins, strategy) + (4e-16 * n_bins)
+
+
+BOUNDS: Mapping[str, Callable[..., float]] = {
+    "smooth_calibration_error": _smooth,
+    "lower_calibration_distance": _lower,
+    "random_interval_calibration_error": _random_interval,
+    "surrogate_interval_calibration_error": _surrogate,
+    "kernel_calibration_error": _kernel,
+    "convolved_calibration_error": _convolved,
+    "expected_calibration_error": _uniform_bins,
+    "binned_calibration_error_bound": _binned_bound,
+}
+"""Measure -> bound; a measure that is not here has none that is proved, and no answer on a sketch."""
+
+
+def error_bound(measure: str, sample: Sample, cells: Moments, **parameters: Any) -> float:
+    """At least |answer on the sketch - answer on the rows|.
+
+    Raises
+    ------
+    InputError
+        If the measure is unknown or has no proved bound.
+    """
+    if measure not in BOUNDS:
+        if not np.any(cells.high > cells.low) and measure in measures():
+            return ROUNDING  # every cell holds one distinct prediction: the sketch is the sample
+        raise _no_bound(measure)
+    defaults = dict(measures()[measure].parameters)
+    return BOUNDS[measure](sample, cells, **{**defaults, **parameters}) + ROUNDING
+
+
+def _no_bound(what: str) -> InputError:
+    return InputError("measure", f"{what} has no proved bound on a sketch; measures that have are {', '.join(BOUNDS)}")

@@ -1,0 +1,186 @@
+"""Sketches of tables: one GROUP BY in the table's own engine, and only cells come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import InputError
+from calibrant.scale.sketch import MEASURED, CalibrationSketch
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+_FAULTS = {
+    -1: ("y_prob", "null or NaN"),
+    -2: ("y_prob", "outside [0, 1]"),
+    -3: ("y_true", "null or NaN"),
+    -4: ("y_true", "outside [0, 1]"),
+    -5: ("sample_weight", "null or NaN"),
+    -6: ("sample_weight", "negative or infinite"),
+}
+"""Numbers of the cells that bad rows go to: they are counted by the query that sums the good ones."""
+
+
+def sketch_frame(
+    frame: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    sample_weight: str | None = None,
+    resolution: int = 65536,
+    exclude_bad: bool = False,
+) -> CalibrationSketch:
+    """Sketch a table that pandas, polars (eager or lazy), pyarrow, DuckDB, PySpark, Dask or Ibis holds.
+
+    Parameters
+    ----------
+    frame : table
+        Anything that narwhals takes.
+    y_true, y_prob, sample_weight : str
+        Names of its columns.
+    resolution : int, default 65536
+        As for `CalibrationSketch`.
+    exclude_bad : bool, default False
+        Leave out rows that are null, NaN or out of range instead of refusing the table.
+
+    Returns
+    -------
+    CalibrationSketch
+
+    Raises
+    ------
+    InputError
+        If a column is missing or does not hold numbers, or if rows are bad: the message counts them.
+
+    Notes
+    -----
+    Cost: one pass of the engine, with one group for every cell that holds rows.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from calibrant.scale.frames import sketch_frame
+    >>> sketch_frame(pyarrow.table({"y": [0, 1], "p": [0.25, 0.5]}), y_true="y", y_prob="p")
+    CalibrationSketch(resolution=65536): 2 rows in 2 cells
+    """
+    empty = CalibrationSketch(resolution)
+    names = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
+    found = group_cells(frame, names, (), resolution)
+    index, cells = good_cells(found, exclude_bad)
+    if index.size == 0:
+        raise InputError("frame", "holds no rows" + (" that are not excluded" if exclude_bad else ""))
+    return CalibrationSketch.from_cells(index, cells, empty.resolution)
+
+
+def group_cells(frame: Any, names: dict[str, str | None], by: Sequence[str], resolution: int) -> Any:
+    """Group by cell within segments and bring the groups here, a narwhals DataFrame."""
+    try:
+        table = nw.from_native(frame)
+    except TypeError as problem:
+        raise InputError("frame", f"is a {type(frame).__name__}, not a table: {problem!s:.200}") from None
+    table = table.lazy() if isinstance(table, nw.DataFrame) and table.implementation.is_polars() else table
+    schema = table.collect_schema()
+    for argument, name in names.items():
+        if name is not None:
+            _check_column(schema, name, argument)
+    for name in by:
+        if name not in schema:
+            raise InputError("by", f"names a column {name!r} that is not there; there are {list(schema)}")
+
+    def number(argument: str) -> Any:
+        name = names[argument]
+        column = nw.col(name)  # type: ignore[arg-type]
+        if schema[name] == nw.Boolean:  # type: ignore[index]
+            column = column.cast(nw.Int8)
+        return column.cast(nw.Float64)
+
+    weighted = names["sample_weight"] is not None
+    parts = {"_y": number("y_true"), "_v": number("y_prob")}
+    if weighted:
+        parts["_w"] = number("sample_weight")
+    segments = [f"_s{i}" for i in range(len(by))]
+    table = table.select(
+        *(expression.alias(name) for name, expression in parts.items()),
+        *(nw.col(name).alias(segment) for name, segment in zip(by, segments, strict=True)),
+    )
+    fault = _fault(parts)
+    table = table.with_columns(_fault=fault)
+    good = nw.col("_fault") == 0
+    table = table.with_columns(
+        *(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts),
+    )
+    table = table.with_columns(_x=nw.col("_v") * float(resolution))
+    below = nw.col("_x").floor()
+    number_of_cell = nw.when(good).then((below + nw.col("_x").ceil()).cast(nw.Int32)).otherwise(nw.col("_fault"))
+    table = table.with_columns(_u=nw.col("_x") - below, _cell=number_of_cell)
+    y, u = nw.col("_y"), nw.col("_u")
+    w = nw.col("_w") if weighted else nw.lit(1.0)
+    each = {
+        "ones": (y == 1.0).cast(nw.Int64),
+        "fractional": ((y != 0.0) & (y != 1.0)).cast(nw.Int64),
+        "weighted_outcome": w * y if weighted else y,
+        "offset": w * u if weighted else u,
+        "outcome_offset": w * y * u if weighted else y * u,
+    }
+    if weighted:
+        each |= {"weight": w, "squared_weight": w * w}
+    table = table.with_columns(**{f"_{name}": expression for name, expression in each.items()})
+    grouped = table.group_by(*segments, "_cell").agg(
+        nw.len().alias("count"),
+        *(nw.col(f"_{name}").sum().alias(name) for name in each),
+        nw.col("_v").min().alias("low"),
+        nw.col("_v").max().alias("high"),
+    )
+    return grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped
+
+
+def _fault(parts: dict[str, Any]) -> Any:
+    """The first fault of a row by its number in `_FAULTS`, 0 if it is good."""
+    fault = nw.lit(0, dtype=nw.Int32)
+    for code, name in ((-5, "_w"), (-3, "_y"), (-1, "_v")):
+        if name in parts:
+            column = nw.col(name)
+            known = column.fill_null(float("nan"))
+            missing = column.is_null() | known.is_nan()
+            inside = (known >= 0.0) & (known <= (1.7976931348623157e308 if name == "_w" else 1.0))
+            fault = (
+                nw.when(missing)
+                .then(nw.lit(code, dtype=nw.Int32))
+                .otherwise(nw.when(inside).then(fault).otherwise(nw.lit(code - 1, dtype=nw.Int32)))
+            )
+    return fault
+
+
+def _check_column(schema: Any, name: str, argument: str) -> None:
+    if name not in schema:
+        raise InputError(argument, f"names a column {name!r} that is not there; there are {list(schema)}")
+    kind = schema[name]
+    if not (kind.is_numeric() or kind == nw.Boolean):
+        raise InputError(argument, f"names the column {name!r}, which holds {kind}; numbers are needed")
+
+
+def good_cells(found: Any, exclude_bad: bool) -> tuple[IntArray, FloatArray]:
+    """Cells by number and their sums, in order of segment as found; bad rows refused with their count."""
+    index = found["_cell"].to_numpy().astype(np.int64)
+    bad = index < 0
+    if bad.any() and not exclude_bad:
+        count = found["count"].to_numpy()
+        told = [
+            (argument, f"{int(count[index == code].sum()):,} rows are {what}")
+            for code, (argument, what) in _FAULTS.items()
+            if (index == code).any()
+        ]
+        said = "; ".join(f"{argument}: {what}" for argument, what in told).partition(": ")[2]
+        raise InputError(told[0][0], f"{said}. Correct them, or leave them out with exclude_bad=True")
+    return index[~bad], stacked(found)[~bad]
+
+
+def stacked(found: Any) -> FloatArray:
+    """Sums as an array of shape (groups, 10); equal weights are counts."""
+    names = [name if name in found.columns else "count" for name in MEASURED]
+    return np.column_stack([found[name].to_numpy().astype(np.float64) for name in names])

@@ -1,0 +1,249 @@
+"""Segments of a table: one query, one row a segment, worst first, with false discoveries under control."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import InputError
+from calibrant.kernels import sketching
+from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.scale.bounds import ROUNDING
+from calibrant.scale.frames import good_cells, group_cells
+from calibrant.scale.sketch import moments_from_cells, sample_from_cells
+
+FloatArray = npt.NDArray[np.float64]
+_LEVELS = 4  # the test looks at 1, 2, 4 and 8 intervals of predictions
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What is known of one segment.
+
+    Attributes
+    ----------
+    key : tuple
+        Values of the columns of `by`.
+    n_rows : int
+        Rows.
+    effective_rows : float
+        Kish's effective number of rows; `n_rows` where weights are equal.
+    base_rate, mean_prediction : float
+        Weighted means of outcomes and predictions.
+    smooth_error : float
+        Smooth calibration error of the segment's sketch.
+    smooth_error_bound : float
+        The error of the segment's rows is within this of `smooth_error`.
+    bias : float
+        Mean of outcome minus prediction; positive where predictions are too low.
+    bias_low, bias_high : float
+        Interval that holds the population's mean of outcome minus prediction, in all segments at once with
+        probability 1 - level, at any number of rows.
+    pvalue : float
+        Of the hypothesis that the segment is calibrated; valid at any number of rows.
+    qvalue : float
+        The same, adjusted for the number of segments (Benjamini and Hochberg).
+    reject : bool
+        Whether qvalue <= level: of the segments so named, at most that share is calibrated, in expectation.
+    direction : str
+        "too low" or "too high": predictions in the interval where the evidence is strongest.
+    where : tuple of float
+        That interval of predictions.
+    """
+
+    key: tuple[Any, ...]
+    n_rows: int
+    effective_rows: float
+    base_rate: float
+    mean_prediction: float
+    smooth_error: float
+    smooth_error_bound: float
+    bias: float
+    bias_low: float
+    bias_high: float
+    pvalue: float
+    qvalue: float
+    reject: bool
+    direction: str
+    where: tuple[float, float]
+
+
+def calibration_by_segment(
+    frame: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    by: Sequence[str],
+    sample_weight: str | None = None,
+    level: float = 0.05,
+    resolution: int = 128,
+    exclude_bad: bool = False,
+) -> list[Segment]:
+    """Say of every segment of a table how far it is from calibrated and whether that is more than noise, worst first.
+
+    Parameters
+    ----------
+    frame : table
+        As for `CalibrationSketch.from_frame`.
+    y_true, y_prob, sample_weight : str
+        Names of its columns.
+    by : sequence of str
+        Columns whose combinations are the segments.
+    level : float, default 0.05
+        Share of false discoveries, and one minus the coverage of the intervals.
+    resolution : int, default 128
+        Cells of predictions a segment, a power of two from 8.
+    exclude_bad : bool, default False
+        Leave out rows that are null, NaN or out of range instead of refusing the table.
+
+    Returns
+    -------
+    list of Segment
+        Rejected segments first, within them and after them by smooth error less its bound, largest first.
+
+    Raises
+    ------
+    InputError
+        As `CalibrationSketch.from_frame`, or if `by` or `level` cannot be used.
+
+    Notes
+    -----
+    The test splits predictions into 1, 2, 4 and 8 equal intervals and bounds each sum of residuals by Bernstein's
+    inequality (Hoeffding's where weights differ); the levels share the error equally, and so do the intervals of a
+    level. It assumes independent rows and nothing else. The false discovery control assumes independent segments.
+    Cost: one GROUP BY, then about 0.1 ms a segment.
+
+    References
+    ----------
+    Benjamini and Hochberg, Controlling the false discovery rate, JRSS B 57, 1995. Boucheron, Lugosi and Massart,
+    Concentration Inequalities, 2013, Theorems 2.8 and 2.10.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from calibrant.scale.segments import calibration_by_segment
+    >>> table = pyarrow.table({"day": [1] * 90 + [2] * 90, "y": [0, 1, 1] * 60, "p": [0.66] * 90 + [0.2] * 90})
+    >>> [(s.key, s.reject, s.direction) for s in calibration_by_segment(table, y_true="y", y_prob="p", by=["day"])]
+    [((2,), True, 'too low'), ((1,), False, 'too low')]
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    if not by:
+        raise InputError("by", "is empty; name at least one column")
+    if not isinstance(level, float) or not 0.0 < level < 1.0:
+        raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")
+    power = isinstance(resolution, int) and not resolution & (resolution - 1)
+    if not power or not 8 <= resolution <= 2**20:
+        raise InputError("resolution", f"is {resolution!r:.40}; it must be a power of two from 8 to 2**20")
+    names = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
+    found = group_cells(frame, names, by, resolution)
+    good = found["_cell"].to_numpy() >= 0
+    index, cells = good_cells(found, exclude_bad)
+    keys = found.select([f"_s{i}" for i in range(len(by))])
+    of = _numbers_of_segments(keys)[good]
+    order = np.lexsort((index, of))
+    index, cells, of = index[order], cells[order], of[order]
+    starts = np.flatnonzero(np.diff(of, prepend=-1))
+    if starts.size == 0:
+        raise InputError("frame", "holds no rows" + (" that are not excluded" if exclude_bad else ""))
+    firsts = np.flatnonzero(good)[order[starts]]
+    labels = list(zip(*(_values(keys[name], firsts) for name in keys.columns), strict=True))
+    ends = np.append(starts[1:], index.size)
+    weight = np.add.reduceat(cells[:, sketching.WEIGHT], starts)
+    pvalue, where, low_side = _tests(index, cells, starts, resolution)
+    from scipy.stats import false_discovery_control
+
+    qvalue = false_discovery_control(pvalue)
+    segments = []
+    for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        if weight[i] == 0.0:
+            continue
+        part = slice(first, last)
+        sample = sample_from_cells(index[part], cells[part], resolution)
+        # Hoeffding: the mean of outcome minus prediction given the predictions, whatever the truth is.
+        reach = math.sqrt(math.log(2.0 * starts.size / level) / (2.0 * sample.effective_rows))
+        mean = float(sample.mass() @ sample.prediction)
+        bias = float(sample.residual().sum())
+        segments.append(
+            Segment(
+                labels[i],
+                sample.n_rows,
+                sample.effective_rows,
+                min(1.0, max(0.0, mean + bias)),
+                mean,
+                smooth_error_from_sample(sample),
+                float(moments_from_cells(index[part], cells[part], resolution).moved_residual.sum()) + ROUNDING,
+                bias,
+                max(-mean, bias - reach),
+                min(1.0 - mean, bias + reach),
+                float(pvalue[i]),
+                float(qvalue[i]),
+                bool(qvalue[i] <= level),
+                "too low" if low_side[i] else "too high",
+                where[i],
+            )
+        )
+    segments.sort(key=lambda s: (not s.reject, s.smooth_error_bound - s.smooth_error))
+    return segments
+
+
+def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
+    return list(column[rows.tolist()].to_list())
+
+
+def _numbers_of_segments(keys: Any) -> npt.NDArray[np.int64]:
+    """Number the distinct combinations of a few columns; null is a value like any other."""
+    import pyarrow
+    import pyarrow.compute
+
+    numbers = np.zeros(len(keys), np.int64)
+    for name in keys.columns:
+        coded = pyarrow.compute.dictionary_encode(keys[name].to_arrow(), null_encoding="encode")
+        coded = coded.combine_chunks() if isinstance(coded, pyarrow.ChunkedArray) else coded
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
+    return numbers
+
+
+def _tests(
+    index: npt.NDArray[np.int64], cells: FloatArray, starts: npt.NDArray[np.intp], resolution: int
+) -> tuple[FloatArray, list[tuple[float, float]], npt.NDArray[np.bool_]]:
+    """P-value of each segment, the interval where evidence is strongest, and whether predictions are too low there."""
+    weight, squared = cells[:, sketching.WEIGHT], cells[:, sketching.SQUARED]
+    moment = (weight * (index // 2) + cells[:, sketching.OFFSET]) / resolution
+    residual = cells[:, sketching.OUTCOME] - moment
+    safe = np.where(weight > 0.0, weight, 1.0)
+    mean = moment / safe
+    equal = bool((weight == cells[:, sketching.COUNT]).all() and (squared == weight).all())
+    # v (1 - v) is concave: its mean over a cell is at most its value at the mean.
+    variance = weight * np.maximum(mean * (1.0 - mean), 0.0)
+    segment = np.zeros(index.size, np.int64)
+    segment[starts[1:]] = 1
+    segment = np.cumsum(segment)
+    best = np.full(starts.size, np.inf)
+    sign = np.zeros(starts.size)
+    at = np.zeros((starts.size, 2))
+    for depth in range(_LEVELS):
+        parts = 2**depth
+        # An interval holds its left grid point: the last one holds 1 as well.
+        part = np.minimum(index // 2 * parts // resolution, parts - 1)
+        total, spread, squares = (
+            np.bincount(segment * parts + part, values, starts.size * parts).reshape(-1, parts)
+            for values in (residual, variance, squared)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exponent = total**2 / (2.0 * (spread + np.abs(total) / 3.0)) if equal else 2.0 * total**2 / squares
+        exponent = np.where(total == 0.0, 0.0, np.nan_to_num(exponent, nan=0.0, posinf=745.0))
+        log_p = math.log(2.0 * parts * _LEVELS) - exponent
+        column = np.argmin(log_p, axis=1)
+        rows = np.arange(starts.size)
+        better = log_p[rows, column] < best
+        best = np.where(better, log_p[rows, column], best)
+        sign = np.where(better, total[rows, column], sign)
+        at[better] = np.column_stack([column / parts, (column + 1) / parts])[better]
+    return np.exp(np.minimum(best, 0.0)), [(float(a), float(b)) for a, b in at], sign > 0.0
+

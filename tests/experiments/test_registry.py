@@ -1,0 +1,42 @@
+"""Every reproduction runs, in small, and is written whole."""
+
+import pytest
+
+from calibrant import InputError
+from calibrant.experiments import registry
+from calibrant.experiments.nearly_linear_time import sparse_program
+from calibrant.measures.smooth import smooth_calibration_error
+from calibrant.synthetic import shifted_uniform
+
+SMALL = [name for name in registry.experiments() if not name.startswith(("tcal", "type-one"))]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_versions(name, tmp_path):
+    done = registry.reproduce(name, quick=True)
+    assert done.finding
+    assert "fail" not in done.finding
+    assert "wrongly" not in done.finding
+    assert "| ---" in done.body
+    written = registry.write(name, done, tmp_path)
+    assert written[0].read_text().startswith(f"# {done.title}")
+    assert (done.figure is None) == (len(written) == 1)
+    if len(written) == 2:
+        first = written[1].read_bytes()
+        registry.write(name, registry.reproduce(name, quick=True), tmp_path)
+        assert written[1].read_bytes() == first
+
+
+def test_names_and_folders_that_are_missing(tmp_path):
+    with pytest.raises(InputError, match="name: is 'nothing'"):
+        registry.reproduce("nothing")
+    with pytest.raises(InputError, match="data: is needed"):
+        registry.reproduce("tcal-table-1")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        registry.write("x", registry.Reproduction("t", "f", "b"), tmp_path / "file")
+
+
+def test_the_linear_program_is_the_same_number():
+    y_true, y_prob = shifted_uniform(300, 0.1, 0)
+    assert sparse_program(y_true, y_prob) == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-9)
