@@ -8,15 +8,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calibrant.errors import FileError as FileError
     from calibrant.errors import InputError as InputError
+    from calibrant.inference.discrete import DiscreteResult as DiscreteResult
+    from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
+    from calibrant.inference.result import TestResult as TestResult
+    from calibrant.inference.tcal import TCalResult as TCalResult
+    from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
+    from calibrant.inference.tcal import tcal_test as tcal_test
+    from calibrant.inference.two_sample import TwoSampleResult as TwoSampleResult
+    from calibrant.inference.two_sample import two_sample_calibration_test as two_sample_calibration_test
+    from calibrant.inference.verified_bounds import SquaredErrorInterval as SquaredErrorInterval
+    from calibrant.inference.verified_bounds import squared_error_bootstrap as squared_error_bootstrap
+    from calibrant.inference.verified_bounds import squared_error_interval as squared_error_interval
+    from calibrant.inference.verified_bounds import squared_error_rows as squared_error_rows
     from calibrant.measures.binned import CalibrationBins as CalibrationBins
     from calibrant.measures.binned import binned_calibration_error_bound as binned_calibration_error_bound
     from calibrant.measures.binned import calibration_bins as calibration_bins
     from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
     from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
+    from calibrant.measures.corp import CorpDecomposition as CorpDecomposition
+    from calibrant.measures.corp import corp_decomposition as corp_decomposition
     from calibrant.measures.distance import Bracket as Bracket
     from calibrant.measures.distance import calibration_distance as calibration_distance
     from calibrant.measures.distance import check_predictor as check_predictor
     from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
+    from calibrant.measures.distance_schemes import ApproximateDistance as ApproximateDistance
+    from calibrant.measures.distance_schemes import prediction_sparsified_distance as prediction_sparsified_distance
+    from calibrant.measures.distance_schemes import type_sparsified_distance as type_sparsified_distance
     from calibrant.measures.interval import IntervalPartition as IntervalPartition
     from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
     from calibrant.measures.interval import interval_calibration_partition as interval_calibration_partition
@@ -36,9 +53,15 @@ if TYPE_CHECKING:
     from calibrant.measures.lower_check import Potentials as Potentials
     from calibrant.measures.lower_check import check_coupling as check_coupling
     from calibrant.measures.lower_check import check_potentials as check_potentials
+    from calibrant.measures.multiclass import BinaryReduction as BinaryReduction
+    from calibrant.measures.multiclass import MulticlassSample as MulticlassSample
+    from calibrant.measures.multiclass import multiclass_sample as multiclass_sample
     from calibrant.measures.smooth import Witness as Witness
     from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
     from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
+    from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
+    from calibrant.recalibration import RecalibratedClassifier as RecalibratedClassifier
+    from calibrant.recalibration import choose_recalibrator as choose_recalibrator
     from calibrant.report.audit import Audit as Audit
     from calibrant.report.audit import audit as audit
 
@@ -46,15 +69,25 @@ __version__ = "0.1.0"
 
 # Public name -> the module that defines it: nothing is imported before it is asked for.
 _HOME = {
+    "ApproximateDistance": "measures.distance_schemes",
     "Audit": "report.audit",
+    "BinaryReduction": "measures.multiclass",
     "Bracket": "measures.distance",
     "CalibrationBins": "measures.binned",
+    "CorpDecomposition": "measures.corp",
     "Coupling": "measures.lower_check",
+    "DiscreteResult": "inference.discrete",
     "FileError": "errors",
     "InputError": "errors",
     "IntervalPartition": "measures.interval",
     "LowerCertificate": "measures.lower",
+    "MulticlassSample": "measures.multiclass",
     "Potentials": "measures.lower_check",
+    "RecalibratedClassifier": "recalibration",
+    "SquaredErrorInterval": "inference.verified_bounds",
+    "TCalResult": "inference.tcal",
+    "TestResult": "inference.result",
+    "TwoSampleResult": "inference.two_sample",
     "Witness": "measures.smooth",
     "audit": "report.audit",
     "binned_calibration_error_bound": "measures.binned",
@@ -63,26 +96,43 @@ _HOME = {
     "check_coupling": "measures.lower_check",
     "check_potentials": "measures.lower_check",
     "check_predictor": "measures.distance",
+    "choose_recalibrator": "recalibration",
     "convolved_calibration_error": "measures.convolved",
+    "corp_decomposition": "measures.corp",
+    "debiased_plug_in": "inference.tcal",
+    "discrete_calibration_test": "inference.discrete",
     "expected_calibration_error": "measures.binned",
     "interval_calibration_error": "measures.interval",
     "interval_calibration_partition": "measures.interval",
     "kernel_calibration_error": "measures.kernel",
     "lower_calibration_certificate": "measures.lower",
     "lower_calibration_distance": "measures.lower",
+    "multiclass_sample": "measures.multiclass",
+    "prediction_sparsified_distance": "measures.distance_schemes",
     "random_interval_calibration_error": "measures.interval_shifted",
     "smooth_calibration_error": "measures.smooth",
     "smooth_calibration_witness": "measures.smooth",
+    "squared_calibration_error": "measures.squared",
+    "squared_error_bootstrap": "inference.verified_bounds",
+    "squared_error_interval": "inference.verified_bounds",
+    "squared_error_rows": "inference.verified_bounds",
     "squared_kernel_error_binning": "measures.kernel_estimators",
     "squared_kernel_error_fourier": "measures.kernel_estimators",
     "surrogate_interval_calibration_error": "measures.interval_shifted",
+    "tcal_test": "inference.tcal",
+    "two_sample_calibration_test": "inference.two_sample",
+    "type_sparsified_distance": "measures.distance_schemes",
     "upper_calibration_distance": "measures.distance",
 }
 
-__all__ = sorted(_HOME)
+_ROOMS = ("recalibration", "synthetic")
+
+__all__ = sorted([*_HOME, *_ROOMS])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"calibrant.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
     value = getattr(import_module(f"calibrant.{_HOME[name]}"), name)
@@ -91,4 +141,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *__all__})

@@ -9,6 +9,8 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +20,7 @@ from calibrant.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from calibrant.report.audit import Audit
+    from calibrant.scale.segments import Segment
 
 _PATIENCE = 2.0
 """Seconds of work after which progress is shown."""
@@ -67,40 +70,82 @@ def audit_file(
     level: Annotated[float, typer.Option(help="One minus the coverage of the consistency band.")] = 0.05,
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 1000,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the resamples.")] = None,
+    by: Annotated[str | None, typer.Option(help="Columns, with commas between: say which segments are worst.")] = None,
 ) -> None:
     """Measure how far the predictions in FILE are from calibrated.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with _explained(), _Progress() as progress:
-        from calibrant.scale.files import input_files, read_file
+        from calibrant.scale.files import FileColumns, input_files, read_file
 
         if html is not None:
             _check_target(html, "--html", input_files(file))
         progress("Reading")
-        columns = read_file(file, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+        from calibrant.scale.large import is_large, sketch_file
+
+        large = is_large(file)
+        read = sketch_file if large else read_file
+        columns = read(file, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
         if columns.guessed:
             used = ", ".join(f"{columns.names[argument]!r} as the {_ROLES[argument]}" for argument in columns.guessed)
             print(f"Using {used}.", file=sys.stderr)
+        names, sketch = columns.names, None
         progress("Pooling")
         from calibrant.report.audit import audit_sample
         from calibrant.sample import Sample
 
-        try:
-            sample = Sample.from_columns(columns.y_true, columns.y_prob, columns.sample_weight)
-        except InputError as problem:
-            raise _as_in_file(problem, columns.names) from None
+        if isinstance(columns, FileColumns):
+            try:
+                sample = Sample.from_columns(columns.y_true, columns.y_prob, columns.sample_weight)
+            except InputError as problem:
+                raise _as_in_file(problem, names) from None
+        else:
+            sketch = columns.sketch
+            sample = sketch.sample
         del columns
         audit = audit_sample(
             sample, level=level, n_resamples=resamples, random_state=seed, title=Path(file).name, progress=progress
         )
+        if sketch is not None:
+            from calibrant.report.sketched import with_bounds
+
+            progress("Bounds")
+            audit = with_bounds(audit, sketch.error_bounds(), sketch.displacement)
+        segments = None
+        if by is not None:
+            from calibrant.scale.large import file_by_segment
+
+            progress("Segments")
+            segments = file_by_segment(file, by.split(","), **names, level=level)
         if html is not None:
             progress("Writing the report")
             audit.to_html(html)
         progress.stop()
-        print(audit.to_json() if json else audit.summary(), flush=True)
+        if segments is not None and json:
+            print(dumps({**audit.to_dict(), "segments": [asdict(each) for each in segments]}, indent=2, default=str))
+        else:
+            print(audit.to_json() if json else audit.summary(), flush=True)
+        if segments is not None and not json:
+            _print_segments(segments, by or "")
         if html is not None:
             print(f"Report: {html}", file=sys.stderr if json else sys.stdout, flush=True)
+
+
+_SHOWN_SEGMENTS = 20
+
+
+def _print_segments(segments: Sequence[Segment], by: str) -> None:
+    found = sum(segment.reject for segment in segments)
+    print(f"\nSegments by {by}: {found:,} of {len(segments):,} are off by more than noise; the worst first")
+    for segment in segments[:_SHOWN_SEGMENTS]:
+        key = ", ".join(map(str, segment.key))
+        mark = f"predictions {segment.direction} in [{segment.where[0]:g}, {segment.where[1]:g}]"
+        print(
+            f"- {key}: smooth error {segment.smooth_error:.4f} +- {segment.smooth_error_bound:.4f}, "
+            f"{segment.n_rows:,} rows, q = {segment.qvalue:.2g}{', ' + mark if segment.reject else ''}; "
+            f"outcome minus prediction {segment.bias:+.4f} [{segment.bias_low:+.4f}, {segment.bias_high:+.4f}]"
+        )
 
 
 @app.command()

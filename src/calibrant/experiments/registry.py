@@ -60,6 +60,9 @@ _HOME = {
     "tcal-figures-7-and-10": ("tcal", "figures_7_and_10", "sample splitting and cross-fitting"),
     "tcal-figure-8": ("tcal", "figure_8", "the statistic as an estimate"),
     "tcal-figure-9": ("tcal", "figure_9", "two ways of resampling"),
+    "verified-deviation": ("verified", "deviation", "how near both estimators come to the squared error"),
+    "verified-brier": ("verified", "brier", "what 10 to 100 bins cost and certify"),
+    "verified-postprocessing": ("verified", "postprocessing", "smooth error of networks after recalibration"),
     "type-one-errors-tcal": ("tcal", "type_one_errors", "false rejections of every test of T-Cal; hours"),
 }
 _NO_FOLDER = "is needed here: the folder that holds the papers' predictions"

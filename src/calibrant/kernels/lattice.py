@@ -73,19 +73,19 @@ def _at_or_below(v: FloatArray, cell: IntArray, mu: float) -> int:
             low = middle + 1
         else:
             high = middle
-    return low
+    return int(low)
 
 
 @njit(cache=True, inline="always")
 def _distance(moved: FloatArray, below: int, first: int, last: int, mu: float) -> float:
     """Sum of |v - mu| over elements first to last - 1, of which those before `below` lie at or below mu."""
     k = min(max(below, first), last)
-    return (2 * k - first - last) * mu - 2.0 * moved[k] + moved[first] + moved[last]
+    return float((2 * k - first - last) * mu - 2.0 * moved[k] + moved[first] + moved[last])
 
 
 @njit(cache=True, inline="always")
 def _potential(rising: FloatArray, falling: FloatArray, below: int, mu: float) -> float:
-    return max(rising[below] - mu, falling[below] + mu)
+    return float(max(rising[below] - mu, falling[below] + mu))
 
 
 @njit(cache=True, nogil=True)

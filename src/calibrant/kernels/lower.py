@@ -19,7 +19,7 @@ from calibrant.kernels.types import FloatArray
 # Columns of slacks, multipliers and the like: r0 rising, r0 falling, r1 rising, r1 falling along the edge to the
 # next node, and calibration at the node.
 _SIDES = 5
-_PATIENCE = 40  # steps without halving the gap
+_PATIENCE = 80  # steps without halving the gap
 
 
 @njit(cache=True, nogil=True)

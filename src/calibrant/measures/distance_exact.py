@@ -15,10 +15,15 @@ _STATES = 2e7
 
 def exact_partition(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock) -> IntArray | None:
     """Part of each element in a cheapest partition, or None where no program is affordable or the time is up."""
+    if v.size > _SUBSETS:
+        return partition_by_types(mass, v, y, clock)
+    label = np.empty(v.size, np.int64)
+    return label if clock.run(partitions.by_subsets, mass, v, y, label, clock.stop) else None
+
+
+def partition_by_types(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock) -> IntArray | None:
+    """Part of each element in a cheapest partition, or None where elements are of too many types."""
     n = v.size
-    label = np.empty(n, np.int64)
-    if n <= _SUBSETS:
-        return label if clock.run(partitions.by_subsets, mass, v, y, label, clock.stop) else None
     # Elements of one type, mass and outcome, keep their order in some cheapest partition (Lemma 4).
     order = np.lexsort((v, y, mass))
     changes = np.diff(mass[order]), np.diff(y[order])
@@ -30,5 +35,6 @@ def exact_partition(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock
     sorted_label = np.empty(n, np.int64)
     if not clock.run(partitions.by_types, first, v[order], *of_type, sorted_label, clock.stop):
         return None
+    label = np.empty(n, np.int64)
     label[order] = sorted_label
     return label

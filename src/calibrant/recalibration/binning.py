@@ -56,7 +56,15 @@ class IsotonicScaling(Recalibrator):
         self.n_steps_ = int(first.size)
 
     def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(np.interp(prediction, self.knots_, self.values_))
+        if self.knots_.size == 1:
+            return np.full_like(prediction, self.values_[0])
+        # Not numpy.interp: its slopes overflow between knots that are the least doubles apart.
+        inside = np.clip(prediction, self.knots_[0], self.knots_[-1])
+        at = np.minimum(np.searchsorted(self.knots_, inside, side="right") - 1, self.knots_.size - 2)
+        share = (inside - self.knots_[at]) / (self.knots_[at + 1] - self.knots_[at])
+        low, high = self.values_[at], self.values_[at + 1]
+        # In this form a step stays one value, to the last bit, and so does the end of the last one.
+        return np.asarray(np.where(share < 1.0, np.minimum(low + share * (high - low), high), high))
 
     def _describe(self) -> str:
         return (

@@ -300,17 +300,22 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 30} more" if len(names) > 30 else "")
 
 
-def _fetch(relation: Any, names: dict[str, str], kind: str, n_files: int) -> dict[str, npt.NDArray[np.float64]]:
+def _numbers(relation: Any, names: dict[str, str], kind: str) -> dict[str, str]:
+    """Argument -> its column as a DOUBLE in SQL, null where a text holds no number."""
     quoted = {argument: '"' + name.replace('"', '""') + '"' for argument, name in names.items()}
     if kind in ("csv", "json"):
         text = {argument: f"CAST({column} AS VARCHAR)" for argument, column in quoted.items()}
-        numbers = {argument: _NUMBER_IN_TEXT.format(column) for argument, column in text.items()}
-    else:
-        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        for argument, name in names.items():
-            if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
-                raise FileError(name, _not_numbers(relation, quoted[argument], types[name], argument))
-        numbers = {argument: f"CAST({column} AS DOUBLE)" for argument, column in quoted.items()}
+        return {argument: _NUMBER_IN_TEXT.format(column) for argument, column in text.items()}
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for argument, name in names.items():
+        if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
+            raise FileError(name, _not_numbers(relation, quoted[argument], types[name], argument))
+    return {argument: f"CAST({column} AS DOUBLE)" for argument, column in quoted.items()}
+
+
+def _fetch(relation: Any, names: dict[str, str], kind: str, n_files: int) -> dict[str, npt.NDArray[np.float64]]:
+    quoted = {argument: '"' + name.replace('"', '""') + '"' for argument, name in names.items()}
+    numbers = _numbers(relation, names, kind)
     fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in numbers.items())).fetchnumpy()
     arrays = {}
     for argument, name in names.items():

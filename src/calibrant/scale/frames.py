@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import InputError
+from calibrant.scale.duck import as_double, group_relation
 from calibrant.scale.sketch import MEASURED, CalibrationSketch
 
 IntArray = npt.NDArray[np.int64]
@@ -99,6 +100,9 @@ def group_cells(frame: Any, names: dict[str, str | None], by: Sequence[str], res
             column = column.cast(nw.Int8)
         return column.cast(nw.Float64)
 
+    if table.implementation.is_duckdb():
+        numbers = {argument: as_double(name) for argument, name in names.items() if name is not None}
+        return nw.from_native(group_relation(nw.to_native(table), numbers, by, resolution), eager_only=True)
     weighted = names["sample_weight"] is not None
     parts = {"_y": number("y_true"), "_v": number("y_prob")}
     if weighted:
@@ -176,7 +180,7 @@ def good_cells(found: Any, exclude_bad: bool) -> tuple[IntArray, FloatArray]:
             if (index == code).any()
         ]
         said = "; ".join(f"{argument}: {what}" for argument, what in told).partition(": ")[2]
-        raise InputError(told[0][0], f"{said}. Correct them, or leave them out with exclude_bad=True")
+        raise InputError(told[0][0], f"{said}. Correct them, or leave them out (exclude_bad=True in Python)")
     return index[~bad], stacked(found)[~bad]
 
 

@@ -141,9 +141,14 @@ def calibration_by_segment(
         raise InputError("resolution", f"is {resolution!r:.40}; it must be a power of two from 8 to 2**20")
     names = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
     found = group_cells(frame, names, by, resolution)
+    return segments_of_groups(found, len(by), level, resolution, exclude_bad)
+
+
+def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int, exclude_bad: bool) -> list[Segment]:
+    """Segments of what `group_cells` found, worst first."""
     good = found["_cell"].to_numpy() >= 0
     index, cells = good_cells(found, exclude_bad)
-    keys = found.select([f"_s{i}" for i in range(len(by))])
+    keys = found.select([f"_s{i}" for i in range(n_columns)])
     of = _numbers_of_segments(keys)[good]
     order = np.lexsort((index, of))
     index, cells, of = index[order], cells[order], of[order]

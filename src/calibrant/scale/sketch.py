@@ -174,6 +174,25 @@ class CalibrationSketch:
         self.require_rows()
         return error_bound(measure, self.sample, self.moments(), **parameters)
 
+    def error_bounds(self) -> dict[str, float | None]:
+        """Return the bound of every measure, None where none is proved."""
+        from calibrant.measures.registry import measures
+
+        self.require_rows()
+        sample, cells = self.sample, self.moments()
+        bounds: dict[str, float | None] = {}
+        for name in measures():
+            try:
+                bounds[name] = error_bound(name, sample, cells)
+            except InputError:
+                bounds[name] = None
+        return bounds
+
+    @property
+    def displacement(self) -> float:
+        """At least the mean distance of the rows' predictions from those of `points`."""
+        return float(self.moments().displacement.sum())
+
     def require_rows(self) -> None:
         """Raise if there is nothing to measure."""
         if not self._table[:, sketching.WEIGHT].any():

@@ -1,0 +1,66 @@
+"""The same GROUP BY in DuckDB's own words, which costs half of what the portable one does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_INTEGERS = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+    *("UHUGEINT", "BOOLEAN"),
+}
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str], resolution: int) -> Any:
+    """Group by cell within segments; `numbers` are DOUBLE expressions by argument. Returns a pyarrow table."""
+    weighted = "sample_weight" in numbers
+    rows = [f"{numbers['y_true']} AS y", f"{numbers['y_prob']} AS v", f"{numbers['y_prob']} * {resolution} AS x"]
+    if weighted:
+        rows.append(f"{numbers['sample_weight']} AS w")
+    segments = [f"_s{i}" for i in range(len(by))]
+    rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
+    good = "v BETWEEN 0 AND 1 AND y BETWEEN 0 AND 1" + (" AND w >= 0 AND w < 'inf'::DOUBLE" if weighted else "")
+    cell = (
+        f"CASE WHEN {good} THEN CAST(floor(x) + ceil(x) AS INTEGER) "
+        "WHEN v IS NULL OR isnan(v) THEN -1 WHEN NOT v BETWEEN 0 AND 1 THEN -2 "
+        "WHEN y IS NULL OR isnan(y) THEN -3 WHEN NOT y BETWEEN 0 AND 1 THEN -4 "
+        + ("WHEN w IS NULL OR isnan(w) THEN -5 ELSE -6 END" if weighted else "END")
+    )
+    w = "w * " if weighted else ""
+    sums = {
+        "count": "count(*)",
+        "weighted_outcome": f"sum({w}y)",
+        "offset": f"sum({w}(x - floor(x)))",
+        "outcome_offset": f"sum({w}y * (x - floor(x)))",
+        "low": "min(v)",
+        "high": "max(v)",
+    }
+    if weighted:
+        sums |= {"weight": "sum(w)", "squared_weight": "sum(w * w)"}
+    if _whole_outcomes(relation, numbers["y_true"]):  # within [0, 1], so 0 or 1
+        sums |= {"ones": "CAST(sum(y) AS BIGINT)", "fractional": "0"}
+    else:
+        sums |= {"ones": "count(*) FILTER (y = 1)", "fractional": "count(*) FILTER (y <> 0 AND y <> 1)"}
+    groups = ", ".join([*segments, "_cell"])
+    listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
+    inner = f"SELECT {', '.join(rows)} FROM _rows"
+    found = relation.query(
+        "_rows",
+        f"SELECT {groups}, {listed} FROM (SELECT *, {cell} AS _cell FROM ({inner})) GROUP BY {groups}",
+    )
+    return found.to_arrow_table()
+
+
+def _whole_outcomes(relation: Any, number: str) -> bool:
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    return any(number == as_double(name) and kind in _INTEGERS for name, kind in types.items())
+
+
+def as_double(name: str) -> str:
+    """A column of numbers as DOUBLE, in SQL."""
+    return f"CAST({quoted(name)} AS DOUBLE)"

@@ -1,0 +1,99 @@
+"""Files with more rows than are comfortable in memory: aggregated where they lie, never loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from calibrant.errors import FileError
+from calibrant.scale import files as reader
+from calibrant.scale.duck import group_relation
+from calibrant.scale.frames import good_cells
+from calibrant.scale.segments import Segment, segments_of_groups
+from calibrant.scale.sketch import CalibrationSketch
+
+MANY_ROWS = 5_000_000
+"""Rows of Parquet above which a file is sketched."""
+MANY_BYTES = 500_000_000
+"""Bytes of other files above which they are sketched."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileSketch:
+    """A file's sketch, and the columns it was made of, as in `FileColumns`."""
+
+    sketch: CalibrationSketch
+    names: dict[str, str]
+    guessed: tuple[str, ...]
+
+
+def is_large(path: str) -> bool:
+    """Whether a file or pattern is to be sketched."""
+    found = reader.input_files(path)
+    if reader._kind(path) != "parquet":
+        return sum(Path(file).stat().st_size for file in found) > MANY_BYTES
+    with reader._explained(path, "parquet", found):
+        query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
+        rows = reader._connection().execute(query, [[reader._literal(file) for file in found]]).fetchone()
+    return bool(rows[0] > MANY_ROWS)
+
+
+def sketch_file(
+    path: str, *, y_true: str | None = None, y_prob: str | None = None, sample_weight: str | None = None
+) -> FileSketch:
+    """Sketch a file or pattern by one GROUP BY; columns as `read_file` takes them.
+
+    Raises
+    ------
+    FileError, InputError
+        If the file or a column cannot be read, or rows are bad: the message counts them.
+    """
+    found, names, guessed = _grouped(path, (y_true, y_prob, sample_weight), (), 65536)
+    index, cells = good_cells(found, exclude_bad=False)
+    if index.size == 0:
+        raise FileError("file", "holds column names but no rows")
+    return FileSketch(CalibrationSketch.from_cells(index, cells, 65536), names, guessed)
+
+
+def file_by_segment(
+    path: str,
+    by: Sequence[str],
+    *,
+    y_true: str | None = None,
+    y_prob: str | None = None,
+    sample_weight: str | None = None,
+    level: float = 0.05,
+    resolution: int = 128,
+) -> list[Segment]:
+    """`calibration_by_segment` of a file or pattern.
+
+    Raises
+    ------
+    FileError, InputError
+        If the file or a column cannot be read, or rows are bad: the message counts them.
+    """
+    found, _, _ = _grouped(path, (y_true, y_prob, sample_weight), by, resolution)
+    return segments_of_groups(found, len(by), level, resolution, exclude_bad=False)
+
+
+def _grouped(
+    path: str, columns: tuple[str | None, str | None, str | None], by: Sequence[str], resolution: int
+) -> tuple[Any, dict[str, str], tuple[str, ...]]:
+    found = reader.input_files(path)
+    kind = reader._kind(path)
+    connection = reader._connection()
+    connection.execute("SET preserve_insertion_order = false")
+    with reader._explained(path, kind, found):
+        held, twins = reader._names_held(connection, found, kind)
+    asked = dict(zip(("y_true", "y_prob", "sample_weight"), columns, strict=True))
+    names, guessed = reader._choose(asked, held, twins)
+    by = [reader._present(name, held, "by") for name in by]
+    with reader._explained(path, kind, found):
+        relation = reader._rows(connection, found, kind, {**names, **{f"by {name}": name for name in by}})
+        numbers = reader._numbers(relation, names, kind)
+        table = group_relation(relation, numbers, by, resolution)
+    return nw.from_native(table, eager_only=True), names, guessed

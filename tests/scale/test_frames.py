@@ -1,0 +1,109 @@
+"""One GROUP BY in every engine that runs in this process: the same cells as from arrays."""
+
+import dask.dataframe as dd
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from calibrant.errors import InputError
+from calibrant.scale.sketch import CalibrationSketch
+
+CONNECTION = duckdb.connect()
+ENGINES = {
+    "pandas": lambda t: t.to_pandas(),
+    "polars": pl.from_arrow,
+    "polars lazy": lambda t: pl.from_arrow(t).lazy(),
+    "pyarrow": lambda t: t,
+    "duckdb": CONNECTION.from_arrow,
+    "dask": lambda t: dd.from_pandas(t.to_pandas(), npartitions=3),
+    "ibis": ibis.memtable,
+}
+EVERY = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES.keys())
+
+
+def rows(n=5000, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n) ** 2
+    p[: n // 5] = np.round(p[: n // 5] * 64) / 64
+    p[:4] = (0.0, 1.0, np.nextafter(0.5, 1), np.nextafter(0.5, 0))
+    y = (rng.random(n) < p).astype(np.int64)
+    return y, p, rng.random(n)
+
+
+def assert_same_cells(found, wanted):
+    (i, x), (j, y) = found.cells(), wanted.cells()
+    np.testing.assert_array_equal(i, j)
+    exact = [0, 1, 2, 8, 9]
+    np.testing.assert_array_equal(x[:, exact], y[:, exact])
+    np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
+
+
+@EVERY
+@pytest.mark.parametrize("kind", ["integers", "booleans", "rates"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_are_those_of_the_arrays(engine, kind, weighted):
+    y, p, w = rows()
+    y = {"integers": y, "booleans": y.astype(bool), "rates": np.where(p < 0.5, y, 0.25)}[kind]
+    frame = engine(pa.table({"clicked": y, "a score": p, "w": w}))
+    weight = "w" if weighted else None
+    found = CalibrationSketch.from_frame(frame, y_true="clicked", y_prob="a score", sample_weight=weight)
+    assert_same_cells(found, CalibrationSketch().update(y, p, w if weighted else None))
+    assert found.sample.binary == (kind != "rates")
+
+
+@EVERY
+def test_bad_rows_are_counted_and_refused_or_left_out_when_told(engine):
+    table = pa.table(
+        {
+            "y": pa.array([0, 1, None, 1, 0, 2, 0, 1, 1], pa.int32()),
+            "p": pa.array([0.5, 0.25, 0.5, None, -0.1, 0.5, 1.5, 0.3, 0.4], pa.float64()),
+            "w": pa.array([1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0, np.inf]),
+        }
+    )
+    names = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
+    with pytest.raises(InputError) as refused:
+        CalibrationSketch.from_frame(engine(table), **names)
+    said = str(refused.value)
+    assert said.startswith("y_prob: 1 rows are null or NaN; y_prob: 2 rows are outside [0, 1]; y_true: 1 rows are null")
+    assert "y_true: 1 rows are outside [0, 1]; sample_weight: 2 rows are negative or infinite" in said
+    left = CalibrationSketch.from_frame(engine(table), **names, exclude_bad=True)
+    assert_same_cells(left, CalibrationSketch().update([0, 1], [0.5, 0.25], [1.0, 2.0]))
+
+
+@EVERY
+def test_nan_and_infinity_are_bad(engine):
+    table = pa.table({"y": [0, 1, 1, 1], "p": [0.5, np.nan, np.inf, -np.inf]})
+    with pytest.raises(InputError, match=r"1 rows are null or NaN; y_prob: 2 rows are outside"):
+        CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p")
+    assert CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p", exclude_bad=True).n_rows == 1
+
+
+@EVERY
+def test_text_and_missing_columns_are_refused_by_name(engine):
+    frame = engine(pa.table({"y": [0, 1], "p": ["0.5", "x"]}))
+    with pytest.raises(InputError, match="y_prob: names the column 'p', which holds String"):
+        CalibrationSketch.from_frame(frame, y_true="y", y_prob="p")
+    with pytest.raises(InputError, match="y_true: names a column 'z' that is not there"):
+        CalibrationSketch.from_frame(frame, y_true="z", y_prob="p")
+
+
+def test_decimals_single_floats_and_nullable_integers():
+    wanted = CalibrationSketch().update([0, 1], [0.25, 0.5])
+    decimals = pa.table({"y": [0, 1], "p": pa.array([0.25, 0.5]).cast(pa.decimal128(9, 4))})
+    nullable = pd.DataFrame({"y": pd.array([0, 1], "Int8"), "p": np.array([0.25, 0.5], np.float32)})
+    for frame in (decimals, CONNECTION.from_arrow(decimals), pl.from_arrow(decimals), nullable):
+        assert_same_cells(CalibrationSketch.from_frame(frame, y_true="y", y_prob="p"), wanted)
+    missing = pd.DataFrame({"y": pd.array([0, None], "Int8"), "p": [0.25, 0.5]})
+    with pytest.raises(InputError, match="y_true: 1 rows are null"):
+        CalibrationSketch.from_frame(missing, y_true="y", y_prob="p")
+
+
+def test_what_is_no_table_or_has_no_rows():
+    with pytest.raises(InputError, match="frame: is a list"):
+        CalibrationSketch.from_frame([1], y_true="y", y_prob="p")
+    with pytest.raises(InputError, match="holds no rows"):
+        CalibrationSketch.from_frame(pd.DataFrame({"y": [0.0][:0], "p": [0.0][:0]}), y_true="y", y_prob="p")
