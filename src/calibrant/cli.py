@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PATIENCE = 2.0
 """Seconds of work after which progress is shown."""
 
-_OPTIONS = {"level": "--level", "n_resamples": "--resamples", "random_state": "--seed", "path": "--html"}
+_OPTIONS = {"level": "--level", "by": "--by", "n_resamples": "--resamples", "random_state": "--seed", "path": "--html"}
 """What an argument of the audit is called here."""
 
 app = typer.Typer(
@@ -90,7 +90,7 @@ def audit_file(
         if columns.guessed:
             used = ", ".join(f"{columns.names[argument]!r} as the {_ROLES[argument]}" for argument in columns.guessed)
             print(f"Using {used}.", file=sys.stderr)
-        names, sketch = columns.names, None
+        names, sketch, title = columns.names, None, Path(file).name
         progress("Pooling")
         from calibrant.report.audit import audit_sample
         from calibrant.sample import Sample
@@ -103,9 +103,10 @@ def audit_file(
         else:
             sketch = columns.sketch
             sample = sketch.sample
+            title = f"{title}, rows pooled into {sketch.n_cells:,} cells"
         del columns
         audit = audit_sample(
-            sample, level=level, n_resamples=resamples, random_state=seed, title=Path(file).name, progress=progress
+            sample, level=level, n_resamples=resamples, random_state=seed, title=title, progress=progress
         )
         if sketch is not None:
             from calibrant.report.sketched import with_bounds
@@ -117,7 +118,14 @@ def audit_file(
             from calibrant.scale.large import file_by_segment
 
             progress("Segments")
-            segments = file_by_segment(file, by.split(","), **names, level=level)
+            segments = file_by_segment(
+                file,
+                by.split(","),
+                y_true=names["y_true"],
+                y_prob=names["y_prob"],
+                sample_weight=names.get("sample_weight"),
+                level=level,
+            )
         if html is not None:
             progress("Writing the report")
             audit.to_html(html)

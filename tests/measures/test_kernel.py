@@ -97,7 +97,7 @@ def test_unbiased_with_weights_where_pooled_sums_tell(sample, how, kernel, bandw
         weight = np.ones_like(y_prob) if weight is None else weight[kept]
     else:
         weight = np.where(y_true == 1.0, 3.3, 0.7)
-    if 1.0 - (weight**2).sum() / max(weight.sum(), 1e-300) ** 2 < 1e-6:
+    if weight.sum() == 0.0 or 1.0 - ((weight / weight.sum()) ** 2).sum() < 1e-6:
         return
     value = kernel_calibration_error(
         y_true, y_prob, sample_weight=weight, kernel=kernel, bandwidth=bandwidth, unbiased=True

@@ -18,7 +18,9 @@ def logs(n, n_segments, seed, broken=()):
     p = rng.random(n)
     segment = rng.integers(0, n_segments, n)
     truth = np.where(np.isin(segment, broken), p**2, p)
-    return pa.table({"y": (rng.random(n) < truth).astype(int), "p": p, "s": segment, "t": [f"t{k % 2}" for k in segment]})
+    return pa.table(
+        {"y": (rng.random(n) < truth).astype(int), "p": p, "s": segment, "t": [f"t{k % 2}" for k in segment]}
+    )
 
 
 def test_the_broken_segment_comes_first_and_alone():

@@ -155,7 +155,11 @@ def check_potentials(
     >>> round(check_potentials(potentials, [0, 1], [0.4, 0.6]), 12)
     0.08
     """
-    sample = Sample.from_columns(y_true, y_prob, sample_weight)
+    return value_of_potentials(potentials, Sample.from_columns(y_true, y_prob, sample_weight))
+
+
+def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
+    """Lower bound that the potentials prove on a sample."""
     places = np.union1d(np.concatenate([potentials.nodes, [0.0, 1.0]]), sample.prediction)
     heights = [_lowest_extension(potentials.nodes, r, places) for r in (potentials.r0, potentials.r1)]
     at = np.searchsorted(places, sample.prediction)

@@ -49,7 +49,11 @@ class Moments:
 
 
 def moments(
-    low: FloatArray, high: FloatArray, mean: FloatArray, ones: tuple[FloatArray, FloatArray], total: float,
+    low: FloatArray,
+    high: FloatArray,
+    mean: FloatArray,
+    ones: tuple[FloatArray, FloatArray],
+    total: float,
     zeros: tuple[FloatArray, FloatArray],
 ) -> Moments:
     """Moments of cells from the weight and mean prediction of the label 1 and of the label 0.
@@ -128,7 +132,9 @@ def _convolved(sample: Sample, cells: Moments, bandwidth: float | None = None) -
     return 2.0 * moved / (value + math.sqrt(value * value - 4.0 * moved)) + quadrature if value > 0.0 else quadrature
 
 
-def _uniform_bins(_sample: Sample, cells: Moments, n_bins: int = 15, strategy: str = "uniform", norm: str = "l1") -> float:
+def _uniform_bins(
+    _sample: Sample, cells: Moments, n_bins: int = 15, strategy: str = "uniform", norm: str = "l1"
+) -> float:
     exact = not np.any(cells.high > cells.low)
     if exact and strategy == "exact":
         return 0.0

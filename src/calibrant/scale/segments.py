@@ -251,4 +251,3 @@ def _tests(
         sign = np.where(better, total[rows, column], sign)
         at[better] = np.column_stack([column / parts, (column + 1) / parts])[better]
     return np.exp(np.minimum(best, 0.0)), [(float(a), float(b)) for a, b in at], sign > 0.0
-

@@ -225,6 +225,7 @@ class CalibrationSketch:
         return from_parquet(path)
 
     def __repr__(self) -> str:
+        """Rows and cells in a line."""
         return f"CalibrationSketch(resolution={self.resolution}): {self.n_rows:,} rows in {self.n_cells:,} cells"
 
 

@@ -1,0 +1,101 @@
+"""How cost grows with rows: file to printed audit, beside the bare GROUP BY, a pandas group-by and relplot.
+
+Run from the checkout: ``python benchmarks/scale.py --rows 1000000 10000000 100000000``; it writes
+docs/benchmarks-scale.md. Every figure is of a process of its own, whole: start of Python included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+PER_FILE = 10_000_000
+TARGET = Path(__file__).parent.parent / "docs" / "benchmarks-scale.md"
+PANDAS_ROWS, RELPLOT_ROWS = 100_000_000, 10_000_000
+
+AUDIT = ["-m", "calibrant", "audit", "{files}", "--y-true", "clicked", "--y-prob", "score", "--seed", "0"]
+CONTENDERS = {
+    "calibrant audit": AUDIT,
+    "calibrant audit --by country,device": [*AUDIT, "--by", "country,device"],
+    "bare GROUP BY": [
+        "-c",
+        'import duckdb; duckdb.sql("SELECT CAST(score * 65536 AS INTEGER) AS cell, count(*), sum(clicked) '
+        "FROM read_parquet('{files}') GROUP BY cell\").fetchnumpy()",
+    ],
+    "pandas group-by": [
+        "-c",
+        "import glob, pandas as pd; d = pd.concat([pd.read_parquet(f, columns=['clicked', 'score']) "
+        "for f in glob.glob('{files}')]); d.clicked.groupby((d.score * 65536).astype('int32')).agg(['size', 'sum'])",
+    ],
+    "relplot": [
+        "-c",
+        "import duckdb, relplot; d = duckdb.sql(\"SELECT score, clicked FROM read_parquet('{files}')\").fetchnumpy(); "
+        "print(relplot.smECE(f=d['score'], y=d['clicked']))",
+    ],
+}
+LIMITS = {"pandas group-by": PANDAS_ROWS, "relplot": RELPLOT_ROWS}
+
+
+def generate(folder: Path, rows: int) -> None:
+    """Write a folder of Parquet files: clicks at the predicted rate, and three segment columns."""
+    connection = duckdb.connect()
+    for number, first in enumerate(range(0, rows, PER_FILE)):
+        last = min(rows, first + PER_FILE)
+        connection.execute(
+            f"""COPY (SELECT (r < p)::INTEGER AS clicked, p AS score, (i % 5)::TINYINT AS device,
+            (i % 37)::SMALLINT AS country, (i % 365)::SMALLINT AS day
+            FROM (SELECT i, pow(random(), 2) AS p, random() AS r FROM range({first}, {last}) t(i)))
+            TO '{folder / f"part-{number:04}.parquet"}' (FORMAT parquet)"""
+        )
+
+
+def measure(command: list[str]) -> tuple[float, float] | None:
+    """Seconds and peak megabytes of a process, None if it fails."""
+    code = (
+        "import resource, subprocess, sys; "
+        "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode; "
+        "print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    began = time.perf_counter()
+    said = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True).stdout
+    seconds = time.perf_counter() - began
+    status, peak = map(int, said.split())
+    unit = 1e3 if platform.system() == "Linux" else 1e6
+    return None if status else (seconds, peak / unit)
+
+
+def main() -> None:
+    """Measure and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7, 10**8])
+    sizes = sorted(parser.parse_args().rows)
+    table = []
+    for rows in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            generate(Path(name), rows)
+            for contender, arguments in CONTENDERS.items():
+                if rows > LIMITS.get(contender, rows):
+                    continue
+                command = [sys.executable, *(each.replace("{files}", f"{name}/*.parquet") for each in arguments)]
+                found = measure(command)
+                shown = "failed or not installed | " if found is None else f"{found[0]:.1f} | {found[1]:,.0f}"
+                table.append(f"| {rows:,} | {contender} | {shown} |")
+                print(table[-1], flush=True)
+    cores = f"{platform.machine()}, DuckDB {duckdb.__version__}, Python {platform.python_version()}"
+    TARGET.write_text(
+        "# Cost by size\n\nWritten by benchmarks/scale.py; file to printed page in a process of its own, one run each, "
+        f"on {cores}. Files of at most 5,000,000 rows are read whole, larger ones are sketched.\n\n"
+        "| rows | what | seconds | peak MB |\n|---:|---|---:|---:|\n" + "\n".join(table) + "\n",
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Spark and Dask with two workers, started and stopped here: the cells of the arrays, even if a worker dies."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibrant.scale.segments import calibration_by_segment
+from calibrant.scale.sketch import CalibrationSketch
+from tests.scale.test_frames import assert_same_cells, rows
+
+NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
+pytestmark = pytest.mark.filterwarnings("ignore")  # what the engines and their clients say at start and stop
+
+
+def table():
+    y, p, w = rows(20_000)
+    return pd.DataFrame({"y": y, "p": p, "w": w, "day": np.arange(20_000) % 5})
+
+
+def children(of):
+    """Processes below one, as (id, command line)."""
+    listed = subprocess.run(["ps", "-eww", "-o", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    every = [line.split(None, 2) for line in listed.splitlines()[1:]]
+    below, found = {of}, []
+    for _ in range(5):
+        new = [(int(pid), args) for pid, parent, args in every if int(parent) in below and int(pid) not in below]
+        below |= {pid for pid, _ in new}
+        found += new
+    return found
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_dask_with_two_workers(dask_client):
+    dd = pytest.importorskip("dask.dataframe")
+    data = table()
+    frame = dd.from_pandas(data, npartitions=6)
+    assert len(dask_client.scheduler_info()["workers"]) == 2
+    wanted = CalibrationSketch().update(data.y, data.p, data.w)
+    assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
+    here = calibration_by_segment(data, by=["day"], **NAMES)
+    there = calibration_by_segment(frame, by=["day"], **NAMES)
+    assert [(each.key, each.n_rows) for each in here] == [(each.key, each.n_rows) for each in there]
+
+
+def die_once(part, marker):
+    """Kill the worker that gets here first."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return part
+    os.kill(os.getpid(), signal.SIGKILL)
+    return part
+
+
+@pytest.mark.usefixtures("dask_client")
+def test_dask_goes_on_when_a_worker_is_killed(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    data = table()
+    marker = tmp_path / "killed"
+    frame = dd.from_pandas(data, npartitions=6).map_partitions(die_once, str(marker), meta=data.iloc[:0])
+    found = CalibrationSketch.from_frame(frame, **NAMES)
+    assert marker.exists()
+    assert_same_cells(found, CalibrationSketch().update(data.y, data.p, data.w))
+
+
+@pytest.fixture(scope="module", params=["local[2]", "local-cluster[2,1,512]"])
+def spark(request):
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("java is not installed")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if request.param.startswith("local-cluster"):
+        import pyspark
+
+        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+        os.environ["SPARK_SCALA_VERSION"] = "2.13"
+    session = (
+        SparkSession.builder.master(request.param)
+        .config("spark.driver.memory", "1g")
+        .config("spark.executor.memory", "512m")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway  # the next session needs a Java process of its own
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(timeout=30)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def on_spark(session, data, folder):
+    data.to_parquet(folder / "rows.parquet")
+    return session.read.parquet(str(folder / "rows.parquet")).repartition(6)
+
+
+def test_spark(spark, tmp_path):
+    data = table()
+    frame = on_spark(spark, data, tmp_path)
+    wanted = CalibrationSketch().update(data.y, data.p, data.w)
+    assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
+    here = calibration_by_segment(data, by=["day"], **NAMES)
+    there = calibration_by_segment(frame, by=["day"], **NAMES)
+    assert [(each.key, each.n_rows) for each in here] == [(each.key, each.n_rows) for each in there]
+
+
+def test_spark_goes_on_when_a_worker_process_is_killed(spark, tmp_path):
+    if not spark.sparkContext.master.startswith("local-cluster"):
+        pytest.skip("local[2] has no worker processes to kill")
+    data = table()
+    frame = on_spark(spark, data, tmp_path)
+    wanted = CalibrationSketch().update(data.y, data.p, data.w)
+    assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
+    executors = [pid for pid, args in children(os.getpid()) if "CoarseGrainedExecutorBackend" in args]
+    assert len(executors) == 2
+    os.kill(executors[0], signal.SIGKILL)
+    assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)

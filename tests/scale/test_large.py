@@ -1,0 +1,87 @@
+"""Large files: aggregated where they lie; every number printed with its bound, and segments on request."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from calibrant.cli import app
+from calibrant.errors import InputError
+from calibrant.measures.registry import measures
+from calibrant.scale import large
+from calibrant.scale.sketch import CalibrationSketch
+
+
+def write(folder, n=4000, **changed):
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    country = rng.choice(["de", "fr", "jp"], n)
+    truth = np.where(country == "jp", p / 2, p)
+    columns = {"y": (rng.random(n) < truth).astype(int), "p": p, "country": country} | changed
+    for half in range(2):
+        part = {name: values[half * n // 2 : (half + 1) * n // 2] for name, values in columns.items()}
+        pq.write_table(pa.table(part), folder / f"part-{half}.parquet")
+    return str(folder / "*.parquet"), columns
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["audit", *arguments, "--seed", "0", "--resamples", "50"])
+
+
+def test_sketch_of_files_is_that_of_their_rows(tmp_path):
+    pattern, columns = write(tmp_path)
+    found = large.sketch_file(pattern, y_true="y", y_prob="p")
+    wanted = CalibrationSketch().update(columns["y"], columns["p"])
+    np.testing.assert_array_equal(found.sketch.cells()[0], wanted.cells()[0])
+    np.testing.assert_allclose(found.sketch.cells()[1], wanted.cells()[1], rtol=1e-12)
+
+
+def test_large_files_are_sketched_and_every_number_has_its_bound(tmp_path, monkeypatch):
+    pattern, columns = write(tmp_path)
+    exact = json.loads(run(pattern, "--json").stdout)
+    assert not large.is_large(pattern)
+    monkeypatch.setattr(large, "MANY_ROWS", 1000)
+    assert large.is_large(pattern)
+    sketched = json.loads(run(pattern, "--json").stdout)
+    assert sketched["n_rows"] == exact["n_rows"] == 4000
+    assert "pooled into" in sketched["title"]
+    for name in measures():
+        found = sketched["measures"][name]
+        if found["value"] is None:
+            assert found["not_computed"]
+        else:
+            bound = float(found["sentence"].rpartition("within ")[2].removesuffix(" of this."))
+            assert abs(found["value"] - exact["measures"][name]["value"]) <= bound * 1.05
+    smooth = measures()["smooth_calibration_error"].function(columns["y"], columns["p"])
+    proved = sketched["smooth_calibration_error"]
+    assert proved["attained"] <= smooth <= proved["dual_bound"]
+
+
+def test_segments_on_request(tmp_path):
+    pattern, _ = write(tmp_path)
+    page = run(pattern, "--by", "country").stdout
+    assert "1 of 3 are off by more than noise" in page
+    assert page.partition("the worst first\n")[2].startswith("- jp: smooth error")
+    (worst, *_) = json.loads(run(pattern, "--by", "country", "--json").stdout)["segments"]
+    assert worst["key"] == ["jp"]
+    refused = run(pattern, "--by", "contry")
+    assert refused.exit_code == 2
+    assert "--by: there is no column 'contry'" in refused.stderr
+
+
+def test_bad_rows_of_a_large_file_are_counted(tmp_path):
+    p = np.random.default_rng(0).random(4000)
+    p[:7] = 1.5
+    pattern, _ = write(tmp_path, p=p)
+    with pytest.raises(InputError, match=r"y_prob: 7 rows are outside \[0, 1\]"):
+        large.sketch_file(pattern)
+
+
+def test_text_files_take_the_same_road(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p,day\n0,0.25,1\n1,0.5,1\n1,1,2\n", encoding="utf-8")
+    assert large.sketch_file(str(path)).sketch.n_rows == 3
+    assert {each.key for each in large.file_by_segment(str(path), ["day"])} == {("1",), ("2",)}
