@@ -55,7 +55,7 @@ def bracket_of_elements(
     mass: FloatArray, v: FloatArray, y: FloatArray, relaxation: LowerCertificate, clock: Clock
 ) -> Bracket:
     """Bracket the true distance of a domain of elements with masses that add up to 1, all positive."""
-    labels = rounded_partition(mass, v, y, relaxation.coupling, clock)
+    labels = rounded_partition(mass, v, y, relaxation.coupling)
     upper = _moved(mass, v, y, labels)
     lower = relaxation.lower
     if upper - lower > EXACT and not clock.up:
@@ -96,8 +96,9 @@ def calibration_distance(
     sample_weight : column of shape (n,), optional
         Masses of the elements, up to a factor.
     time_limit : float, optional
-        Seconds after which the interval reached is returned. Without it the search goes on until the distance is exact
-        or ten million states have been looked at.
+        Seconds after which the search ends with the interval reached; the lower distance and a first predictor, which
+        it starts from, come first whatever they take (a second at 10**5 rows). Without a limit it goes on until the
+        distance is exact or ten million states have been looked at.
 
     Returns
     -------
@@ -166,7 +167,7 @@ def upper_distance_from_sample(sample: Sample, *, time_limit: float | None = Non
 def upper_distance_bound(sample: Sample, relaxation: LowerCertificate) -> float:
     """Distance of a good calibrated post-processing, found without a search: an upper bound of the upper distance."""
     _, elements = _elements(sample)
-    return _moved(*elements, rounded_partition(*elements, relaxation.coupling, Clock(None)))
+    return _moved(*elements, rounded_partition(*elements, relaxation.coupling))
 
 
 def upper_calibration_distance(

@@ -15,11 +15,11 @@ _WORK = 5e8  # elements looked at
 _NEAR = 10  # places on either side of a cut that are tried once cuts are known
 
 
-def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: Coupling, clock: Clock) -> IntArray:
+def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: Coupling) -> IntArray:
     """Part of each element, shape (n,), in a partition whose cost is little above the coupling's.
 
     The coupling moves each element to a mean target; in the order of these targets, a part of a good partition is
-    made of neighbours. Cost: at most some 2e9 elementary steps, fewer where the time is up.
+    made of neighbours. Cost: at most some 2e9 elementary steps.
     """
     order = np.lexsort((v, np.round(_targets(mass, v, y, coupling), 9)))  # one target is one, whatever the rounding
     elements = mass[order], v[order], y[order]
@@ -31,7 +31,7 @@ def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: 
     best = math.inf
     start: IntArray = np.zeros(1, np.int64)
     for every in sorted(choices):
-        cuts = _cut(elements, every, longest, clock)
+        cuts = _cut(elements, every, longest)
         cost = _cost(elements, cuts)
         if cost < best:
             best, start = cost, cuts
@@ -42,9 +42,10 @@ def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: 
     return labels
 
 
-def _cut(elements: tuple[FloatArray, FloatArray, FloatArray], every: int, longest: int, clock: Clock) -> IntArray:
+def _cut(elements: tuple[FloatArray, FloatArray, FloatArray], every: int, longest: int) -> IntArray:
     """First elements of parts: cuts at every few elements, then ever closer to those found."""
     n = elements[0].size
+    clock = Clock(None)  # not limited: without a partition there is no bracket
     start: IntArray = clock.run(cut, *elements, np.append(np.arange(0, n, every), n), longest, clock.stop)
     while every > 1:
         every = max(1, every // 4)
