@@ -52,7 +52,7 @@ def type_sparsified_distance(
     Returns
     -------
     ApproximateDistance
-        With a guarantee of at most epsilon for equal masses and 6 epsilon for any, computed from what rounding did.
+        With a guarantee of at most epsilon for equal masses and 9 epsilon for any, computed from what rounding did.
 
     Raises
     ------
