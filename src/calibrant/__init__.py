@@ -64,6 +64,9 @@ if TYPE_CHECKING:
     from calibrant.recalibration import choose_recalibrator as choose_recalibrator
     from calibrant.report.audit import Audit as Audit
     from calibrant.report.audit import audit as audit
+    from calibrant.scale.segments import Segment as Segment
+    from calibrant.scale.segments import calibration_by_segment as calibration_by_segment
+    from calibrant.scale.sketch import CalibrationSketch as CalibrationSketch
 
 __version__ = "0.1.0"
 
@@ -74,6 +77,7 @@ _HOME = {
     "BinaryReduction": "measures.multiclass",
     "Bracket": "measures.distance",
     "CalibrationBins": "measures.binned",
+    "CalibrationSketch": "scale.sketch",
     "CorpDecomposition": "measures.corp",
     "Coupling": "measures.lower_check",
     "DiscreteResult": "inference.discrete",
@@ -84,6 +88,7 @@ _HOME = {
     "MulticlassSample": "measures.multiclass",
     "Potentials": "measures.lower_check",
     "RecalibratedClassifier": "recalibration",
+    "Segment": "scale.segments",
     "SquaredErrorInterval": "inference.verified_bounds",
     "TCalResult": "inference.tcal",
     "TestResult": "inference.result",
@@ -92,6 +97,7 @@ _HOME = {
     "audit": "report.audit",
     "binned_calibration_error_bound": "measures.binned",
     "calibration_bins": "measures.binned",
+    "calibration_by_segment": "scale.segments",
     "calibration_distance": "measures.distance",
     "check_coupling": "measures.lower_check",
     "check_potentials": "measures.lower_check",

@@ -26,9 +26,9 @@ def read_columns(
     InputError
         Naming the argument, the first bad row and what is allowed.
     """
-    outcome = _as_numbers(y_true, "y_true")
-    prediction = _as_numbers(y_prob, "y_prob")
-    weight = None if sample_weight is None else _as_numbers(sample_weight, "sample_weight")
+    outcome = as_numbers(y_true, "y_true")
+    prediction = as_numbers(y_prob, "y_prob")
+    weight = None if sample_weight is None else as_numbers(sample_weight, "sample_weight")
     if prediction.size == 0:
         raise InputError("y_prob", "is empty; at least one row is needed")
     for name, column in (("y_true", outcome), ("sample_weight", weight)):
@@ -43,7 +43,8 @@ def read_columns(
     return outcome, prediction, weight
 
 
-def _as_numbers(values: Column, name: str) -> FloatArray:
+def as_numbers(values: Column, name: str) -> FloatArray:
+    """One column of numbers as float64, whatever they are; a message names the argument otherwise."""
     array = _as_array(values, name)
     if array.ndim != 1:
         hint = " (for two-class probabilities pass one column, y_prob[:, 1])" if array.ndim == 2 else ""

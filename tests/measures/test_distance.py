@@ -127,7 +127,7 @@ def test_a_few_types_beyond_the_reach_of_subsets():
     assert bracket.relaxation.lower <= bracket.upper
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(samples(max_rows=25))
 def test_the_chain(sample):
     y_true, y_prob, weight = sample

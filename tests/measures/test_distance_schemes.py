@@ -38,7 +38,7 @@ def test_few_types(domain, epsilon):
 def test_few_predictions(domain, cells):
     found = prediction_sparsified_distance(domain[0], domain[1], sample_weight=domain[2], cells=cells)
     n = domain[1].size
-    assert kept(found, domain) <= 2 / cells + 8 * n / (4 * n * cells) + 1e-12
+    assert kept(found, domain) <= 3 / (2 * cells) + 6 * n / (4 * n * cells) + 1e-12
 
 
 def test_noiseless_types_are_exact():

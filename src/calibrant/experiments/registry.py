@@ -82,7 +82,7 @@ def reproduce(name: str, *, quick: bool = False, data: Path | None = None) -> Re
         If there is none of that name, or it needs a folder.
     """
     if name not in _HOME:
-        raise InputError("name", f"is {name!r:.60}; it must be one of {', '.join(_HOME)}")
+        raise InputError("name", f"is {name!r:.60}; see experiments() or `calibrant reproduce` for the names")
     module, function, _ = _HOME[name]
     found = getattr(import_module(f"calibrant.experiments.{module}"), function)
     run: Run = _from_text(name, found) if module == "tcal" else found

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.inputs import Column, as_numbers, read_columns
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_exact import exact_partition
@@ -249,7 +249,7 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
     0.15
     """
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
-    level = np.asarray(predictor, dtype=np.float64)
+    level = as_numbers(predictor, "predictor")
     if level.shape != prediction.shape:
         raise InputError("predictor", f"has shape {level.shape} but y_prob has {prediction.shape}; they must match")
     mass = np.full(prediction.size, 1.0 / prediction.size) if weight is None else weight / weight.sum()
