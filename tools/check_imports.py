@@ -23,7 +23,10 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "synthetic": (DOOR, {"numpy"}),
     "inference": (DOOR | {"kernels", "measures", "inference"}, {"numpy", "scipy"}),
     "recalibration": (DOOR | {"kernels", "measures", "recalibration"}, {"numpy", "scipy", "sklearn"}),
-    "scale": (DOOR | {"kernels", "measures", "inference", "scale"}, {"numpy", "scipy", "duckdb", "pyarrow", "narwhals"}),
+    "scale": (
+        DOOR | {"kernels", "measures", "inference", "scale"},
+        {"numpy", "scipy", "duckdb", "pyarrow", "narwhals"},
+    ),
     "experiments": (
         DOOR | {"kernels", "measures", "inference", "recalibration", "synthetic", "scale", "experiments"},
         {"numpy", "scipy", "matplotlib", "rich", "sklearn"},

@@ -41,6 +41,42 @@ def test_few_predictions(domain, cells):
     assert kept(found, domain) <= 3 / (2 * cells) + 6 * n / (4 * n * cells) + 1e-12
 
 
+def cost(ones, zeros, v, labels):
+    mean = np.bincount(labels, ones) / np.maximum(np.bincount(labels, ones + zeros), 1e-300)
+    return (ones + zeros) @ np.abs(v - mean[labels])
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_costs_are_continuous_in_the_masses(n, seed):
+    rng = np.random.default_rng(seed)
+    v, labels = rng.random(n) ** rng.choice([0.1, 1, 10]), rng.integers(0, 3, n)
+    ones, zeros = rng.gamma(0.3, 1.0, (2, n)) + 1e-9
+    more = rng.gamma(0.1, 1.0, (2, n)) * rng.choice([0.01, 1.0])
+    with_more = cost(ones + more[0], zeros + more[1], v, labels)
+    assert -more.sum() - 1e-9 <= with_more - cost(ones, zeros, v, labels) <= 2 * more.sum() + 1e-9
+
+
+def test_the_constants_of_continuity_are_tight():
+    little = 1e-6
+    zero, one, element = np.zeros(2), np.array([0.0, little]), np.zeros(2, np.int64)
+    # A little mass at prediction 1 with outcome 1 joins all zeros at prediction 0; one at 0, zeros at prediction 1 / 2.
+    for v, added in (([0.0, 1.0], 2.0), ([0.5, 0.0], -1.0)):
+        zeros, place = np.array([1.0, 0.0]), np.array(v)
+        change = cost(one, zeros, place, element) - cost(zero, zeros, place, element)
+        assert change == pytest.approx(added * little, rel=1e-5)
+
+
+def test_masses_that_lose_the_most_by_rounding():
+    epsilon, n = 0.25, 2000
+    heavy = np.append(1.0, np.full(12, 1.0 - 1e-9))
+    weight = np.concatenate([heavy, np.full(n - 13, 0.9999 * epsilon / n * heavy.sum() / (1 - epsilon))])
+    rng = np.random.default_rng(0)
+    y, v = np.full(n, 0.49 * epsilon), rng.random(n)
+    found = type_sparsified_distance(y, v, sample_weight=weight, epsilon=epsilon)
+    assert found.guarantee <= 6 * epsilon
+
+
 def test_noiseless_types_are_exact():
     rng = np.random.default_rng(0)
     v, y = rng.random(30), rng.integers(0, 2, 30).astype(float)

@@ -61,7 +61,8 @@ class LatticeProblem:
         while not (self.closed or clock.up):
             states = self._prove(min(guess, self.length), clock)
             # The work grows with the cube of the guess, except where many partitions are equally good.
-            guess *= 1.5 if states > 1.5 * before else 64.0
+            indifferent = states <= 1.5 * before if before else states > 20 * self._n
+            guess *= 64.0 if indifferent else 1.5
             before = states
             if states > _MOST_STATES:
                 return

@@ -52,7 +52,7 @@ def type_sparsified_distance(
     Returns
     -------
     ApproximateDistance
-        With a guarantee of at most epsilon for equal masses and 9 epsilon for any, computed from what rounding did.
+        With a guarantee of at most epsilon for equal masses and 6 epsilon for any, computed from what rounding did.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def prediction_sparsified_distance(
     >>> from calibrant.measures.distance_schemes import prediction_sparsified_distance
     >>> found = prediction_sparsified_distance([0, 1, 1, 0], [0.9, 0.1, 0.2, 0.8], cells=3, units=4)
     >>> round(found.value, 6), round(found.guarantee, 6)
-    (0.4, 0.266667)
+    (0.35, 0.333333)
     """
     positive_integer(cells, "cells")
     mass, v, y = _elements(y_true, y_prob, sample_weight)
