@@ -16,6 +16,7 @@ from calibrant.errors import InputError
 from calibrant.inputs import Column
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
+from calibrant.report.evidence import Evidence, evidence
 from calibrant.report.inequalities import Bracket, Inequality, Ties, tie
 from calibrant.report.regions import Region, regions_from_witness
 from calibrant.report.reliability import Reliability, reliability
@@ -72,8 +73,8 @@ class Audit:
         Weighted means of outcomes and predictions.
     measures : mapping of str to MeasureValue
         Every registered measure by name.
-    tests : mapping
-        Tests of calibration by name; none is available yet.
+    tests : mapping of str to Evidence
+        Tests of calibration by name, each with its result, or why it was not run.
     smooth_lower, smooth_upper : float
         What the witness attains, and the dual bound that nothing exceeds: the smooth error, proved.
     regions : tuple of Region
@@ -98,7 +99,7 @@ class Audit:
     base_rate: float
     mean_prediction: float
     measures: Mapping[str, MeasureValue]
-    tests: Mapping[str, Any]
+    tests: Mapping[str, Evidence]
     smooth_lower: float
     smooth_upper: float
     regions: tuple[Region, ...]
@@ -139,6 +140,10 @@ class Audit:
             )
         _, clause = proved(self.distance.lower, self.distance.upper)
         sentences.append(f"Whatever the features, the true distance from calibration of these rows {clause}.")
+        for each in self.tests.values():
+            if each.result is not None:
+                said = each.result.summary()
+                sentences.append(f"{said[0].upper()}{said[1:]}.")
         if self.regions:
             worst = self.regions[0]
             sentences.append(f"{worst.words[0].upper()}{worst.words[1:]}: {worst.noise_in_words}.")
@@ -192,7 +197,7 @@ class Audit:
                 }
                 for name, measure in self.measures.items()
             },
-            "tests": dict(self.tests),
+            "tests": {name: each.to_dict() for name, each in self.tests.items()},
             "regions": [{**asdict(region), "words": region.words} for region in self.regions],
             "inequalities": [{**asdict(each), "holds": each.holds} for each in self.ties.inequalities],
             "reliability": {
@@ -261,7 +266,8 @@ def audit(
     level : float, default 0.05
         A calibrated curve lies outside the consistency band with at most this probability at each point.
     n_resamples : int, default 1000
-        Resamples behind the band; 0 for no band, else at least 2 / level - 1.
+        Resamples behind the band; 0 for no band and no test, else at least 2 / level - 1. The test takes as many as
+        half a second allows, 3,000 to 50,000.
     random_state : int, numpy.random.Generator or None
         Seeds the resamples.
 
@@ -328,6 +334,9 @@ def audit_sample(
     tell("Reliability diagram")
     convolved = found["convolved_calibration_error"].value
     table = reliability(sample, convolved or 0.0, level, n_resamples, rng)
+    tell("Tests")
+    weighted = _weights_differ(sample)
+    tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
     mass = sample.mass()
     mean_prediction = min(1.0, float(mass @ sample.prediction))
     return Audit(
@@ -335,11 +344,11 @@ def audit_sample(
         n_rows=sample.n_rows,
         n_distinct=sample.n_distinct,
         effective_rows=sample.effective_rows,
-        weighted=_weights_differ(sample),
+        weighted=weighted,
         base_rate=min(1.0, max(0.0, mean_prediction + float(sample.residual().sum()))),
         mean_prediction=mean_prediction,
         measures=MappingProxyType(found),
-        tests=MappingProxyType({}),
+        tests=MappingProxyType(tests),
         smooth_lower=witness.value,
         smooth_upper=witness.upper,
         regions=regions,

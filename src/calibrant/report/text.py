@@ -49,6 +49,12 @@ def page(audit: Audit) -> str:
         for line in _wrapped(f"- {region.words}; {region.noise_in_words}", indent="  "):
             console.print(line)
 
+    _heading(console, "Is it real?")
+    for test in audit.tests.values():
+        said = test.result.summary() if test.result is not None else f"not run: {test.not_run}"
+        for line in _wrapped(f"- {test.title}: {said}", indent="  "):
+            console.print(line)
+
     held = sum(inequality.holds for inequality in audit.ties.inequalities)
     _heading(console, f"Inequalities between the measures: {held} of {len(audit.ties.inequalities)} hold here")
     for inequality in audit.ties.inequalities:

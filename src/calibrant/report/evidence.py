@@ -1,0 +1,92 @@
+"""Tests that an audit runs: is the miscalibration more than chance?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inference.discrete import discrete_calibration_test
+from calibrant.inference.result import TestResult
+from calibrant.inference.tcal import tcal_test
+from calibrant.sample import Sample
+
+_MOST_ROWS = 300_000
+_WORK = 2e8  # rows times resamples, half a second; more resamples tell smaller p-values
+_FEWEST, _MOST = 3_000, 50_000
+_FEW_VALUES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One test of the sample.
+
+    Attributes
+    ----------
+    title : str
+        Its name in words.
+    result : TestResult or None
+        None where it was not run.
+    not_run : str or None
+        Why there is no result.
+    """
+
+    title: str
+    result: TestResult | None
+    not_run: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain words and numbers."""
+        if self.result is None:
+            return {"not_run": self.not_run}
+        r = self.result
+        return {
+            "statistic": r.statistic,
+            "pvalue": r.pvalue,
+            "reject": bool(r.reject),
+            "level": r.level,
+            "method": r.method,
+        }
+
+
+def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed: int) -> dict[str, Evidence]:
+    """Run adaptive T-Cal, and the exact discrete test where predictions take few values."""
+    why_not = None
+    if not sample.binary or weighted:
+        why_not = "tests need unweighted outcomes of 0 or 1"
+    elif sample.cell_width.max() > 0.0:
+        why_not = "the rows were pooled into cells"
+    columns = None
+    if why_not is None and (sample.n_rows <= _MOST_ROWS or sample.n_distinct <= _FEW_VALUES):
+        columns = _rows(sample)
+    if columns is None or sample.n_rows > _MOST_ROWS or not resample:
+        reason = why_not or ("no resamples were asked for" if not resample else f"above {_MOST_ROWS:,} rows")
+        found = {"tcal_test": Evidence("Adaptive T-Cal", None, reason)}
+    else:
+        resamples = int(min(max(_WORK / sample.n_rows, _FEWEST), _MOST))
+        run = partial(tcal_test, *columns, level=level, n_resamples=resamples, random_state=seed)
+        found = {"tcal_test": _where_it_applies("Adaptive T-Cal", run)}
+    if columns is not None and sample.n_distinct <= _FEW_VALUES:
+        exact = partial(discrete_calibration_test, *columns, level=level)
+        found["discrete_calibration_test"] = _where_it_applies("Exact discrete test", exact)
+    return found
+
+
+def _where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:
+    try:
+        return Evidence(title, run())
+    except InputError as does_not_apply:
+        return Evidence(title, None, str(does_not_apply))
+
+
+def _rows(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """Outcomes and predictions, one row each."""
+    count, ones = sample.count.astype(np.int64), sample.ones.astype(np.int64)
+    y_prob = np.repeat(sample.prediction, count)
+    first = np.concatenate([[0], count.cumsum()[:-1]])
+    y_true = np.arange(y_prob.size) - np.repeat(first, count) < np.repeat(ones, count)
+    return y_true.astype(np.float64), y_prob
