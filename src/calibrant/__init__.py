@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calibrant.errors import FileError as FileError
     from calibrant.errors import InputError as InputError
+    from calibrant.inference.bounds import PopulationBounds as PopulationBounds
+    from calibrant.inference.bounds import population_bounds as population_bounds
     from calibrant.inference.discrete import DiscreteResult as DiscreteResult
     from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
+    from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
+    from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
+    from calibrant.inference.gate import GateDecision as GateDecision
+    from calibrant.inference.gate import calibration_gate as calibration_gate
     from calibrant.inference.result import TestResult as TestResult
     from calibrant.inference.tcal import TCalResult as TCalResult
     from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
@@ -82,10 +88,12 @@ _HOME = {
     "Coupling": "measures.lower_check",
     "DiscreteResult": "inference.discrete",
     "FileError": "errors",
+    "GateDecision": "inference.gate",
     "InputError": "errors",
     "IntervalPartition": "measures.interval",
     "LowerCertificate": "measures.lower",
     "MulticlassSample": "measures.multiclass",
+    "PopulationBounds": "inference.bounds",
     "Potentials": "measures.lower_check",
     "RecalibratedClassifier": "recalibration",
     "Segment": "scale.segments",
@@ -99,6 +107,7 @@ _HOME = {
     "calibration_bins": "measures.binned",
     "calibration_by_segment": "scale.segments",
     "calibration_distance": "measures.distance",
+    "calibration_gate": "inference.gate",
     "check_coupling": "measures.lower_check",
     "check_potentials": "measures.lower_check",
     "check_predictor": "measures.distance",
@@ -111,12 +120,15 @@ _HOME = {
     "interval_calibration_error": "measures.interval",
     "interval_calibration_partition": "measures.interval",
     "kernel_calibration_error": "measures.kernel",
+    "kernel_calibration_test": "inference.distance_tests",
     "lower_calibration_certificate": "measures.lower",
     "lower_calibration_distance": "measures.lower",
     "multiclass_sample": "measures.multiclass",
+    "population_bounds": "inference.bounds",
     "prediction_sparsified_distance": "measures.distance_schemes",
     "random_interval_calibration_error": "measures.interval_shifted",
     "smooth_calibration_error": "measures.smooth",
+    "smooth_calibration_test": "inference.distance_tests",
     "smooth_calibration_witness": "measures.smooth",
     "squared_calibration_error": "measures.squared",
     "squared_error_bootstrap": "inference.verified_bounds",

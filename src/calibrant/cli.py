@@ -157,6 +157,43 @@ def _print_segments(segments: Sequence[Segment], by: str) -> None:
 
 
 @app.command()
+def gate(
+    file: Annotated[str, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")],
+    max_distance: Annotated[float, typer.Option(help="Largest distance from calibration that is allowed.")],
+    confidence: Annotated[float, typer.Option(help="Probability that what is said is true.")] = 0.95,
+    y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
+    y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the random signs.")] = 0,
+) -> None:
+    """Decide, with proof, whether FILE's predictor is within a distance from calibration on its population.
+
+    Exit code 0: proved within. 1: proved beyond. 3: undecided, with the rows still needed. 2: bad input.
+
+    For example: calibrant gate predictions.parquet --max-distance 0.05 --confidence 0.95
+    """
+    with _explained(), _Progress() as progress:
+        from calibrant.inference.gate import calibration_gate
+        from calibrant.scale.files import read_file
+
+        progress("Reading")
+        columns = read_file(file, y_true=y_true, y_prob=y_prob)
+        progress("Bounds")
+        try:
+            decision = calibration_gate(
+                columns.y_true,
+                columns.y_prob,
+                max_distance=max_distance,
+                confidence=confidence,
+                random_state=seed,
+            )
+        except InputError as problem:
+            raise _as_in_file(problem, columns.names) from None
+        progress.stop()
+        print(decision.summary(), flush=True)
+    raise typer.Exit({"within": 0, "beyond": 1, "undecided": 3}[decision.verdict])
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the two reports go.")] = Path(),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the folds and of the resamples.")] = 0,

@@ -128,3 +128,83 @@ def by_types(first: IntArray, v: FloatArray, mass: FloatArray, y: FloatArray, la
         name += 1
         state = before
     return True
+
+
+@njit(cache=True)
+def _cost_of(mass: FloatArray, v: FloatArray, y: FloatArray, label: IntArray, name: int) -> float:
+    total = 0.0
+    ones = 0.0
+    for i in range(mass.size):
+        if label[i] == name:
+            total += mass[i]
+            ones += mass[i] * y[i]
+    if total == 0.0:
+        return 0.0
+    mu = ones / total
+    cost = 0.0
+    for i in range(mass.size):
+        if label[i] == name:
+            cost += mass[i] * abs(v[i] - mu)
+    return cost
+
+
+@njit(cache=True, nogil=True)
+def improve(mass: FloatArray, v: FloatArray, y: FloatArray, label: IntArray, stop: IntArray) -> None:
+    """Move one element, exchange two and merge two parts as long as that makes the partition cheaper, or till stopped.
+
+    label: parts, numbered below n; changed in place. A round over all moves takes about n**3 steps.
+    """
+    n = mass.size
+    cost = np.empty(n)
+    for name in range(n):
+        cost[name] = _cost_of(mass, v, y, label, name)
+    better = True
+    while better:
+        better = False
+        for i in range(n):
+            tried_empty = False
+            for name in range(n):
+                here = label[i]
+                empty = True
+                for j in range(n):
+                    if label[j] == name:
+                        empty = False
+                        break
+                if name == here or (empty and tried_empty):
+                    continue
+                tried_empty = tried_empty or empty
+                label[i] = name
+                left = _cost_of(mass, v, y, label, here)
+                joined = _cost_of(mass, v, y, label, name)
+                if left + joined < cost[here] + cost[name] - 1e-14:
+                    cost[here], cost[name] = left, joined
+                    better = True
+                else:
+                    label[i] = here
+            if stop[0] != 0:
+                return
+        for i in range(n):
+            for j in range(i):
+                here, there = label[i], label[j]
+                if here == there:
+                    continue
+                label[i], label[j] = there, here
+                left = _cost_of(mass, v, y, label, here)
+                right = _cost_of(mass, v, y, label, there)
+                if left + right < cost[here] + cost[there] - 1e-14:
+                    cost[here], cost[there] = left, right
+                    better = True
+                else:
+                    label[i], label[j] = here, there
+            if stop[0] != 0:
+                return
+        for name in range(n):
+            for other in range(name):
+                if cost[name] == 0.0 or cost[other] == 0.0:
+                    continue
+                merged = np.where(label == other, name, label)
+                both = _cost_of(mass, v, y, merged, name)
+                if both < cost[name] + cost[other] - 1e-14:
+                    label[:] = merged
+                    cost[name], cost[other] = both, 0.0
+                    better = True

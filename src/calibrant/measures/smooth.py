@@ -43,10 +43,9 @@ class Witness:
 
 
 def _ranked_keys(
-    sample: Sample,
+    key: FloatArray,
 ) -> tuple[FloatArray, float, npt.NDArray[np.uint32], npt.NDArray[np.uint32], FloatArray]:
-    """Keys, last key, their order and ranks, and a buffer to hold the masses."""
-    key = sample.residual()
+    """Keys in place of the residuals, last key, their order and ranks, and a buffer to hold the masses."""
     low, high, last = kernel.keys_in_place(key)
     index_bits = max(1, (key.size - 1).bit_length())
     packed = np.empty(key.size, np.uint64)
@@ -60,15 +59,20 @@ def _ranked_keys(
 
 def smooth_error_from_sample(sample: Sample) -> float:
     """Smooth calibration error of a sample."""
+    return largest_correlation(sample.prediction, sample.residual())
+
+
+def largest_correlation(v: FloatArray, b: FloatArray) -> float:
+    """Largest sum of b * w(v) over 1-Lipschitz w into [-1, 1], for increasing v; b is overwritten."""
     nothing = np.empty(0, np.uint32)
-    key, last, order, rank, mass = _ranked_keys(sample)
-    return max(0.0, kernel.forward(sample.prediction, key, last, order, rank, mass, nothing, nothing))
+    key, last, order, rank, mass = _ranked_keys(b)
+    return max(0.0, kernel.forward(v, key, last, order, rank, mass, nothing, nothing))
 
 
 def witness_from_sample(sample: Sample) -> Witness:
     """Witness of the smooth calibration error of a sample."""
     v, m = sample.prediction, sample.n_distinct
-    key, last, order, rank, mass = _ranked_keys(sample)
+    key, last, order, rank, mass = _ranked_keys(sample.residual())
     lowest, highest = np.empty(m, np.uint32), np.empty(m, np.uint32)
     kernel.forward(v, key, last, order, rank, mass, lowest, highest)
     psi = np.empty(m + 1)

@@ -1,0 +1,152 @@
+"""Tests whose statistic is a calibration error, exact at any sample size: outcomes are drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inference.arguments import RandomState, check_level, generator, read_binary
+from calibrant.inference.result import TestResult
+from calibrant.inputs import Column, FloatArray
+from calibrant.kernels import pairs
+from calibrant.measures.parameters import positive, positive_integer
+from calibrant.measures.smooth import largest_correlation
+from calibrant.sample import Sample
+
+Statistic = Callable[[FloatArray, FloatArray], float]
+"""Takes distinct predictions and the sums of residuals there, over the number of rows."""
+
+
+def smooth_calibration_test(
+    y_true: Column, y_prob: Column, *, level: float = 0.05, n_resamples: int = 999, random_state: RandomState = None
+) -> TestResult:
+    """Test whether a smooth calibration error as large as this one is more than chance.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    level : float, default 0.05
+        Largest probability of rejecting calibrated predictions.
+    n_resamples : int, default 999
+        Redrawn sets of outcomes.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result, whatever the number of threads and the order of the rows.
+
+    Returns
+    -------
+    TestResult
+        The statistic is `smooth_calibration_error`.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, or there are too few resamples to reject at all.
+
+    Notes
+    -----
+    Were the predictions calibrated given themselves, outcomes would be independent with these very probabilities.
+    So with R sets drawn that way, p = (1 + number of errors at least as large) / (1 + R) is exact at any n, and never
+    0. Predictions are sorted once; a resample costs one pass, 4 ms at 10^5 rows.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Section 3.4.
+
+    Examples
+    --------
+    >>> from calibrant import smooth_calibration_test
+    >>> result = smooth_calibration_test([1, 1, 1, 1, 1, 0, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1, 0.3], random_state=0)
+    >>> result.reject, result.pvalue
+    (True, 0.001)
+    """
+    return _resampled(largest_correlation, "smooth calibration test", y_true, y_prob, level, n_resamples, random_state)
+
+
+def kernel_calibration_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    bandwidth: float = 1.0,
+    level: float = 0.05,
+    n_resamples: int = 999,
+    random_state: RandomState = None,
+) -> TestResult:
+    """Test whether a Laplace-kernel calibration error as large as this one is more than chance.
+
+    Parameters
+    ----------
+    y_true, y_prob, level, n_resamples, random_state
+        As for `smooth_calibration_test`.
+    bandwidth : float, default 1.0
+        Of the kernel exp(-|u - v| / bandwidth).
+
+    Returns
+    -------
+    TestResult
+        The statistic is `kernel_calibration_error` with the Laplace kernel.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, or there are too few resamples to reject at all.
+
+    Notes
+    -----
+    As `smooth_calibration_test`; a resample costs one pass, under a millisecond at 10^5 rows.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Section 8.
+
+    Examples
+    --------
+    >>> from calibrant import kernel_calibration_test
+    >>> kernel_calibration_test([1, 1, 1, 1, 1, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1], random_state=0).reject
+    True
+    """
+    positive(bandwidth, "bandwidth")
+
+    def error(v: FloatArray, b: FloatArray) -> float:
+        return float(np.sqrt(max(0.0, pairs.laplace(v, b, bandwidth))))
+
+    return _resampled(error, "kernel calibration test", y_true, y_prob, level, n_resamples, random_state)
+
+
+def _resampled(
+    statistic: Statistic,
+    method: str,
+    y_true: Column,
+    y_prob: Column,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> TestResult:
+    sample = Sample.from_columns(*read_binary(y_true, y_prob))
+    level = check_level(level)
+    positive_integer(n_resamples, "n_resamples")
+    if 1.0 / (1.0 + n_resamples) > level:
+        raise InputError(
+            "n_resamples", f"is {n_resamples}; no p-value could reach {level:g}: at least {int(1 / level)} are needed"
+        )
+    v, n = np.ascontiguousarray(sample.prediction), sample.n_rows
+    count = sample.count.astype(np.int64)
+    expected = count * v
+    observed = statistic(v, (sample.ones - expected) / n)
+
+    def redrawn(seed: np.random.SeedSequence) -> float:
+        return statistic(v, (np.random.default_rng(seed).binomial(count, v) - expected) / n)
+
+    entropy = int(generator(random_state).integers(2**63))
+    seeds = np.random.SeedSequence(entropy).spawn(n_resamples)  # one a resample: threads cannot matter
+    with ThreadPoolExecutor(cpu_count()) as threads:
+        drawn = np.fromiter(threads.map(redrawn, seeds), np.float64, n_resamples)
+    # Rounding must not make one of two equal statistics the larger.
+    pvalue = (1.0 + float((drawn >= observed * (1.0 - 1e-12)).sum())) / (1.0 + n_resamples)
+    return TestResult(observed, pvalue, pvalue <= level, level, f"{method} ({n_resamples:,} resamples)")

@@ -1,0 +1,65 @@
+"""Resampling tests on errors: level, power, and what must not matter."""
+
+import numpy as np
+import pytest
+
+from calibrant import (
+    InputError,
+    kernel_calibration_error,
+    kernel_calibration_test,
+    smooth_calibration_error,
+    smooth_calibration_test,
+)
+
+TESTS = [(smooth_calibration_test, smooth_calibration_error), (kernel_calibration_test, kernel_calibration_error)]
+
+
+def drawn(n, bend, seed, ties=False):
+    rng = np.random.default_rng(seed)
+    y_prob = rng.random(n)
+    if ties:
+        y_prob = np.round(y_prob, 1)
+    return (rng.random(n) < y_prob**bend).astype(float), y_prob
+
+
+@pytest.mark.parametrize(("run", "error"), TESTS)
+def test_the_statistic_is_the_error(run, error):
+    y_true, y_prob = drawn(300, 1.3, 0, ties=True)
+    assert run(y_true, y_prob, random_state=0).statistic == pytest.approx(error(y_true, y_prob), abs=1e-12)
+
+
+@pytest.mark.parametrize(("run", "error"), TESTS)
+@pytest.mark.parametrize("ties", [False, True])
+def test_level(run, error, ties):
+    rejected = sum(run(*drawn(60, 1.0, seed, ties), n_resamples=99, random_state=seed).reject for seed in range(400))
+    assert rejected <= 400 * 0.05 + 3.3 * np.sqrt(400 * 0.05 * 0.95)
+    assert rejected > 0
+
+
+@pytest.mark.parametrize(("run", "error"), TESTS)
+def test_power(run, error):
+    assert all(run(*drawn(500, 2.0, seed), n_resamples=199, random_state=0).reject for seed in range(10))
+
+
+@pytest.mark.parametrize(("run", "error"), TESTS)
+def test_order_and_seed(run, error):
+    y_true, y_prob = drawn(200, 1.2, 1, ties=True)
+    order = np.random.default_rng(0).permutation(200)
+    first = run(y_true, y_prob, random_state=5)
+    second = run(y_true[order], y_prob[order], random_state=5)
+    assert first.pvalue == second.pvalue
+    assert first.pvalue > 0.0
+
+
+@pytest.mark.parametrize(("run", "error"), TESTS)
+def test_what_is_refused(run, error):
+    with pytest.raises(InputError, match="n_resamples: is 5"):
+        run([0, 1], [0.2, 0.8], n_resamples=5)
+    with pytest.raises(InputError, match=r"row 0 is 0\.5"):
+        run([0.5, 1], [0.2, 0.8])
+    with pytest.raises(InputError, match="level"):
+        run([0, 1], [0.2, 0.8], level=1.0)
+
+
+def test_certain_predictions_contradicted():
+    assert smooth_calibration_test([0, 1], [1.0, 0.0], random_state=0).pvalue == 0.001
