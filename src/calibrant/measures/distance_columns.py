@@ -1,4 +1,4 @@
-"""True distance of domains of some tens of elements: a relaxation, and exact cover by parts (docs/distance-general.md)."""
+"""True distance of domains of some tens of elements: a relaxation, and exact cover by parts."""
 
 from __future__ import annotations
 
