@@ -36,7 +36,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
     ),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
-    "cli": (DOOR | {"measures", "report", "scale", "demo", "experiments"}, {"typer", "rich", "click"}),
+    "cli": (DOOR | {"measures", "inference", "report", "scale", "demo", "experiments"}, {"typer", "rich", "click"}),
     "__main__": ({"cli"}, set()),
     "__init__": (set(), set()),
 }

@@ -99,9 +99,7 @@ def _excess(mass: FloatArray, v: FloatArray, y: FloatArray, credit: FloatArray, 
 
 
 @njit(cache=True)
-def _splits(
-    mass: FloatArray, v: FloatArray, y: FloatArray, credit: FloatArray, part: IntArray, excess: float
-) -> bool:
+def _splits(mass: FloatArray, v: FloatArray, y: FloatArray, credit: FloatArray, part: IntArray, excess: float) -> bool:
     """Whether the part splits in two at no cost; then some cheapest partition does without it.
 
     Every split of a small part is tried, and of a large one those where one or two elements leave.

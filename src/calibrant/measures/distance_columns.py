@@ -20,8 +20,8 @@ _FEASIBLE = 1e-9
 _CELLS = 256
 _STEPS, _PARTS = 400_000_000, 40_000  # some ten seconds; some ten more in the exact cover
 _NODES = 20_000
-_STEPS_TO_GAP = 32  # budgets are doubled from this fraction of the gap on
-_CLOSED = 1e-10
+_FRACTION, _SMALLEST = 1.0 / 32.0, 1e-7  # of the gap; the first budget, doubled until it is the gap
+_CLOSED = 5e-10
 _UNITS = 1000.0  # a budget, in the units of the exact cover: its tolerances are 1e-7 and 1e-6 of one unit
 
 
@@ -67,8 +67,10 @@ def _solved(mass: FloatArray, v: FloatArray, y: FloatArray, values: FloatArray) 
     solved = linprog(distance, A_eq=whole_and_calibrated, b_eq=np.append(mass, np.zeros(size)), method="highs-ds")
     if solved.x is None:  # whatever credits are returned are made to hold
         return np.zeros(n), v.copy()
-    moved = solved.x.reshape(n, size)
-    return np.asarray(solved.eqlin.marginals[:n], dtype=np.float64), moved @ values / moved.sum(axis=1)
+    moved = np.maximum(solved.x.reshape(n, size), 0.0)
+    total = moved.sum(axis=1)
+    target = np.divide(moved @ values, total, out=v.copy(), where=total > 0.0)  # tolerances may lose a tiny element
+    return np.asarray(solved.eqlin.marginals[:n], dtype=np.float64), target
 
 
 def partition_by_columns(
@@ -93,7 +95,7 @@ def partition_by_columns(
     labels = min(starts, key=lambda each: _cost(mass, v, y, each))
     relaxed = float(mass @ credit)
     proven, gap = max(relaxed, 0.0), _cost(mass, v, y, labels) - relaxed
-    budget = gap / _STEPS_TO_GAP
+    budget = max(_FRACTION * gap, _SMALLEST)
     while relaxed + gap - proven > _CLOSED and not clock.up:
         budget = min(budget, gap)
         parts: columns.Parts = clock.run(

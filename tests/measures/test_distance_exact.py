@@ -1,0 +1,190 @@
+"""Exact programs for general domains against all set partitions, and against one another where these are too many."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrant.kernels import columns, partitions
+from calibrant.measures.clock import Clock
+from calibrant.measures.distance_columns import element_relaxation, partition_by_columns
+from calibrant.measures.distance_exact import exact_partition, partition_by_types
+from calibrant.measures.lower import lower_calibration_certificate
+from tests.oracles import distance as oracle
+
+
+def cost(mass, v, y, labels):
+    return sum(
+        mass[part] @ np.abs(v[part] - (mass[part] @ y[part]) / mass[part].sum())
+        for part in (labels == name for name in np.unique(labels))
+    )
+
+
+def by_subsets(mass, v, y):
+    labels = np.empty(v.size, np.int64)
+    assert partitions.by_subsets(mass, v, y, labels, np.zeros(1, np.int64))
+    return labels
+
+
+@st.composite
+def domains(draw, least=1, most=8):
+    """Masses, predictions and outcomes: spread, tied, an ulp apart, at the ends; masses over twelve orders."""
+    n = draw(st.integers(least, most))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    v = {
+        "spread": lambda: rng.random(n),
+        "tied": lambda: rng.choice([0.0, 0.2, 0.5, 1.0], n),
+        "ulp": lambda: 0.5 + 2.0**-53 * rng.integers(-5, 5, n),
+        "ends": lambda: rng.beta(0.2, 0.2, n),
+    }[draw(st.sampled_from(["spread", "tied", "ulp", "ends"]))]()
+    y = {
+        "outcomes": lambda: rng.integers(0, 2, n).astype(float),
+        "rates": lambda: rng.random(n),
+        "near": lambda: np.clip(v + rng.normal(0.0, 0.1, n), 0.0, 1.0),
+        "shifted": lambda: 0.7 * v,
+        "exact": lambda: v.copy(),
+        "tied": lambda: rng.choice([0.0, 0.3, 1.0], n),
+        "zero": lambda: np.zeros(n),
+    }[draw(st.sampled_from(["outcomes", "rates", "near", "shifted", "exact", "tied", "zero"]))]()
+    weight = {
+        "equal": lambda: np.ones(n),
+        "spread": lambda: rng.gamma(1.0, 1.0, n) + 1e-9,
+        "orders": lambda: 10.0 ** rng.integers(-6, 7, n),
+        "two": lambda: rng.choice([1.0, 2.0], n),
+    }[draw(st.sampled_from(["equal", "spread", "orders", "two"]))]()
+    return weight / weight.sum(), v, y
+
+
+@settings(max_examples=700, deadline=None)
+@given(domains(most=7))
+def test_subsets_against_the_definition(domain):
+    mass, v, y = domain
+    assert cost(*domain, by_subsets(*domain)) == pytest.approx(oracle.calibration_distance(y, v, mass), abs=1e-12)
+
+
+@settings(max_examples=700, deadline=None)
+@given(domains(most=11))
+def test_columns_against_subsets(domain):
+    expected = cost(*domain, by_subsets(*domain))
+    labels, proven = partition_by_columns(*domain, np.zeros(domain[0].size, np.int64), Clock(None))
+    assert cost(*domain, labels) == pytest.approx(expected, abs=1e-9)
+    assert expected - 1e-9 <= proven <= expected + 1e-12
+
+
+@settings(max_examples=500, deadline=None)
+@given(domains(most=9), st.integers(0, 2**32 - 1))
+def test_no_part_gets_more_credit_than_it_costs(domain, seed):
+    mass, v, y = domain
+    relaxation = element_relaxation(mass, v, y, Clock(None))
+    rng = np.random.default_rng(seed)
+    for _ in range(30):
+        share = mass * rng.integers(0, 2, v.size) * rng.choice([1.0, rng.random(v.size)[0]], v.size)
+        if share.sum() > 0.0:
+            value = share @ y / share.sum()
+            assert share @ (np.abs(v - value) - relaxation.credit) >= -1e-12
+
+
+@settings(max_examples=200, deadline=None)
+@given(domains(most=30))
+def test_the_relaxation_lies_between_the_lower_and_the_true_distance(domain):
+    mass, v, y = domain
+    relaxed = mass @ element_relaxation(mass, v, y, Clock(None)).credit
+    lower = lower_calibration_certificate(y, v, sample_weight=mass)
+    assert relaxed >= lower.lower - 1e-6
+    if np.isin(y, (0.0, 1.0)).all():  # nothing is mixed, so nothing is gained
+        assert relaxed <= lower.upper + 1e-9
+
+
+@settings(max_examples=300, deadline=None)
+@given(domains(most=9), st.floats(0.0, 0.05))
+def test_every_part_within_the_budget_is_listed(domain, budget):
+    mass, v, y = domain
+    n = v.size
+    credit = element_relaxation(mass, v, y, Clock(None)).credit
+    flag = np.zeros(1, np.int64)
+    parts = columns.parts_within(mass, v, y, credit, budget, 32, (10**7, 10**5), flag)
+    assert parts.complete
+    listed = [frozenset(parts.members[a:b].tolist()) for a, b in zip(parts.start[:-1], parts.start[1:], strict=True)]
+    assert len(set(listed)) == len(listed)
+
+    bits = (np.arange(1 << n)[:, None] >> np.arange(n) & 1) * mass
+    mean = (bits @ y) / np.maximum(bits.sum(axis=1), 1e-300)
+    excess = (bits * (np.abs(v - mean[:, None]) - credit)).sum(axis=1)
+    masks = {sum(1 << i for i in part) for part in listed}
+    for mask in range(1, 1 << n):
+        inside = [part for part in range(1, mask) if part & mask == part]
+        whole = not any(excess[part] + excess[mask ^ part] <= excess[mask] + 1e-14 for part in inside)
+        if mask in masks:
+            assert excess[mask] <= budget + 1e-12
+        elif excess[mask] <= budget - 1e-12:
+            assert not whole
+
+
+@settings(max_examples=300, deadline=None)
+@given(domains(least=2, most=12))
+def test_local_moves_never_cost(domain):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, domain[0].size, domain[0].size)
+    before = cost(*domain, labels)
+    partitions.improve(*domain, labels, np.zeros(1, np.int64))
+    assert cost(*domain, by_subsets(*domain)) - 1e-12 <= cost(*domain, labels) <= before + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(17, 24), st.integers(0, 2**32 - 1))
+def test_columns_against_few_types(n, seed):
+    rng = np.random.default_rng(seed)
+    v = rng.random(n)
+    mass, y = np.full(n, 1.0 / n), rng.choice([0.1, 0.5, 0.8], n)
+    expected = cost(mass, v, y, partition_by_types(mass, v, y, Clock(None)))
+    labels, proven = partition_by_columns(mass, v, y, np.zeros(n, np.int64), Clock(5.0))
+    found = cost(mass, v, y, labels)
+    assert proven - 1e-9 <= expected <= found + 1e-12
+    if found - proven <= 1e-9:
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sixty_elements_with_rates_near_the_predictions(seed):
+    rng = np.random.default_rng(seed)
+    v = rng.random(60)
+    y = np.clip(v + rng.normal(0.0, 0.1, 60), 0.0, 1.0)
+    mass = np.full(60, 1.0 / 60.0)
+    labels, proven = partition_by_columns(mass, v, y, np.arange(60), Clock(None))
+    assert cost(mass, v, y, labels) - proven <= 1e-9
+    # The lower distance does not know that an element's outcomes go together.
+    assert lower_calibration_certificate(y, v).upper < 0.7 * proven
+
+
+def test_what_is_out_of_reach():
+    rng = np.random.default_rng(0)
+    v, y = rng.random(300), rng.random(300)
+    mass = np.full(300, 1.0 / 300.0)
+    assert exact_partition(mass, v, y, Clock(None)) is None
+    labels, proven = partition_by_columns(mass, v, y, np.arange(300), Clock(None))
+    assert proven == 0.0
+    assert labels.tolist() == list(range(300))
+
+
+def test_a_time_limit_leaves_proven_bounds():
+    rng = np.random.default_rng(0)
+    v, y = rng.random(100), rng.integers(0, 2, 100).astype(float)
+    mass = rng.dirichlet(np.ones(100))
+    start = time.monotonic()
+    labels, proven = partition_by_columns(mass, v, y, np.arange(100), Clock(0.5))
+    assert time.monotonic() - start < 10.0
+    lower = lower_calibration_certificate(y, v, sample_weight=mass)
+    assert lower.lower - 1e-6 <= proven <= cost(mass, v, y, labels)
+
+
+@pytest.mark.parametrize("n", [12, 16])
+def test_programs_stop_when_told(n):
+    rng = np.random.default_rng(0)
+    stop, labels = np.ones(1, np.int64), np.empty(n, np.int64)
+    domain = np.full(n, 1.0 / n), rng.random(n), rng.random(n)
+    assert not partitions.by_subsets(*domain, labels, stop)
+    first = np.array([0, n], np.int64)
+    assert not partitions.by_types(first, np.sort(domain[1]), np.full(1, 1.0 / n), np.full(1, 0.5), labels, stop)
+    assert not columns.parts_within(*domain, np.zeros(n), 1.0, 8, (10**9, 10**9), stop).complete
