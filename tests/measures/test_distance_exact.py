@@ -132,14 +132,14 @@ def test_local_moves_never_cost(domain):
     assert cost(*domain, by_subsets(*domain)) - 1e-12 <= cost(*domain, labels) <= before + 1e-12
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(17, 24), st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+@given(st.integers(17, 22), st.integers(0, 2**32 - 1))
 def test_columns_against_few_types(n, seed):
     rng = np.random.default_rng(seed)
     v = rng.random(n)
     mass, y = np.full(n, 1.0 / n), rng.choice([0.1, 0.5, 0.8], n)
     expected = cost(mass, v, y, partition_by_types(mass, v, y, Clock(None)))
-    labels, proven = partition_by_columns(mass, v, y, np.zeros(n, np.int64), Clock(5.0))
+    labels, proven = partition_by_columns(mass, v, y, np.zeros(n, np.int64), Clock(2.0))
     found = cost(mass, v, y, labels)
     assert proven - 1e-9 <= expected <= found + 1e-12
     if found - proven <= 1e-9:

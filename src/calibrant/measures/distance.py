@@ -114,8 +114,9 @@ def calibration_distance(
     Notes
     -----
     min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part
-    to its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact, typically in seconds at
-    n = 5,000 (2,000 in 0.3 s); in general the problem is NP-hard (Theorem 2). Ties in the predictions are
+    to its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact,
+    in seconds at n = 2,000 to 5,000, longer where many partitions are equally good (docs/benchmarks-distances.md);
+    in general the problem is NP-hard (Theorem 2). Ties in the predictions are
     separate elements: rows are told apart, which `upper_calibration_distance` does not do.
 
     References
