@@ -51,6 +51,8 @@ _HOME = {
     "hardness-subset-sum": ("hardness", "subset_sum", "distances that decide subset sums"),
     "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
     "hardness-birthday": ("hardness", "birthday", "domains that no small sample tells apart"),
+    "type-one-errors": ("error_rates", "type_one_errors", "false rejections of the tests on distances"),
+    "interval-coverage": ("error_rates", "interval_coverage", "how often the bounds for the population hold"),
     "tcal-table-1": ("tcal", "table_1", "verdicts and errors of CIFAR-10 networks, recalibrated six ways"),
     "tcal-table-2": ("tcal", "table_2", "the same of CIFAR-100 networks"),
     "tcal-table-3": ("tcal", "table_3", "the same of ImageNet networks"),
