@@ -68,9 +68,42 @@ def shifted_uniform(n: int, shift: float = 0.01, random_state: RandomState = Non
 
     Hu, Jambulapati, Tian and Yang (2024), Section 6 (Table 1, Figure 3, Table 3).
     """
+    if not 0.0 <= shift <= 1.0:
+        raise InputError("shift", f"is {shift}; it must lie in [0, 1]")
     rng = np.random.default_rng(random_state)
     v = rng.random(n) * (1.0 - shift)
     return _outcomes(v + shift, rng), v
+
+
+def oscillating(
+    n: int, m: int, s: float, rho: float, random_state: RandomState = None, *, two_sided: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Draw (y_true, y_prob), v uniform, whose outcome rate swings about v m times in [1/4, 3/4], all within rho / m**s.
+
+    The rate is g_m of Lee, Huang, Hassani and Dobriban (2023), equation (10): v plus m bumps
+    zeta(x) = exp(-1 / (x (1 - x))) of alternating sign. two_sided: one sign on either side of 1/2, equation (9).
+
+    Examples
+    --------
+    >>> from calibrant import synthetic
+    >>> y_true, y_prob = synthetic.oscillating(100_000, 40, 0.6, 100.0, random_state=0)
+    >>> bool(y_true.mean().round(2) == 0.5)
+    True
+    """
+    if m < 1:
+        raise InputError("m", f"is {m}; at least one bump is needed")
+    rng = np.random.default_rng(random_state)
+    v = rng.random(n)
+    place = 2.0 * m * v - m / 2.0
+    bump = np.floor(place)
+    x = place - bump
+    sign = np.where(bump < m // 2, -1.0, 1.0) if two_sided else np.where(bump % 2.0 == 0.0, 1.0, -1.0)
+    inside = (bump >= 0) & (bump < m) & (x > 0.0)
+    height = np.exp(-1.0 / np.where(inside, x * (1.0 - x), 0.25))
+    rate = v + np.where(inside, rho * float(m) ** -s * sign * height, 0.0)
+    if rate.min(initial=0.0) < 0.0 or rate.max(initial=1.0) > 1.0:
+        raise InputError("rho", f"is {rho}; with m = {m} and s = {s} the outcome rates leave [0, 1]")
+    return _outcomes(rate, rng), v
 
 
 def hidden_bias(n: int, values: int, bias: float, random_state: RandomState = None) -> tuple[FloatArray, FloatArray]:
@@ -80,6 +113,8 @@ def hidden_bias(n: int, values: int, bias: float, random_state: RandomState = No
     """
     if not 0.0 <= bias <= 1.0 / 3.0:
         raise InputError("bias", f"is {bias}; it must lie in [0, 1/3]")
+    if values < 1:
+        raise InputError("values", f"is {values}; at least one prediction is needed")
     rng = np.random.default_rng(random_state)
     direction = rng.choice([-1.0, 1.0], values)
     element = rng.integers(values, size=n)
@@ -114,12 +149,25 @@ def interval_discontinuity(epsilon: float, alpha: float = 1.0 / 6.0, beta: float
     return Domain(y_true, y_prob, np.full(4, 0.25))
 
 
+def constant_gap(epsilon: float) -> tuple[Domain, Domain]:
+    """Two domains whose smooth errors are once and one and a half times their lower distances.
+
+    Prediction 1/2 with outcome rate 1/2 + epsilon; and equal masses at 1/2 - epsilon with outcome 1 and at 1/2 with
+    outcome 0. Hu, Jambulapati, Tian and Yang (2024), Lemma 13 and its table.
+    """
+    if not 0.0 < epsilon < 0.5:
+        raise InputError("epsilon", f"is {epsilon}; it must lie strictly between 0 and 1/2")
+    once = Domain(np.array([0.5 + epsilon]), np.array([0.5]), np.array([1.0]))
+    more = Domain(np.array([1.0, 0.0]), np.array([0.5 - epsilon, 0.5]), np.array([0.5, 0.5]))
+    return once, more
+
+
 def extreme_ratios(epsilon: float) -> tuple[Domain, Domain]:
-    """Two domains whose ratios of smooth error to lower distance tend to 1/2 and to 2, the ends of what is possible.
+    """Two domains whose ratios of smooth error to lower distance are 1/2, and near 2, the most that is possible.
 
     Predictions 1/2 -+ epsilon with outcomes 0 and 1; and 1 - epsilon with outcome 1 at mass 1 - epsilon, 1 with outcome
     0 at mass epsilon, whose distance is epsilon^2 and smooth error epsilon^2 (2 - epsilon). Sharpens Lemma 13 of Hu,
-    Jambulapati, Tian and Yang (2024).
+    Jambulapati, Tian and Yang (2024). No ratio is below 1/5; whether one is between 1/5 and 1/2 is not known here.
     """
     if not 0.0 < epsilon < 0.5:
         raise InputError("epsilon", f"is {epsilon}; it must lie strictly between 0 and 1/2")
@@ -159,13 +207,14 @@ def subset_sum_domain(numbers: Sequence[int] | IntArray, target: int) -> tuple[D
 def balanced_subset_sum_domain(numbers: Sequence[int] | IntArray) -> tuple[Domain, float]:
     """Uniform domain, and the distance that it has if half of the numbers add up to half their sum, and exceeds if not.
 
-    numbers : an even count, each within 1/8 of their mean. Computational and Statistical Hardness of Calibration
-    Distance (2026), Definition 6; constants in docs/hardness.md.
+    An even count of numbers. Computational and Statistical Hardness of Calibration Distance (2026), Definition 6;
+    constants in docs/hardness.md, which need no bound on how far the numbers differ.
     """
     a = _positive_integers(numbers, "numbers")
-    if a.size % 2 or np.abs(a / a.mean() - 1.0).max() > 0.125:
-        raise InputError("numbers", "must be even in count and each within 1/8 of their mean")
-    half, epsilon = a.size // 2, 1.0 / 32.0
+    if a.size % 2:
+        raise InputError("numbers", f"are {a.size}; an even count is needed")
+    half = a.size // 2
+    epsilon = 1.0 / (8.0 * half)
     y_true = np.concatenate([np.ones(half), np.full(half, 1.0 - 4.0 * epsilon), 2.0 * epsilon * a / a.mean()])
     y_prob = 0.5 + epsilon * np.concatenate([np.ones(half), -np.ones(half), np.ones(a.size)])
     return Domain(y_true, y_prob, np.full(4 * half, 0.25 / half)), epsilon / 2.0
@@ -179,6 +228,8 @@ def pure_and_mixed(size: int, epsilon: float = 0.125, random_state: RandomState 
     at random, and some of them can be moved to the other two, at about epsilon**2. Computational and Statistical
     Hardness of Calibration Distance (2026), Section 8.
     """
+    if not 0.0 < epsilon < 0.5:
+        raise InputError("epsilon", f"is {epsilon}; it must lie strictly between 0 and 1/2")
     rng = np.random.default_rng(random_state)
     y_prob = np.concatenate([[0.5 - epsilon, 0.5 + epsilon], np.full(size, 0.5)])
     mass = np.concatenate([[0.25, 0.25], np.full(size, 0.5 / size)])
