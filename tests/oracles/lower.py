@@ -95,13 +95,14 @@ def helpful(v, label, price, points, tol):
         reach = price - np.abs(u[:, None] - v)
         return (1 - u) * reach[:, label == 0].max(1) + u * reach[:, label == 1].max(1)
 
-    grid = np.union1d(points, np.linspace(0.0, 1.0, 2001))
+    middles = (points[1:] + points[:-1]) / 2  # a top between two points is next to one of these
+    grid = np.union1d(np.append(points, middles), np.linspace(0.0, 1.0, 2001))
     height = np.pad(broken(grid), 1, constant_values=-np.inf)
     top = (height[1:-1] >= height[:-2]) & (height[1:-1] >= height[2:]) & (height[1:-1] > -1e-6)
     fresh = []
     for u in grid[top]:
         width = 1.0 / 2000
-        for _ in range(4):
+        for _ in range(5):
             near = np.clip(np.linspace(u - width, u + width, 201), 0.0, 1.0)
             u = near[np.argmax(broken(near))]
             width /= 50

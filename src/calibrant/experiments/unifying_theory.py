@@ -52,7 +52,7 @@ def figure_2(quick: bool = False, _data: Path | None = None) -> Reproduction:
             axes.fill_between(temperatures, mean - spread, mean + spread, alpha=0.2)
         axes.set(xscale="log", xlabel="temperature", ylabel="error", title=f"N = {n:,}, {trials} trials")
         if place == 0:
-            axes.legend(fontsize=8)
+            axes.legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.06))
         shown = [int(np.abs(np.log(temperatures / t)).argmin()) for t in (0.1, 0.5, 1.0, 3.0, 10.0, 1000.0)]
         rows = [[name, *(float(values[k].mean()) for k in shown)] for name, values in found.items()]
         means = {name: values.mean(axis=1) for name, values in found.items()}

@@ -11,6 +11,7 @@ from calibrant.errors import InputError
 from calibrant.inputs import Column, as_numbers, read_columns
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
+from calibrant.measures.distance_columns import partition_by_columns
 from calibrant.measures.distance_exact import exact_partition
 from calibrant.measures.distance_lattice import LatticeProblem
 from calibrant.measures.distance_rounding import rounded_partition
@@ -68,6 +69,9 @@ def bracket_of_elements(
         elif (exact := exact_partition(mass, v, y, clock)) is not None:
             labels = exact
             lower = _moved(mass, v, y, labels)
+        elif not clock.up:
+            labels, proven = partition_by_columns(mass, v, y, labels, clock)
+            lower = max(lower, proven)
     upper = _moved(mass, v, y, labels)
     lower = min(lower, upper)
     return Bracket(lower, upper, upper - lower <= EXACT, _values(mass, y, labels)[labels], relaxation)

@@ -13,13 +13,13 @@ from calibrant.kernels.segments import cut
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 
-_ELEMENTS = 256  # beyond, the relaxation takes too long
+_ELEMENTS = 128  # beyond, the relaxation takes too long
 _GRID = 65  # values that are tried besides those of the elements
 _ROUNDS = 6
-_FEASIBLE = 1e-9
+_FEASIBLE = 1e-6
 _CELLS = 256
-_STEPS, _PARTS = 400_000_000, 40_000  # some ten seconds; some ten more in the exact cover
-_NODES = 20_000
+_STEPS, _PARTS = 100_000_000, 20_000  # some seconds; and some ten in the exact cover
+_NODES = 2_000
 _FRACTION, _SMALLEST = 1.0 / 32.0, 1e-7  # of the gap; the first budget, doubled until it is the gap
 _CLOSED = 5e-10
 _UNITS = 1000.0  # a budget, in the units of the exact cover: its tolerances are 1e-7 and 1e-6 of one unit

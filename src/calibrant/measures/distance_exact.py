@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from calibrant.kernels import partitions
@@ -29,7 +31,9 @@ def partition_by_types(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Cl
     changes = np.diff(mass[order]), np.diff(y[order])
     first = np.append(np.flatnonzero(np.append(True, (changes[0] != 0.0) | (changes[1] != 0.0))), n)
     counts = np.diff(first).astype(np.float64)
-    if np.prod(counts + 1.0) > _STATES or np.prod((counts + 1.0) * (counts + 2.0) / 2.0) > _BOXES:
+    states = np.log(counts + 1.0).sum()  # logarithms, because the numbers overflow
+    boxes = states + np.log(0.5 * counts + 1.0).sum()
+    if states > math.log(_STATES) or boxes > math.log(_BOXES):
         return None
     of_type = mass[order][first[:-1]], y[order][first[:-1]]
     sorted_label = np.empty(n, np.int64)
