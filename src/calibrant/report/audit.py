@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.errors import InputError
+from calibrant.inference.bounds import PopulationBounds
 from calibrant.inputs import Column
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
-from calibrant.report.evidence import Evidence, evidence
+from calibrant.report.evidence import Evidence, evidence, population
 from calibrant.report.inequalities import Bracket, Inequality, Ties, tie
 from calibrant.report.regions import Region, regions_from_witness
 from calibrant.report.reliability import Reliability, reliability
-from calibrant.report.words import percent, proved
+from calibrant.report.words import percent, population_in_words, proved
 from calibrant.sample import Sample
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class Audit:
         Every registered measure by name.
     tests : mapping of str to Evidence
         Tests of calibration by name, each with its result, or why it was not run.
+    population : PopulationBounds or None
+        Confidence bounds for the population; None for weighted or pooled rows, event rates, and above 300,000 rows.
     smooth_lower, smooth_upper : float
         What the witness attains, and the dual bound that nothing exceeds: the smooth error, proved.
     regions : tuple of Region
@@ -100,6 +103,7 @@ class Audit:
     mean_prediction: float
     measures: Mapping[str, MeasureValue]
     tests: Mapping[str, Evidence]
+    population: PopulationBounds | None
     smooth_lower: float
     smooth_upper: float
     regions: tuple[Region, ...]
@@ -144,6 +148,8 @@ class Audit:
             if each.result is not None:
                 said = each.result.summary()
                 sentences.append(f"{said[0].upper()}{said[1:]}.")
+        if self.population is not None:
+            sentences.append(population_in_words(self.population))
         if self.regions:
             worst = self.regions[0]
             sentences.append(f"{worst.words[0].upper()}{worst.words[1:]}: {worst.noise_in_words}.")
@@ -198,6 +204,7 @@ class Audit:
                 for name, measure in self.measures.items()
             },
             "tests": {name: each.to_dict() for name, each in self.tests.items()},
+            "population": None if self.population is None else asdict(self.population),
             "regions": [{**asdict(region), "words": region.words} for region in self.regions],
             "inequalities": [{**asdict(each), "holds": each.holds} for each in self.ties.inequalities],
             "reliability": {
@@ -337,6 +344,7 @@ def audit_sample(
     tell("Tests")
     weighted = _weights_differ(sample)
     tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
+    bounds = population(sample, weighted, level, int(rng.integers(2**31)))
     mass = sample.mass()
     mean_prediction = min(1.0, float(mass @ sample.prediction))
     return Audit(
@@ -349,6 +357,7 @@ def audit_sample(
         mean_prediction=mean_prediction,
         measures=MappingProxyType(found),
         tests=MappingProxyType(tests),
+        population=bounds,
         smooth_lower=witness.value,
         smooth_upper=witness.upper,
         regions=regions,

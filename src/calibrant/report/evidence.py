@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.errors import InputError
+from calibrant.inference.bounds import PopulationBounds, population_bounds
 from calibrant.inference.discrete import discrete_calibration_test
 from calibrant.inference.result import TestResult
 from calibrant.inference.tcal import tcal_test
@@ -19,6 +20,7 @@ _MOST_ROWS = 300_000
 _WORK = 2e8  # rows times resamples, half a second; more resamples tell smaller p-values
 _FEWEST, _MOST = 3_000, 50_000
 _FEW_VALUES = 50
+_FEWEST_TO_BOUND = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,7 @@ class Evidence:
 
 def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed: int) -> dict[str, Evidence]:
     """Run adaptive T-Cal, and the exact discrete test where predictions take few values."""
-    why_not = None
-    if not sample.binary or weighted:
-        why_not = "tests need unweighted outcomes of 0 or 1"
-    elif sample.cell_width.max() > 0.0:
-        why_not = "the rows were pooled into cells"
+    why_not = _no_single_rows(sample, weighted)
     columns = None
     if why_not is None and (sample.n_rows <= _MOST_ROWS or sample.n_distinct <= _FEW_VALUES):
         columns = _rows(sample)
@@ -74,6 +72,19 @@ def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed:
         exact = partial(discrete_calibration_test, *columns, level=level)
         found["discrete_calibration_test"] = _where_it_applies("Exact discrete test", exact)
     return found
+
+
+def population(sample: Sample, weighted: bool, level: float, seed: int) -> PopulationBounds | None:
+    """Bounds for the population; None where rows cannot be told apart, or are too few or too many to bound unasked."""
+    if _no_single_rows(sample, weighted) or not _FEWEST_TO_BOUND <= sample.n_rows <= _MOST_ROWS:
+        return None
+    return population_bounds(*_rows(sample), level=level, random_state=seed)
+
+
+def _no_single_rows(sample: Sample, weighted: bool) -> str | None:
+    if not sample.binary or weighted:
+        return "tests need unweighted outcomes of 0 or 1"
+    return "the rows were pooled into cells" if sample.cell_width.max() > 0.0 else None
 
 
 def _where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:

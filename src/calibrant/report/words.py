@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calibrant.inference.bounds import PopulationBounds
 
 
 def number(value: float) -> str:
@@ -52,3 +56,15 @@ def ends(low: float, high: float) -> tuple[str, str]:
     width = high - low
     decimals = 2 if width <= 0.0 else min(8, max(2, 1 - math.floor(math.log10(width))))
     return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+
+
+def population_in_words(bounds: PopulationBounds) -> str:
+    """What the rows prove about the distance from calibration on the population they were drawn from."""
+    low, high = bounds.lower_distance
+    sure = f"With {percent(1.0 - bounds.level)} confidence the population's distance from calibration is"
+    down, up = math.floor(low * 1e4) / 1e4, math.ceil(high * 1e4) / 1e4
+    if down > 0.0:
+        return f"{sure} at least {down:.4f}" + (f", its lower distance at most {up:.4f}." if up < 1.0 else ".")
+    if up < 1.0:
+        return f"With {percent(1.0 - bounds.level)} confidence the population's lower distance is at most {up:.4f}."
+    return "The rows are too few to bound the population's distance from calibration."
