@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from calibrant.errors import InputError as InputError
     from calibrant.inference.bounds import PopulationBounds as PopulationBounds
     from calibrant.inference.bounds import population_bounds as population_bounds
+    from calibrant.inference.classical import ClassicalResult as ClassicalResult
+    from calibrant.inference.classical import CoxResult as CoxResult
+    from calibrant.inference.classical import cox_test as cox_test
+    from calibrant.inference.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
+    from calibrant.inference.classical import miller_test as miller_test
+    from calibrant.inference.classical import spiegelhalter_test as spiegelhalter_test
+    from calibrant.inference.cumulative import cumulative_calibration_test as cumulative_calibration_test
     from calibrant.inference.discrete import DiscreteResult as DiscreteResult
     from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
     from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
@@ -84,8 +91,10 @@ _HOME = {
     "Bracket": "measures.distance",
     "CalibrationBins": "measures.binned",
     "CalibrationSketch": "scale.sketch",
+    "ClassicalResult": "inference.classical",
     "CorpDecomposition": "measures.corp",
     "Coupling": "measures.lower_check",
+    "CoxResult": "inference.classical",
     "DiscreteResult": "inference.discrete",
     "FileError": "errors",
     "GateDecision": "inference.gate",
@@ -114,15 +123,19 @@ _HOME = {
     "choose_recalibrator": "recalibration",
     "convolved_calibration_error": "measures.convolved",
     "corp_decomposition": "measures.corp",
+    "cox_test": "inference.classical",
+    "cumulative_calibration_test": "inference.cumulative",
     "debiased_plug_in": "inference.tcal",
     "discrete_calibration_test": "inference.discrete",
     "expected_calibration_error": "measures.binned",
+    "hosmer_lemeshow_test": "inference.classical",
     "interval_calibration_error": "measures.interval",
     "interval_calibration_partition": "measures.interval",
     "kernel_calibration_error": "measures.kernel",
     "kernel_calibration_test": "inference.distance_tests",
     "lower_calibration_certificate": "measures.lower",
     "lower_calibration_distance": "measures.lower",
+    "miller_test": "inference.classical",
     "multiclass_sample": "measures.multiclass",
     "population_bounds": "inference.bounds",
     "prediction_sparsified_distance": "measures.distance_schemes",
@@ -130,6 +143,7 @@ _HOME = {
     "smooth_calibration_error": "measures.smooth",
     "smooth_calibration_test": "inference.distance_tests",
     "smooth_calibration_witness": "measures.smooth",
+    "spiegelhalter_test": "inference.classical",
     "squared_calibration_error": "measures.squared",
     "squared_error_bootstrap": "inference.verified_bounds",
     "squared_error_interval": "inference.verified_bounds",

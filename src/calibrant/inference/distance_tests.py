@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import RandomState, check_level, generator, read_binary
+from calibrant.inference.arguments import RandomState, check_level, read_binary
+from calibrant.inference.resampling import redrawn_pvalue
 from calibrant.inference.result import TestResult
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels import pairs
-from calibrant.measures.parameters import positive, positive_integer
+from calibrant.measures.parameters import positive
 from calibrant.measures.smooth import largest_correlation
 from calibrant.sample import Sample
 
-Statistic = Callable[[FloatArray, FloatArray], float]
+Error = Callable[[FloatArray, FloatArray], float]
 """Takes distinct predictions and the sums of residuals there, over the number of rows."""
 
 
@@ -120,7 +118,7 @@ def kernel_calibration_test(
 
 
 def _resampled(
-    statistic: Statistic,
+    error: Error,
     method: str,
     y_true: Column,
     y_prob: Column,
@@ -130,23 +128,12 @@ def _resampled(
 ) -> TestResult:
     sample = Sample.from_columns(*read_binary(y_true, y_prob))
     level = check_level(level)
-    positive_integer(n_resamples, "n_resamples")
-    if 1.0 / (1.0 + n_resamples) > level:
-        raise InputError(
-            "n_resamples", f"is {n_resamples}; no p-value could reach {level:g}: at least {int(1 / level)} are needed"
-        )
     v, n = np.ascontiguousarray(sample.prediction), sample.n_rows
-    count = sample.count.astype(np.int64)
-    expected = count * v
-    observed = statistic(v, (sample.ones - expected) / n)
-
-    def redrawn(seed: np.random.SeedSequence) -> float:
-        return statistic(v, (np.random.default_rng(seed).binomial(count, v) - expected) / n)
-
-    entropy = int(generator(random_state).integers(2**63))
-    seeds = np.random.SeedSequence(entropy).spawn(n_resamples)  # one a resample: threads cannot matter
-    with ThreadPoolExecutor(cpu_count()) as threads:
-        drawn = np.fromiter(threads.map(redrawn, seeds), np.float64, n_resamples)
-    # Rounding must not make one of two equal statistics the larger.
-    pvalue = (1.0 + float((drawn >= observed * (1.0 - 1e-12)).sum())) / (1.0 + n_resamples)
+    observed, pvalue = redrawn_pvalue(
+        sample,
+        lambda excess: error(v, excess / n),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
     return TestResult(observed, pvalue, pvalue <= level, level, f"{method} ({n_resamples:,} resamples)")

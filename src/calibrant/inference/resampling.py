@@ -1,0 +1,58 @@
+"""Exact p-values at any sample size: outcomes are drawn again as calibrated predictions would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inference.arguments import RandomState, generator
+from calibrant.inputs import FloatArray
+from calibrant.measures.parameters import positive_integer
+from calibrant.sample import Sample
+
+Statistic = Callable[[FloatArray], float]
+"""Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""
+
+
+def redrawn_pvalue(
+    sample: Sample, statistic: Statistic, *, level: float, n_resamples: int, random_state: RandomState
+) -> tuple[float, float]:
+    """Observed statistic, and (1 + number of redrawn ones at least as large) / (1 + number of resamples).
+
+    Raises
+    ------
+    InputError
+        If there are too few resamples to reject at this level at all.
+    """
+    positive_integer(n_resamples, "n_resamples")
+    if 1.0 / (1.0 + n_resamples) > level:
+        raise InputError(
+            "n_resamples", f"is {n_resamples}; no p-value could reach {level:g}: at least {int(1 / level)} are needed"
+        )
+    v, count = np.ascontiguousarray(sample.prediction), sample.count.astype(np.int64)
+    expected = count * v
+    observed = statistic(sample.ones - expected)
+    single = count == 1
+    tied_count, tied = count[~single], v[~single]
+    loose = v[single]
+
+    def redrawn(seed: np.random.SeedSequence) -> float:
+        rng = np.random.default_rng(seed)
+        ones = np.empty(v.size)
+        ones[single] = rng.random(loose.size) < loose  # much cheaper than a binomial of one trial
+        if tied.size:
+            ones[~single] = rng.binomial(tied_count, tied)
+        ones -= expected
+        return statistic(ones)
+
+    entropy = int(generator(random_state).integers(2**63))
+    seeds = np.random.SeedSequence(entropy).spawn(n_resamples)  # one a resample: threads cannot matter
+    with ThreadPoolExecutor(cpu_count()) as threads:
+        drawn = np.fromiter(threads.map(redrawn, seeds), np.float64, n_resamples)
+    # Rounding must not make one of two equal statistics the larger.
+    extreme = int((drawn >= observed - 1e-12 * abs(observed)).sum()) if np.isfinite(observed) else 0
+    return observed, (1.0 + extreme) / (1.0 + n_resamples)

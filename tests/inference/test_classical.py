@@ -1,0 +1,177 @@
+"""Classical tests: other programs' numbers, exact levels, and predictions of exactly 0 and 1."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from calibrant import (
+    InputError,
+    cox_test,
+    cumulative_calibration_test,
+    hosmer_lemeshow_test,
+    miller_test,
+    spiegelhalter_test,
+)
+
+TESTS = [cox_test, hosmer_lemeshow_test, miller_test, spiegelhalter_test, cumulative_calibration_test]
+PREDICTIONS = {
+    "uniform": lambda rng, n: rng.random(n),
+    "skewed": lambda rng, n: rng.beta(0.3, 3.0, n),
+    "tied": lambda rng, n: np.round(rng.random(n), 1),
+}
+
+
+def drawn(n, seed, kind="uniform", bend=1.0):
+    rng = np.random.default_rng(seed)
+    y_prob = PREDICTIONS[kind](rng, n)
+    return (rng.random(n) < y_prob**bend).astype(float), y_prob
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_cox_is_the_score_test_of_statsmodels(seed):
+    import statsmodels.api as sm
+
+    y, v = drawn(300, seed, bend=1.5)
+    odds = np.log(v / (1 - v))
+    design = sm.add_constant(odds)
+    mine = cox_test(y, v, n_resamples=19, random_state=0)
+    model = sm.GLM(y, design, family=sm.families.Binomial(), offset=np.zeros(300))
+    at = np.array([0.0, 1.0])
+    score, information = model.score(at, scale=1.0), -model.hessian(at, scale=1.0, observed=False)
+    expected = float(score @ np.linalg.solve(information, score))
+    assert mine.statistic == pytest.approx(expected, rel=1e-8)
+    assert mine.asymptotic_pvalue == pytest.approx(chi2.sf(expected, 2), rel=1e-8)
+    fit = model.fit(tol=1e-14)
+    assert (mine.intercept, mine.slope) == pytest.approx(tuple(fit.params), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_hosmer_lemeshow_is_that_of_statsmodels(seed):
+    from statsmodels.stats.diagnostic_gen import test_chisquare_binning as binning
+
+    y, v = drawn(400, seed, bend=1.2)
+    theirs = binning(np.column_stack([1 - y, y]), np.column_stack([1 - v, v]), sort_var=v, bins=10, df=10)
+    mine = hosmer_lemeshow_test(y, v, n_resamples=19, random_state=0)
+    assert mine.statistic == pytest.approx(theirs.statistic, rel=1e-8)
+    assert mine.asymptotic_pvalue == pytest.approx(theirs.pvalue, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("n", [20, 3000])
+def test_spiegelhalter_and_cumulative_are_those_of_mapie(seed, n, monkeypatch):
+    from mapie.metrics import calibration as peer
+
+    # It breaks ties by random noise of 1e-8, which would blur the comparison; there are none here.
+    monkeypatch.setattr(peer, "add_jitter", lambda x, *_, **__: x)
+
+    y, v = drawn(n, seed, bend=1.05)
+    mine = spiegelhalter_test(y, v, n_resamples=19, random_state=0)
+    assert mine.statistic == pytest.approx(peer.spiegelhalter_statistic(y, v), rel=1e-8)
+    one_sided = peer.spiegelhalter_p_value(y, v)  # theirs; ours counts both sides
+    assert mine.asymptotic_pvalue == pytest.approx(2 * min(one_sided, 1 - one_sided), abs=1e-8)
+    largest = cumulative_calibration_test(y, v, form="kolmogorov-smirnov", n_resamples=19, random_state=0)
+    assert largest.statistic == pytest.approx(peer.kolmogorov_smirnov_statistic(y, v), rel=1e-8)
+    assert largest.asymptotic_pvalue == pytest.approx(peer.kolmogorov_smirnov_p_value(y, v), abs=1e-8)
+    reach = cumulative_calibration_test(y, v, n_resamples=19, random_state=0)
+    walk = np.cumsum((y - v)[np.argsort(v)])
+    if walk.min() < 0.0 < walk.max():  # theirs leaves out the walk's beginning at 0
+        assert reach.statistic == pytest.approx(peer.kuiper_statistic(y, v), rel=1e-8)
+        assert reach.asymptotic_pvalue == pytest.approx(peer.kuiper_p_value(y, v), abs=1e-8)
+
+
+def test_tails_of_brownian_motion_join():
+    from calibrant.inference.cumulative import _maximum_tail, _range_tail
+
+    for tail, at in ((_maximum_tail, 1.0), (_range_tail, 2.0)):
+        assert tail(at) == pytest.approx(tail(at + 1e-12), abs=1e-10)
+        values = [tail(x) for x in np.linspace(0.0, 9.0, 500)]
+        assert values[0] == 1.0
+        assert all(a >= b - 1e-12 and b > 0.0 for a, b in itertools.pairwise(values))
+
+
+def test_miller_is_pearsons_over_distinct_predictions():
+    y, v = drawn(500, 3, "tied", 1.3)
+    inner = (v > 0) & (v < 1)
+    y, v = y[inner], v[inner]
+    expected = 0.0
+    for p in np.unique(v):
+        at = v == p
+        expected += (y[at].sum() - at.sum() * p) ** 2 / (at.sum() * p * (1 - p))
+    mine = miller_test(y, v, random_state=0)
+    assert mine.statistic == pytest.approx(expected, rel=1e-12)
+    assert mine.asymptotic_pvalue == pytest.approx(chi2.sf(expected, np.unique(v).size), rel=1e-10)
+
+
+@pytest.mark.parametrize("run", TESTS)
+@pytest.mark.parametrize("kind", PREDICTIONS)
+def test_level(run, kind):
+    rejected = sum(run(*drawn(40, seed, kind), n_resamples=19, random_state=seed).reject for seed in range(400))
+    assert rejected <= 400 * 0.05 + 3.3 * np.sqrt(400 * 0.05 * 0.95)
+
+
+@pytest.mark.parametrize("run", TESTS)
+def test_power(run):
+    for seed in range(5):
+        y, v = drawn(2000, seed)
+        sharper = v**2 / (v**2 + (1 - v) ** 2)
+        result = run(y, sharper, random_state=0)
+        # Pearson's statistic of single rows has no power where no prediction repeats, but here outcomes surprise.
+        assert result.reject
+        assert 0.0 < result.asymptotic_pvalue < 0.05
+
+
+@pytest.mark.parametrize("run", TESTS)
+def test_order_seed_and_what_is_refused(run):
+    y, v = drawn(200, 1, "tied", 1.2)
+    order = np.random.default_rng(0).permutation(200)
+    assert run(y, v, random_state=5) == run(y[order], v[order], random_state=5)
+    with pytest.raises(InputError, match="n_resamples: is 5"):
+        run([0, 1], [0.2, 0.8], n_resamples=5)
+    with pytest.raises(InputError, match=r"row 0 is 0\.5"):
+        run([0.5, 1], [0.2, 0.8])
+    with pytest.raises(InputError, match="level"):
+        run([0, 1], [0.2, 0.8], level=0.0)
+
+
+@pytest.mark.parametrize("run", TESTS)
+def test_certain_predictions(run):
+    kept = run([0, 1, 1], [0.0, 1.0, 1.0], random_state=0)
+    assert (kept.statistic, kept.pvalue, kept.asymptotic_pvalue, kept.reject) == (0.0, 1.0, 1.0, False)
+    broken = run([1, 0, 1], [0.0, 1.0, 1.0], random_state=0)
+    assert broken.reject
+    assert broken.pvalue == 0.001
+    assert math.isinf(broken.statistic)
+    assert 0.0 < broken.asymptotic_pvalue < 1e-300
+
+
+@pytest.mark.parametrize("run", TESTS)
+def test_one_row(run):
+    result = run([1], [0.3], random_state=0)
+    assert 0.05 < result.pvalue <= 1.0
+    assert math.isfinite(result.statistic)
+
+
+def test_spiegelhalter_counts_both_sides():
+    y, v = drawn(3000, 0)
+    softer = 0.5 + 0.5 * (v - 0.5)  # too modest: z far below 0, which a one-sided test calls fine
+    result = spiegelhalter_test(y, softer, random_state=0)
+    assert result.statistic < -5.0
+    assert result.reject
+
+
+@pytest.mark.parametrize(
+    ("y", "v"),
+    [
+        ([1, 1, 1], [0.2, 0.4, 0.6]),
+        ([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.8]),
+        ([1, 1, 0], [0.1, 0.2, 0.7]),
+        ([0, 1], [0.4, 0.4]),
+    ],
+)
+def test_no_line_is_said_to_fit_where_none_does(y, v):
+    result = cox_test(y, v, n_resamples=19, random_state=0)
+    assert result.intercept is None
+    assert result.slope is None
