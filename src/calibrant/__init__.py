@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
     from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
     from calibrant.inference.gate import GateDecision as GateDecision
+    from calibrant.inference.gate import TolerantResult as TolerantResult
     from calibrant.inference.gate import calibration_gate as calibration_gate
+    from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
     from calibrant.inference.result import TestResult as TestResult
     from calibrant.inference.tcal import TCalResult as TCalResult
     from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
@@ -109,6 +111,7 @@ _HOME = {
     "SquaredErrorInterval": "inference.verified_bounds",
     "TCalResult": "inference.tcal",
     "TestResult": "inference.result",
+    "TolerantResult": "inference.gate",
     "TwoSampleResult": "inference.two_sample",
     "Witness": "measures.smooth",
     "audit": "report.audit",
@@ -152,6 +155,7 @@ _HOME = {
     "squared_kernel_error_fourier": "measures.kernel_estimators",
     "surrogate_interval_calibration_error": "measures.interval_shifted",
     "tcal_test": "inference.tcal",
+    "tolerant_calibration_test": "inference.gate",
     "two_sample_calibration_test": "inference.two_sample",
     "type_sparsified_distance": "measures.distance_schemes",
     "upper_calibration_distance": "measures.distance",

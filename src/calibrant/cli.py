@@ -163,7 +163,6 @@ def gate(
     confidence: Annotated[float, typer.Option(help="Probability that what is said is true.")] = 0.95,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the random signs.")] = 0,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a distance from calibration on its population.
 
@@ -180,11 +179,7 @@ def gate(
         progress("Bounds")
         try:
             decision = calibration_gate(
-                columns.y_true,
-                columns.y_prob,
-                max_distance=max_distance,
-                confidence=confidence,
-                random_state=seed,
+                columns.y_true, columns.y_prob, max_distance=max_distance, confidence=confidence
             )
         except InputError as problem:
             raise _as_in_file(problem, columns.names) from None

@@ -58,7 +58,7 @@ def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
             held = np.zeros(4, np.int64)
             widths = []
             for trial in range(times):
-                bounds = population_bounds(*synthetic.shifted_uniform(n, shift, [n, trial]), random_state=trial)
+                bounds = population_bounds(*synthetic.shifted_uniform(n, shift, [n, trial]))
                 held += [
                     bounds.smooth_error[0] <= shift,
                     shift <= bounds.smooth_error[1],

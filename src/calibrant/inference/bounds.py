@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from calibrant.errors import InputError
-from calibrant.inference.arguments import RandomState, check_level, generator, read_binary
+from calibrant.inference.arguments import check_level, read_binary
 from calibrant.inputs import Column
-from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.lower import lower_certificate_from_sample
-from calibrant.measures.lower_check import Potentials, value_of_potentials
-from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample, witness_from_sample
+from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.sample import Sample
 
-_DRAWS = 32  # sets of random signs; their own error is bounded as well
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +30,13 @@ class PopulationBounds:
         Rows that they rest on.
     """
 
-    smooth_error: tuple[float, float]
-    lower_distance: tuple[float, float]
+    smooth_error: Interval
+    lower_distance: Interval
     level: float
     n_rows: int
 
 
-def population_bounds(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, random_state: RandomState = None
-) -> PopulationBounds:
+def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) -> PopulationBounds:
     """Bound how far from calibrated the predictor is on the population that the rows were drawn from.
 
     Parameters
@@ -54,8 +47,6 @@ def population_bounds(
         Predicted probabilities, in [0, 1].
     level : float, default 0.05
         Probability with which any of the bounds may fail.
-    random_state : int, numpy.random.Generator or None
-        Seeds the split into halves and the random signs.
 
     Returns
     -------
@@ -65,102 +56,99 @@ def population_bounds(
     Raises
     ------
     InputError
-        If a column or the level cannot be used, or there are fewer than four rows.
+        If a column or the level cannot be used.
 
     Notes
     -----
-    Below: a witness, and potentials, are found on one half of the rows and held against the other, where Hoeffding's
-    inequality applies; any witness and any feasible potentials bound the population's value from below. Above: the
-    sample's value, twice the empirical Rademacher average of the class that it is a supremum over, which the same
-    solver computes exactly for random signs, and McDiarmid's inequality. All constants are explicit in docs/bounds.md.
-    Cost: some 100 passes over the sorted rows.
+    Both quantities are suprema of means over a class of functions no larger than |y - v|. The mean gap between sample
+    and population over the whole class has an elementary bound in moments of |y - v|; Bousquet's inequality bounds how
+    far above its mean the gap can be, by the Brier score; the moments are bounded by their sample means. All constants
+    are explicit in docs/bounds.md. No randomness. Cost: the two errors of the sample.
 
     References
     ----------
-    Bartlett and Mendelson, Rademacher and Gaussian complexities, JMLR 3, 2002, Theorem 8.
+    Bousquet, A Bennett concentration inequality and its application to suprema of empirical processes, Comptes Rendus
+    de l'Académie des Sciences 334, 2002, Theorem 2.1.
 
     Examples
     --------
     >>> import numpy as np
     >>> from calibrant import population_bounds
-    >>> y_prob = np.random.default_rng(0).random(20_000)
-    >>> bounds = population_bounds(np.ones(20_000), y_prob, random_state=0)
-    >>> bool(bounds.lower_distance[0] < 0.5 < bounds.lower_distance[1])
+    >>> bounds = population_bounds(np.ones(20_000), np.random.default_rng(0).random(20_000))
+    >>> bounds.lower_distance[0] < 0.5 < bounds.lower_distance[1]
     True
     """
-    label, prediction = read_binary(y_true, y_prob)
+    sample = Sample.from_columns(*read_binary(y_true, y_prob))
     level = check_level(level)
-    n = label.size
-    if n < 4:
-        raise InputError("y_prob", f"has {n} rows; bounds need at least four")
-    # Sorted by prediction and outcome first, so that the order of the rows cannot matter.
-    order = np.lexsort((label, prediction))
-    outcome, prediction = label[order].astype(np.float64), prediction[order]
-    rng = generator(random_state)
-    # One share of the level each for two lower bounds; three each for the upper ones.
-    log = math.log(8.0 / level)
-    found, held = np.array_split(rng.permutation(n), 2)
-    smooth_below, distance_below = _below(outcome, prediction, found, held, log)
-    step = math.sqrt(2.0 * log / n)
-    slack = 3.0 * step + 2.0 * step / math.sqrt(_DRAWS)
-    smooth_average, distance_average = _rademacher(outcome, prediction, rng)
-    sample = Sample.from_columns(outcome, prediction)
-    smooth_above = smooth_error_from_sample(sample) + 2.0 * smooth_average + slack
-    distance = lower_certificate_from_sample(sample, tol=min(1e-4, 0.1 / math.sqrt(n))).upper
-    distance_above = distance + 2.0 * distance_average + slack
-    # The smooth error is at most twice the lower distance (Theorem 7.3), so its lower bound gives another one.
-    distance_below = max(distance_below, smooth_below / 2.0)
+    distance = Moments.of(sample).sample_distance(sample)
+    return bounds_from_sample(sample, smooth_error_from_sample(sample), distance, level)
+
+
+def bounds_from_sample(sample: Sample, smooth_error: float, distance: Interval, level: float) -> PopulationBounds:
+    """Bounds from what is known of the sample already: its smooth error, and a bracket of its lower distance."""
+    moments = Moments.of(sample)
+    log = math.log(7.0 / level)  # three moments, and two suprema on two sides
+    smooth, around = moments.smooth_margin(log), moments.distance_margin(log)
     return PopulationBounds(
-        (smooth_below, min(1.0, smooth_above)), (distance_below, min(1.0, distance_above)), level, n
+        (max(0.0, smooth_error - smooth), min(1.0, smooth_error + smooth)),
+        (max(0.0, distance[0] - around), min(1.0, distance[1] + around)),
+        level,
+        sample.n_rows,
     )
 
 
-def _below(
-    outcome: FloatArray, prediction: FloatArray, found: IntArray, held: IntArray, log: float
-) -> tuple[float, float]:
-    """Values on the second half of the witness and the potentials of the first, less Hoeffding's margin."""
-    first = Sample.from_columns(outcome[found], prediction[found])
-    second = Sample.from_columns(outcome[held], prediction[held])
-    witness = witness_from_sample(first)
-    earned = witness(second.prediction) * second.residual()
-    smooth = float(earned.sum()) - math.sqrt(2.0 * log / held.size)  # values within [-1, 1]
-    potentials = lower_certificate_from_sample(first, tol=1e-4).potentials
-    distance = value_of_potentials(potentials, second) - _range(potentials) * math.sqrt(0.5 * log / held.size)
-    return max(0.0, smooth), max(0.0, distance)
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Sample means of |y - v|, (y - v)^2 and (y - v)^2 |v - 1/2|: all that the margins depend on."""
+
+    n: int
+    absolute: float
+    squared: float
+    off_centre: float
+
+    @classmethod
+    def of(cls, sample: Sample) -> Moments:
+        """Take them from rows with outcomes 0 or 1 and no weights."""
+        v, n = sample.prediction, sample.n_rows
+        zeros = sample.count - sample.ones
+        squared = sample.ones * (1.0 - v) ** 2 + zeros * v**2
+        return cls(
+            n,
+            float((sample.ones * (1.0 - v) + zeros * v).sum()) / n,
+            float(squared.sum()) / n,
+            float((squared * abs(v - 0.5)).sum()) / n,
+        )
+
+    def sample_distance(self, sample: Sample) -> Interval:
+        """Bracket of the sample's lower distance, to well within its margin."""
+        found = lower_certificate_from_sample(sample, tol=min(1e-4, 0.1 / math.sqrt(self.n)))
+        return float(found.lower), float(found.upper)
+
+    def distance_margin(self, log: float, n: int | None = None) -> float:
+        """Farthest apart the lower distances of sample and population are; three events of exp(-log) each, a side.
+
+        With `n`, what the margin would be for that many rows with these moments.
+        """
+        n = self.n if n is None else n
+        absolute, squared = _mean_above(self.absolute, log, n), _mean_above(self.squared, log, n)
+        return _supremum_above(math.sqrt(2.0 * absolute / n), squared, absolute, log, n)
+
+    def smooth_margin(self, log: float) -> float:
+        """The same for the smooth errors; one event more."""
+        absolute, squared, off_centre = (
+            _mean_above(mean, log, self.n) for mean in (self.absolute, self.squared, self.off_centre)
+        )
+        mean_gap = (math.sqrt(squared) + math.sqrt(off_centre)) / math.sqrt(self.n)
+        return _supremum_above(mean_gap, squared, absolute, log, self.n)
 
 
-def _range(potentials: Potentials) -> float:
-    """How far apart two values of the potentials can be, anywhere in [0, 1]."""
-    highest, lowest = -math.inf, math.inf
-    for r in (potentials.r0, potentials.r1):
-        known = ~np.isneginf(r)
-        if known.any():
-            nodes, heights = potentials.nodes[known], r[known]
-            valleys = 0.5 * (heights[1:] + heights[:-1] - np.diff(nodes))
-            ends = [float((heights - nodes).max()), float((heights - (1.0 - nodes)).max())]
-            highest = max(highest, float(heights.max()))
-            lowest = min(lowest, *ends, *(valleys.min(keepdims=True) if valleys.size else ()))
-        else:
-            lowest = min(lowest, -2.0)  # an outcome that was never seen counts as that low
-    return highest - lowest
+def _mean_above(mean: float, log: float, n: int) -> float:
+    """Upper bound on the expectation of a variable in [0, 1]: the m with m - sqrt(2 m log / n) = mean (Chernoff)."""
+    root = math.sqrt(2.0 * log / n)
+    return min(1.0, (0.5 * (root + math.sqrt(root * root + 4.0 * mean))) ** 2)
 
 
-def _rademacher(outcome: FloatArray, prediction: FloatArray, rng: np.random.Generator) -> tuple[float, float]:
-    """Empirical Rademacher averages of the two classes, over sets of random signs.
-
-    Smooth error: (y - v) w(v) for 1-Lipschitz w into [-1, 1]. Distance: r_y(v) for any two such functions, which
-    contains the feasible potentials; a supremum for each outcome.
-    """
-    distinct, at = np.unique(prediction, return_inverse=True)
-    n, m = prediction.size, distinct.size
-    smooth = distance = 0.0
-    for _ in range(_DRAWS):
-        sign = rng.choice([-1.0, 1.0], n) / n
-        smooth += largest_correlation(distinct, _sums(at, sign * (outcome - prediction), m))
-        for label in (0.0, 1.0):
-            distance += largest_correlation(distinct, _sums(at, sign * (outcome == label), m))
-    return smooth / _DRAWS, distance / _DRAWS
-
-
-def _sums(at: IntArray, values: FloatArray, m: int) -> FloatArray:
-    return np.bincount(at, values, m).astype(np.float64)
+def _supremum_above(mean_gap: float, variance: float, absolute: float, log: float, n: int) -> float:
+    """Bousquet's bound on a supremum of centred means; its functions are at most 1 + absolute."""
+    most = 1.0 + absolute
+    return mean_gap + math.sqrt(2.0 * log * (variance + 2.0 * most * mean_gap) / n) + most * log / (3.0 * n)

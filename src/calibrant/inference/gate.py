@@ -1,4 +1,4 @@
-"""A release gate: is the predictor within a distance from calibration, beyond it, or is it too early to tell?"""
+"""Decisions with proof: is the population within a distance from calibration, beyond it, or is it too early to tell?"""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calibrant.errors import InputError
-from calibrant.inference.arguments import RandomState
-from calibrant.inference.bounds import PopulationBounds, population_bounds
+from calibrant.inference.arguments import read_binary
+from calibrant.inference.bounds import Interval, Moments
 from calibrant.inputs import Column
+from calibrant.sample import Sample
 
-Verdict = Literal["within", "beyond", "undecided"]
+_MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,46 +25,36 @@ class GateDecision:
         Proved at most, proved more, or neither.
     max_distance, confidence : float
         What was asked.
-    bounds : PopulationBounds
-        What it rests on.
+    lower_distance : tuple of float
+        The population's is between these two, with that confidence.
+    n_rows : int
+        Rows that it rests on.
     rows_needed : int or None
-        About how many rows would decide, if what is seen so far is how it is; None where that is decided already, or
-        where no number would.
+        About how many rows would decide, were the distance and the Brier score what they are now; None where that is
+        decided already, or where no number would.
     """
 
-    verdict: Verdict
+    verdict: Literal["within", "beyond", "undecided"]
     max_distance: float
     confidence: float
-    bounds: PopulationBounds
+    lower_distance: Interval
+    n_rows: int
     rows_needed: int | None
 
     def summary(self) -> str:
         """One sentence."""
-        low, high = self.bounds.lower_distance
+        low, high = self.lower_distance
         where = f"the population's lower distance from calibration is between {low:.4f} and {high:.4f}"
         said = {
             "within": f"within {self.max_distance:g}",
             "beyond": f"beyond {self.max_distance:g}",
             "undecided": f"undecided about {self.max_distance:g}",
         }[self.verdict]
-        more = ""
-        if self.verdict == "undecided":
-            more = (
-                f"; about {self.rows_needed:,} rows are needed"
-                if self.rows_needed
-                else "; it may be right at the limit"
-            )
-        return f"{said}: with confidence {self.confidence:g}, {where} ({self.bounds.n_rows:,} rows){more}"
+        more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
+        return f"{said}: with confidence {self.confidence:g}, {where} ({self.n_rows:,} rows){more}"
 
 
-def calibration_gate(
-    y_true: Column,
-    y_prob: Column,
-    *,
-    max_distance: float,
-    confidence: float = 0.95,
-    random_state: RandomState = None,
-) -> GateDecision:
+def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, confidence: float = 0.95) -> GateDecision:
     """Decide whether the population's lower distance from calibration is within a limit, with proof.
 
     Parameters
@@ -76,8 +67,6 @@ def calibration_gate(
         The limit, in (0, 1).
     confidence : float, default 0.95
         Probability that what is said is true, at any number of rows.
-    random_state : int, numpy.random.Generator or None
-        As for `population_bounds`.
 
     Returns
     -------
@@ -92,7 +81,7 @@ def calibration_gate(
     Notes
     -----
     It speaks of the lower distance, which is what predictions and outcomes alone can prove; any features can only put
-    the true distance above it.
+    the true distance above it. The margin is that of `population_bounds`, for this one quantity (docs/bounds.md).
 
     References
     ----------
@@ -103,20 +92,165 @@ def calibration_gate(
     >>> import numpy as np
     >>> from calibrant import calibration_gate
     >>> y_prob = np.random.default_rng(0).random(20_000)
-    >>> calibration_gate(np.ones(20_000), y_prob, max_distance=0.1, random_state=0).verdict
+    >>> calibration_gate(np.ones(20_000), y_prob, max_distance=0.1).verdict
     'beyond'
     """
-    for name, value in (("max_distance", max_distance), ("confidence", confidence)):
-        if isinstance(value, bool) or not 0.0 < value < 1.0:
-            raise InputError(name, f"is {value!r:.40}; it must lie strictly between 0 and 1")
-    bounds = population_bounds(y_true, y_prob, level=1.0 - confidence, random_state=random_state)
-    low, high = bounds.lower_distance
-    verdict: Verdict = "within" if high <= max_distance else "beyond" if low > max_distance else "undecided"
+    _inside("max_distance", max_distance)
+    _inside("confidence", confidence)
+    sample = Sample.from_columns(*read_binary(y_true, y_prob))
+    moments = Moments.of(sample)
+    low, high = moments.sample_distance(sample)
+    log = math.log(4.0 / (1.0 - confidence))  # two moments, two sides
+    margin = moments.distance_margin(log)
+    proved = (max(0.0, low - margin), min(1.0, high + margin))
+    verdict: Literal["within", "beyond", "undecided"] = "undecided"
     needed = None
-    if verdict == "undecided":
-        # Margins shrink with the square root of the rows, around a value in between.
-        middle = 0.5 * (low + high)
-        margin = high - middle
-        if abs(max_distance - middle) > 1e-3 * margin:
-            needed = math.ceil(bounds.n_rows * (margin / abs(max_distance - middle)) ** 2)
-    return GateDecision(verdict, float(max_distance), float(confidence), bounds, needed)
+    if proved[1] <= max_distance:
+        verdict = "within"
+    elif proved[0] > max_distance:
+        verdict = "beyond"
+    else:
+        needed = _rows_for(moments, log, max(max_distance - high, low - max_distance))
+    return GateDecision(verdict, float(max_distance), float(confidence), proved, sample.n_rows, needed)
+
+
+@dataclass(frozen=True, slots=True)
+class TolerantResult:
+    """The outcome of `tolerant_calibration_test`.
+
+    Attributes
+    ----------
+    decision : {"accept", "reject", "not enough rows"}
+        What is safe to say.
+    statistic : float
+        Lower distance from calibration of the sample.
+    margin : float
+        On either side alone, the population's is no farther from it, but with the probability of failure.
+    accept_below, reject_above, failure_probability : float
+        What was asked.
+    n_rows : int
+        Rows that it rests on.
+    rows_needed : int or None
+        About how many rows would decide, were the distance and the Brier score what they are now; None where that is
+        decided already.
+    """
+
+    decision: Literal["accept", "reject", "not enough rows"]
+    statistic: float
+    margin: float
+    accept_below: float
+    reject_above: float
+    failure_probability: float
+    n_rows: int
+    rows_needed: int | None
+
+    def summary(self) -> str:
+        """One sentence."""
+        more = _needs(self.rows_needed) if self.decision == "not enough rows" else ""
+        return (
+            f"{self.decision}: lower distance {self.statistic:.4f} of {self.n_rows:,} rows, at most {self.margin:.4f} "
+            f"from the population's on either side with probability {1.0 - self.failure_probability:g}{more}"
+        )
+
+
+def tolerant_calibration_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    accept_below: float,
+    reject_above: float,
+    failure_probability: float = 1.0 / 3.0,
+) -> TolerantResult:
+    """Tell populations near to calibration from those far from it, or say that the rows are too few to.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1, of independent rows.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    accept_below : float
+        A population whose lower distance is at most this is rejected with at most the probability of failure; from 0.
+    reject_above : float
+        A population whose lower distance is at least this is accepted with at most that probability; above the former.
+    failure_probability : float, default 1/3
+        Of a wrong answer, at any number of rows; 1/3 as in the paper, which repeats the test for less: here less costs
+        a logarithm in the margin.
+
+    Returns
+    -------
+    TolerantResult
+        With ``decision``, the distance, its margin, and about how many rows would decide.
+
+    Raises
+    ------
+    InputError
+        If a column or option cannot be used.
+
+    Notes
+    -----
+    Any gap between the two distances will do, as in Theorem 4; Theorem 3, on the smooth error, needs a factor of 4.
+    Where both answers are safe the nearer one is given. Constants in docs/bounds.md.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Definition 4 and
+    Theorems 3 and 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import tolerant_calibration_test
+    >>> y_prob = np.random.default_rng(0).random(20_000)
+    >>> tolerant_calibration_test(np.ones(20_000), y_prob, accept_below=0.05, reject_above=0.1).decision
+    'reject'
+    """
+    for name, value in (("accept_below", accept_below), ("reject_above", reject_above)):
+        if isinstance(value, bool) or not 0.0 <= value < 1.0:
+            raise InputError(name, f"is {value!r:.40}; it must lie in [0, 1)")
+    if accept_below >= reject_above:
+        raise InputError("reject_above", f"is {reject_above:g}; it must be more than accept_below, {accept_below:g}")
+    _inside("failure_probability", failure_probability)
+    sample = Sample.from_columns(*read_binary(y_true, y_prob))
+    moments = Moments.of(sample)
+    low, high = moments.sample_distance(sample)
+    log = math.log(3.0 / failure_probability)  # two moments, and the one side that could mislead
+    margin = moments.distance_margin(log)
+    accepts, rejects = reject_above - (high + margin), (low - margin) - accept_below
+    decision: Literal["accept", "reject", "not enough rows"] = "accept" if accepts >= rejects else "reject"
+    needed = None
+    if max(accepts, rejects) <= 0.0:
+        decision = "not enough rows"
+        needed = _rows_for(moments, log, max(reject_above - high, low - accept_below))
+    return TolerantResult(
+        decision,
+        high,
+        margin,
+        float(accept_below),
+        float(reject_above),
+        float(failure_probability),
+        sample.n_rows,
+        needed,
+    )
+
+
+def _inside(name: str, value: float) -> None:
+    if isinstance(value, bool) or not 0.0 < value < 1.0:
+        raise InputError(name, f"is {value!r:.40}; it must lie strictly between 0 and 1")
+
+
+def _rows_for(moments: Moments, log: float, margin: float) -> int | None:
+    """Fewest rows whose margin is smaller than this, with these moments."""
+    few, many = moments.n, moments.n
+    while moments.distance_margin(log, many) >= margin:
+        many *= 2
+        if many > _MOST_ROWS:
+            return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if moments.distance_margin(log, middle) >= margin else (few, middle)
+    return many
+
+
+def _needs(rows: int | None) -> str:
+    return f"; about {rows:,} rows are needed" if rows else "; it may be right at the limit"

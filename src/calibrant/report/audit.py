@@ -77,7 +77,7 @@ class Audit:
     tests : mapping of str to Evidence
         Tests of calibration by name, each with its result, or why it was not run.
     population : PopulationBounds or None
-        Confidence bounds for the population; None for weighted or pooled rows, event rates, and above 300,000 rows.
+        Confidence bounds for the population; None for weighted or pooled rows and event rates.
     smooth_lower, smooth_upper : float
         What the witness attains, and the dual bound that nothing exceeds: the smooth error, proved.
     regions : tuple of Region
@@ -344,7 +344,7 @@ def audit_sample(
     tell("Tests")
     weighted = _weights_differ(sample)
     tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
-    bounds = population(sample, weighted, level, int(rng.integers(2**31)))
+    bounds = population(sample, weighted, level, witness.value, (ties.lower_distance.lower, ties.lower_distance.upper))
     mass = sample.mass()
     mean_prediction = min(1.0, float(mass @ sample.prediction))
     return Audit(

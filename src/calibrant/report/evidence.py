@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.errors import InputError
-from calibrant.inference.bounds import PopulationBounds, population_bounds
+from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
 from calibrant.inference.discrete import discrete_calibration_test
 from calibrant.inference.result import TestResult
 from calibrant.inference.tcal import tcal_test
@@ -20,7 +20,6 @@ _MOST_ROWS = 300_000
 _WORK = 2e8  # rows times resamples, half a second; more resamples tell smaller p-values
 _FEWEST, _MOST = 3_000, 50_000
 _FEW_VALUES = 50
-_FEWEST_TO_BOUND = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,13 @@ def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed:
     return found
 
 
-def population(sample: Sample, weighted: bool, level: float, seed: int) -> PopulationBounds | None:
-    """Bounds for the population; None where rows cannot be told apart, or are too few or too many to bound unasked."""
-    if _no_single_rows(sample, weighted) or not _FEWEST_TO_BOUND <= sample.n_rows <= _MOST_ROWS:
+def population(
+    sample: Sample, weighted: bool, level: float, smooth_error: float, distance: tuple[float, float]
+) -> PopulationBounds | None:
+    """Bounds for the population, from the sample's error and distance; None where rows cannot be told apart."""
+    if _no_single_rows(sample, weighted):
         return None
-    return population_bounds(*_rows(sample), level=level, random_state=seed)
+    return bounds_from_sample(sample, smooth_error, distance, level)
 
 
 def _no_single_rows(sample: Sample, weighted: bool) -> str | None:
