@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from calibrant.inference.gate import TolerantResult as TolerantResult
     from calibrant.inference.gate import calibration_gate as calibration_gate
     from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
+    from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
+    from calibrant.inference.monitor import MonitorReading as MonitorReading
     from calibrant.inference.result import TestResult as TestResult
     from calibrant.inference.tcal import TCalResult as TCalResult
     from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
@@ -92,6 +94,7 @@ _HOME = {
     "BinaryReduction": "measures.multiclass",
     "Bracket": "measures.distance",
     "CalibrationBins": "measures.binned",
+    "CalibrationMonitor": "inference.monitor",
     "CalibrationSketch": "scale.sketch",
     "ClassicalResult": "inference.classical",
     "CorpDecomposition": "measures.corp",
@@ -103,6 +106,7 @@ _HOME = {
     "InputError": "errors",
     "IntervalPartition": "measures.interval",
     "LowerCertificate": "measures.lower",
+    "MonitorReading": "inference.monitor",
     "MulticlassSample": "measures.multiclass",
     "PopulationBounds": "inference.bounds",
     "Potentials": "measures.lower_check",

@@ -1,0 +1,124 @@
+"""The monitor's evidence is a martingale, exactly; it does not see how rows were cut into batches."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from calibrant import CalibrationMonitor, InputError
+from calibrant.inference.monitor import _NAMES, _tilts
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_expected_evidence_is_one_over_all_outcomes_even_if_forecasts_follow_them(seed):
+    rng = np.random.default_rng(seed)
+    tree = {}  # a forecast for every past
+    total = 0.0
+    for outcomes in itertools.product((0, 1), repeat=7):
+        monitor, chance = CalibrationMonitor(), 1.0
+        forecasts = []
+        for t, y in enumerate(outcomes):
+            forecasts.append(tree.setdefault(outcomes[:t], float(rng.beta(0.5, 0.5))))
+            chance *= forecasts[-1] if y else 1.0 - forecasts[-1]
+        for batch in (slice(0, 1), slice(1, 4), slice(4, 5), slice(5, 7)):
+            monitor.update(outcomes[batch], forecasts[batch])
+        total += chance * monitor.reading().evalue
+    assert total == pytest.approx(1.0, rel=1e-10)
+
+
+def test_each_departure_is_the_likelihood_ratio_of_moved_log_odds():
+    v = np.array([1e-12, 0.01, 0.3, 0.5, 0.8, 0.999])
+    tilt = _tilts(v)
+    assert tilt.shape == (len(_NAMES), v.size)
+    q = v * np.exp(tilt) / (1.0 - v + v * np.exp(tilt))
+    for y, direct in ((1, np.log(q / v)), (0, np.log((1 - q) / (1 - v)))):
+        assert np.allclose(tilt * y - np.log1p(v * np.expm1(tilt)), direct, atol=1e-9)
+
+
+@pytest.mark.parametrize("v", [5e-324, 1e-300, 1 - 2**-53])
+@pytest.mark.parametrize("y", [0, 1])
+def test_extreme_forecasts_stay_finite(v, y):
+    assert math.isfinite(math.log(CalibrationMonitor().update([y], [v]).evalue))
+
+
+def test_false_alarms_under_daily_looks():
+    alarms = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        monitor = CalibrationMonitor(level=0.1)
+        for _ in range(60):
+            v = rng.random(20)
+            reading = monitor.update(rng.random(20) < v, v)
+        alarms += reading.reject
+    assert alarms <= 400 * 0.1
+
+
+@pytest.mark.parametrize(("bend", "word"), [(0.6, "too low"), (1.6, "too high")])
+def test_power_and_words(bend, word):
+    rng = np.random.default_rng(0)
+    v = rng.random(3000)
+    reading = CalibrationMonitor().update(rng.random(3000) < v**bend, v)
+    assert reading.reject
+    assert word in reading.alternative
+    assert "miscalibrated after 3,000 rows in 1 batches" in reading.summary()
+
+
+def test_order_within_a_batch_does_not_matter_and_a_night_changes_nothing():
+    rng = np.random.default_rng(1)
+    v = np.round(rng.random(500), 2)
+    y = rng.random(500) < v**1.2
+    straight, shuffled = CalibrationMonitor(), CalibrationMonitor()
+    for rows in np.array_split(np.arange(500), 7):
+        straight.update(y[rows], v[rows])
+        shuffled = CalibrationMonitor.from_dict(json.loads(json.dumps(shuffled.to_dict(), allow_nan=False)))
+        rows = rng.permutation(rows)
+        shuffled.update(y[rows], v[rows])
+    assert shuffled.reading() == straight.reading()
+    assert straight.reading().n_rows == 500
+    assert straight.reading().n_batches == 7
+
+
+def test_a_change_that_sets_in_late_is_found():
+    rng = np.random.default_rng(2)
+    monitor = CalibrationMonitor()
+    for _ in range(200):
+        v = rng.random(500)
+        assert not monitor.update(rng.random(500) < v, v).reject
+    for _ in range(4):
+        v = rng.random(500)
+        reading = monitor.update(rng.random(500) < v**1.5, v)
+    assert reading.reject
+
+
+def test_a_rejection_stands_though_evidence_falls():
+    monitor = CalibrationMonitor()
+    assert monitor.update(np.ones(30), np.full(30, 0.5)).reject
+    after = monitor.update(np.arange(4000) % 2, np.full(4000, 0.5))
+    assert after.evalue < 1.0
+    assert after.reject
+    assert after.pvalue < 0.05
+
+
+def test_certain_forecasts():
+    monitor = CalibrationMonitor()
+    assert monitor.update([0, 1], [0.0, 1.0]).evalue == pytest.approx(1.0, abs=1e-12)
+    broken = monitor.update([1], [0.0])
+    assert broken.reject
+    assert math.isinf(broken.evalue)
+    assert 0.0 < broken.pvalue < 1e-300
+    again = CalibrationMonitor.from_dict(json.loads(json.dumps(monitor.to_dict(), allow_nan=False)))
+    assert again.reading() == broken
+
+
+def test_what_is_refused():
+    monitor = CalibrationMonitor()
+    with pytest.raises(InputError, match=r"y_prob"):
+        monitor.update([0, 1], [0.2, 1.2])
+    assert monitor.reading().n_rows == 0
+    with pytest.raises(InputError, match="level"):
+        CalibrationMonitor(level=0)
+    for state in ({}, {"schema": 1}, None, {**monitor.to_dict(), "schema": 7}, {**monitor.to_dict(), "n_rows": "x"}):
+        with pytest.raises(InputError, match="state"):
+            CalibrationMonitor.from_dict(state)
