@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calibrant.errors import FileError as FileError
     from calibrant.errors import InputError as InputError
+    from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
     from calibrant.inference.bounds import PopulationBounds as PopulationBounds
     from calibrant.inference.bounds import population_bounds as population_bounds
     from calibrant.inference.classical import ClassicalResult as ClassicalResult
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from calibrant.inference.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
     from calibrant.inference.classical import miller_test as miller_test
     from calibrant.inference.classical import spiegelhalter_test as spiegelhalter_test
+    from calibrant.inference.compare import ComparisonResult as ComparisonResult
+    from calibrant.inference.compare import compare_calibration as compare_calibration
     from calibrant.inference.cumulative import cumulative_calibration_test as cumulative_calibration_test
     from calibrant.inference.discrete import DiscreteResult as DiscreteResult
     from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
@@ -97,6 +100,7 @@ _HOME = {
     "CalibrationMonitor": "inference.monitor",
     "CalibrationSketch": "scale.sketch",
     "ClassicalResult": "inference.classical",
+    "ComparisonResult": "inference.compare",
     "CorpDecomposition": "measures.corp",
     "Coupling": "measures.lower_check",
     "CoxResult": "inference.classical",
@@ -120,6 +124,7 @@ _HOME = {
     "Witness": "measures.smooth",
     "audit": "report.audit",
     "binned_calibration_error_bound": "measures.binned",
+    "bootstrap_bounds": "inference.bootstrap",
     "calibration_bins": "measures.binned",
     "calibration_by_segment": "scale.segments",
     "calibration_distance": "measures.distance",
@@ -128,6 +133,7 @@ _HOME = {
     "check_potentials": "measures.lower_check",
     "check_predictor": "measures.distance",
     "choose_recalibrator": "recalibration",
+    "compare_calibration": "inference.compare",
     "convolved_calibration_error": "measures.convolved",
     "corp_decomposition": "measures.corp",
     "cox_test": "inference.classical",

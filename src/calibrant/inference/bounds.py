@@ -16,7 +16,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class PopulationBounds:
-    """Intervals that hold with a stated probability, together and at any number of rows.
+    """Intervals that hold with a stated probability, together.
 
     Attributes
     ----------
@@ -28,12 +28,15 @@ class PopulationBounds:
         Probability with which any of the four bounds may fail.
     n_rows : int
         Rows that they rest on.
+    guaranteed : bool
+        Whether they hold at any number of rows (`population_bounds`) or in large samples (`bootstrap_bounds`).
     """
 
     smooth_error: Interval
     lower_distance: Interval
     level: float
     n_rows: int
+    guaranteed: bool = True
 
 
 def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) -> PopulationBounds:

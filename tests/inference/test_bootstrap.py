@@ -1,0 +1,61 @@
+"""Resampled bounds: the class's supremum against a linear program, tighter than the guaranteed bounds, honest at 0."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from calibrant import InputError, bootstrap_bounds, population_bounds, synthetic
+from calibrant.inference.bootstrap import _area
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_area_is_the_supremum_over_the_class(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    v = np.sort(np.round(rng.random(n), 1 if seed % 2 else 6))
+    y, weight = rng.integers(0, 2, n), rng.normal(size=n)
+    total = 0.0
+    for label, anchor in ((0, 0.0), (1, 1.0)):
+        at = np.append(v[y == label], anchor)
+        rows, limits = [], []
+        for i in range(at.size):
+            for j in range(at.size):
+                row = np.zeros(at.size)
+                row[i] += 1.0
+                row[j] -= 1.0
+                rows.append(row)
+                limits.append(abs(at[i] - at[j]))
+        bounds = [(None, None)] * (at.size - 1) + [(0.0, 0.0)]
+        found = linprog(-np.append(weight[y == label], 0.0), A_ub=rows, b_ub=limits, bounds=bounds)
+        total -= found.fun
+    mine = _area(
+        np.where(y == 0, weight, 0.0), np.where(y == 1, weight, 0.0), np.diff(v, append=1.0), np.diff(v, prepend=0.0)
+    )
+    assert mine == pytest.approx(total, abs=1e-9)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1])
+def test_they_hold_and_are_tighter(shift):
+    missed = 0
+    for seed in range(60):
+        rows = synthetic.shifted_uniform(400, shift, seed)
+        bounds, wide = bootstrap_bounds(*rows, n_resamples=199, random_state=seed), population_bounds(*rows)
+        for (low, high), (lowest, highest) in (
+            (bounds.smooth_error, wide.smooth_error),
+            (bounds.lower_distance, wide.lower_distance),
+        ):
+            missed += not low - 1e-12 <= shift <= high
+            assert lowest <= low
+            assert high < highest
+    assert missed <= 6
+
+
+def test_order_seed_and_what_is_refused():
+    y, v = synthetic.shifted_uniform(200, 0.1, 0)
+    v = np.round(v, 1)
+    order = np.random.default_rng(0).permutation(200)
+    assert bootstrap_bounds(y, v, random_state=3) == bootstrap_bounds(y[order], v[order], random_state=3)
+    with pytest.raises(InputError, match="n_resamples"):
+        bootstrap_bounds(y, v, n_resamples=20)
+    with pytest.raises(InputError, match="level"):
+        bootstrap_bounds(y, v, level=2.0)
