@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
-
 import numpy as np
 
 from calibrant.errors import InputError
-from calibrant.inference.arguments import RandomState, check_level, generator, read_binary
+from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.bounds import Moments, PopulationBounds
+from calibrant.inference.resampling import resampled
 from calibrant.inputs import Column, FloatArray
 from calibrant.measures.parameters import positive_integer
 from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample
@@ -76,15 +74,13 @@ def bootstrap_bounds(
     residual, zero = (y - v) / n, y == 0.0
     steps = np.diff(v, append=1.0), np.diff(v, prepend=0.0)
 
-    def gaps(seed: np.random.SeedSequence) -> tuple[float, float]:
-        multiplier = np.random.default_rng(seed).standard_normal(n)
+    def gaps(rng: np.random.Generator) -> tuple[float, float]:
+        multiplier = rng.standard_normal(n)
         multiplier -= multiplier.mean()
         smooth = largest_correlation(distinct, np.add.reduceat(multiplier * residual, first))
         return smooth, _area(np.where(zero, multiplier, 0.0), np.where(zero, 0.0, multiplier), *steps) / n
 
-    entropy = int(generator(random_state).integers(2**63))
-    with ThreadPoolExecutor(cpu_count()) as threads:
-        drawn = np.array(list(threads.map(gaps, np.random.SeedSequence(entropy).spawn(n_resamples))))
+    drawn = resampled(gaps, n, n_resamples, random_state)
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
     smooth_margin, distance_margin = np.sort(drawn, axis=0)[-rank].tolist()
     sample = Sample.from_columns(y, v)

@@ -98,7 +98,7 @@ def cox_test(
     >>> y_true = np.random.default_rng(0).random(400) < y_prob**2 / (y_prob**2 + (1 - y_prob)**2)
     >>> result = cox_test(y_true, y_prob, random_state=0)
     >>> result.reject, round(result.slope, 1)
-    (True, 2.1)
+    (True, 2.0)
     """
     sample, level = _read(y_true, y_prob, level)
     v = sample.prediction
@@ -216,7 +216,8 @@ def miller_test(
     Examples
     --------
     >>> from calibrant import miller_test
-    >>> miller_test([1] * 10 + [0] * 40 + [1] * 25 + [0] * 25, [0.2] * 50 + [0.8] * 50, random_state=0).statistic
+    >>> y_true = [1] * 10 + [0] * 40 + [1] * 25 + [0] * 25
+    >>> round(miller_test(y_true, [0.2] * 50 + [0.8] * 50, random_state=0).statistic, 9)
     28.125
     """
     sample, level = _read(y_true, y_prob, level)
@@ -269,8 +270,8 @@ def spiegelhalter_test(
     >>> from calibrant import spiegelhalter_test
     >>> y_prob = np.linspace(0.02, 0.98, 400)
     >>> result = spiegelhalter_test(y_prob > 0.5, y_prob, random_state=0)
-    >>> result.statistic < -10, result.reject
-    (True, True)
+    >>> round(result.statistic, 1), result.pvalue
+    (-9.4, 0.001)
     """
     sample, level = _read(y_true, y_prob, level)
     v = sample.prediction

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
 
 import numpy as np
 
 from calibrant.errors import InputError
-from calibrant.inference.arguments import IntArray, RandomState, check_level, generator, read_binary
+from calibrant.inference.arguments import IntArray, RandomState, check_level, read_binary
 from calibrant.inference.bounds import Interval, Moments
+from calibrant.inference.resampling import resampled
 from calibrant.inference.result import TestResult
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels import pairs
@@ -150,15 +149,12 @@ def compare_calibration(
     norm = tuple(_NORMS[measure](v) for v in both)
     value = tuple(n(r) for n, r in zip(norm, residual, strict=True))
 
-    def noise(seed: np.random.SeedSequence) -> tuple[tuple[float, float, float], ...]:
-        multiplier = np.random.default_rng(seed).standard_normal(y.size)
+    def noise(rng: np.random.Generator) -> tuple[tuple[float, float, float], ...]:
+        multiplier = rng.standard_normal(y.size)
         multiplier -= multiplier.mean()
         return tuple(_ends(n, r, multiplier * r) for n, r in zip(norm, residual, strict=True))
 
-    entropy = int(generator(random_state).integers(2**63))
-    seeds = np.random.SeedSequence(entropy).spawn(n_resamples)
-    with ThreadPoolExecutor(cpu_count()) as threads:
-        drawn = np.array(list(threads.map(noise, seeds)))  # resample, predictor, (size, plus, minus)
+    drawn = resampled(noise, y.size, n_resamples, random_state)  # resample, predictor, (size, plus, minus)
     size, plus, minus = drawn[..., 0], drawn[..., 1], drawn[..., 2]
     low = np.maximum(0.0, np.array(value) - np.quantile(size, _SURE, axis=0))
     most, least = plus - _SHARE * low, np.array(value) - minus

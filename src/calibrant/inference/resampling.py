@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
+from typing import Any
 
 import numpy as np
 
 from calibrant.errors import InputError
 from calibrant.inference.arguments import RandomState, generator
+from calibrant.inference.threads import in_blocks
 from calibrant.inputs import FloatArray
 from calibrant.measures.parameters import positive_integer
 from calibrant.sample import Sample
@@ -40,8 +40,7 @@ def redrawn_pvalue(
     tied_count, tied = count[~single], v[~single]
     loose = v[single]
 
-    def redrawn(seed: np.random.SeedSequence) -> float:
-        rng = np.random.default_rng(seed)
+    def redrawn(rng: np.random.Generator) -> float:
         ones = np.empty(v.size)
         ones[single] = rng.random(loose.size) < loose  # much cheaper than a binomial of one trial
         if tied.size:
@@ -49,10 +48,23 @@ def redrawn_pvalue(
         ones -= expected
         return statistic(ones)
 
-    entropy = int(generator(random_state).integers(2**63))
-    seeds = np.random.SeedSequence(entropy).spawn(n_resamples)  # one a resample: threads cannot matter
-    with ThreadPoolExecutor(cpu_count()) as threads:
-        drawn = np.fromiter(threads.map(redrawn, seeds), np.float64, n_resamples)
+    drawn = resampled(redrawn, v.size, n_resamples, random_state)
     # Rounding must not make one of two equal statistics the larger.
     extreme = int((drawn >= observed - 1e-12 * abs(observed)).sum()) if np.isfinite(observed) else 0
     return observed, (1.0 + extreme) / (1.0 + n_resamples)
+
+
+def resampled(
+    draw: Callable[[np.random.Generator], Any], rows: int, n_resamples: int, random_state: RandomState
+) -> FloatArray:
+    """Call `draw` once a resample, each with its own generator, so that threads cannot matter; results in order."""
+    entropy = int(generator(random_state).integers(2**63))
+    seeds = np.random.SeedSequence(entropy).spawn(n_resamples)
+    found: list[Any] = [None] * n_resamples
+
+    def fill(first: int, last: int) -> None:
+        for k in range(first, last):
+            found[k] = draw(np.random.default_rng(seeds[k]))
+
+    in_blocks(fill, n_resamples, work=rows * n_resamples)
+    return np.array(found, dtype=np.float64)
