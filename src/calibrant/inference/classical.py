@@ -271,7 +271,7 @@ def spiegelhalter_test(
     >>> y_prob = np.linspace(0.02, 0.98, 400)
     >>> result = spiegelhalter_test(y_prob > 0.5, y_prob, random_state=0)
     >>> round(result.statistic, 1), result.pvalue
-    (-9.4, 0.001)
+    (-9.3, 0.001)
     """
     sample, level = _read(y_true, y_prob, level)
     v = sample.prediction
