@@ -48,6 +48,7 @@ _HOME = {
     "nearly-linear-time-figure-3": ("nearly_linear_time", "figure_3", "three measures against sample size"),
     "nearly-linear-time-table-3": ("nearly_linear_time", "table_3", "seconds for the smooth error"),
     "nearly-linear-time-lemma-13": ("nearly_linear_time", "lemma_13", "smooth error against lower distance"),
+    "nearly-linear-time-theorems-5-and-6": ("sample_complexity", "theorems_5_and_6", "rows that two errors need"),
     "hardness-subset-sum": ("hardness", "subset_sum", "distances that decide subset sums"),
     "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
     "hardness-birthday": ("hardness", "birthday", "domains that no small sample tells apart"),
