@@ -80,7 +80,7 @@ def test_gate_decides_and_asks_for_more():
     undecided = calibration_gate(*far, max_distance=0.31)
     assert undecided.verdict == "undecided"
     assert undecided.rows_needed > 20_000
-    assert f"{undecided.rows_needed:,} rows" in undecided.summary()
+    assert "rows are needed" in undecided.summary()
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, float("nan")])
@@ -122,7 +122,7 @@ def test_tolerant_test_keeps_its_promise_and_asks_for_rows():
     assert few.decision == "not enough rows"
     many = synthetic.shifted_uniform(4 * few.rows_needed, 0.1, 1)
     assert tolerant_calibration_test(*many, accept_below=0.08, reject_above=0.12).decision != "not enough rows"
-    assert f"about {few.rows_needed:,} rows" in few.summary()
+    assert "rows are needed" in few.summary()
 
 
 def test_tolerant_options():

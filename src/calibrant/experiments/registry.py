@@ -55,6 +55,7 @@ _HOME = {
     "type-one-errors": ("error_rates", "type_one_errors", "false rejections of tests that redraw outcomes; an hour"),
     "power": ("error_rates", "power", "how often each test rejects, against three kinds of departure"),
     "interval-coverage": ("error_rates", "interval_coverage", "how often every interval holds; an hour"),
+    "real-predictions": ("verdicts", "real_predictions", "what audit and gate say of the papers' predictions"),
     "tcal-table-1": ("tcal", "table_1", "verdicts and errors of CIFAR-10 networks, recalibrated six ways"),
     "tcal-table-2": ("tcal", "table_2", "the same of CIFAR-100 networks"),
     "tcal-table-3": ("tcal", "table_3", "the same of ImageNet networks"),

@@ -253,4 +253,7 @@ def _rows_for(moments: Moments, log: float, margin: float) -> int | None:
 
 
 def _needs(rows: int | None) -> str:
-    return f"; about {rows:,} rows are needed" if rows else "; it may be right at the limit"
+    if not rows:
+        return "; it may be right at the limit"
+    step = 10 ** max(0, len(str(rows)) - 2)  # two digits: it is an estimate
+    return f"; about {math.ceil(rows / step) * step:,} rows are needed"
