@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
     from calibrant.inference.bounds import PopulationBounds as PopulationBounds
     from calibrant.inference.bounds import population_bounds as population_bounds
+    from calibrant.inference.canonical import canonical_kernel_test as canonical_kernel_test
     from calibrant.inference.classical import ClassicalResult as ClassicalResult
     from calibrant.inference.classical import CoxResult as CoxResult
     from calibrant.inference.classical import cox_test as cox_test
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from calibrant.measures.binned import binned_calibration_error_bound as binned_calibration_error_bound
     from calibrant.measures.binned import calibration_bins as calibration_bins
     from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
+    from calibrant.measures.canonical import squared_canonical_kernel_error as squared_canonical_kernel_error
     from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
     from calibrant.measures.corp import CorpDecomposition as CorpDecomposition
     from calibrant.measures.corp import corp_decomposition as corp_decomposition
@@ -129,6 +131,7 @@ _HOME = {
     "calibration_by_segment": "scale.segments",
     "calibration_distance": "measures.distance",
     "calibration_gate": "inference.gate",
+    "canonical_kernel_test": "inference.canonical",
     "check_coupling": "measures.lower_check",
     "check_potentials": "measures.lower_check",
     "check_predictor": "measures.distance",
@@ -158,6 +161,7 @@ _HOME = {
     "smooth_calibration_witness": "measures.smooth",
     "spiegelhalter_test": "inference.classical",
     "squared_calibration_error": "measures.squared",
+    "squared_canonical_kernel_error": "measures.canonical",
     "squared_error_bootstrap": "inference.verified_bounds",
     "squared_error_interval": "inference.verified_bounds",
     "squared_error_rows": "inference.verified_bounds",

@@ -303,7 +303,7 @@ def test_what_does_not_apply_is_said_plainly(arguments, fault, words):
         ([[1, 1], [0, 1]], [[0.5, 0.5], [0.5, 0.5]], "y_true"),
         ([0, 1, 1], [[0.5, 0.5], [0.5, 0.5]], "y_true"),
         ([0, 1], [[0.5], [0.5]], "y_prob"),
-        (["a", "b"], [[0.5, 0.5], [0.5, 0.5]], "y_true"),
+        (["a", "a"], [[0.5, 0.5], [0.5, 0.5]], "y_true"),
     ],
 )
 def test_bad_classes_are_refused(y_true, y_prob, fault):

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, FloatArray, read_columns
+from calibrant.measures.multiclass import multiclass_sample
 
 IntArray = npt.NDArray[np.int64]
 RandomState = int | np.random.Generator | None
-_ROUNDING = 1e-5  # by which class probabilities in single precision may miss a sum of 1
 
 
 def read_binary(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
@@ -45,60 +45,10 @@ def read_classes(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
     Raises
     ------
     InputError
-        If a probability is outside [0, 1], a row's sum misses 1 by more than 1e-5 (less is divided away), or a label is
-        no class.
+        As `multiclass_sample` does.
     """
-    table = _table(y_prob, "y_prob")
-    if table.shape[0] == 0:
-        raise InputError("y_prob", "is empty; at least one row is needed")
-    if table.shape[1] < 2:
-        raise InputError("y_prob", "has one column; pass it as one dimension, or a column for each class")
-    bad = ~((table >= 0.0) & (table <= 1.0)).all(axis=1)  # true for NaN as well
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError("y_prob", f"row {row} is {table[row]}; class probabilities must lie in [0, 1]", row=row)
-    sums = table.sum(axis=1)
-    bad = np.abs(sums - 1.0) > _ROUNDING
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(
-            "y_prob", f"row {row} adds up to {sums[row]:.7g}; class probabilities must add up to 1", row=row
-        )
-    label = _labels(y_true, table.shape[1])
-    if label.size != table.shape[0]:
-        raise InputError("y_true", f"has {label.size:,} rows but y_prob has {table.shape[0]:,}; they must match")
-    return label, np.ascontiguousarray(table / sums[:, None]) + 0.0
-
-
-def _table(values: Column, name: str) -> FloatArray:
-    if hasattr(values, "detach"):  # a torch tensor, which numpy refuses while it carries a gradient
-        values = values.detach()
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError(name, "is not a table of numbers (its rows differ in length)") from None
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise InputError(name, f"has shape {array.shape} and holds {array.dtype.name}; a table of numbers is needed")
-    return array.astype(np.float64)
-
-
-def _labels(y_true: Column, n_classes: int) -> IntArray:
-    if dimensions(y_true) == 2:
-        hot = _table(y_true, "y_true")
-        bad = (~np.isin(hot, (0.0, 1.0)).all(axis=1)) | (hot.sum(axis=1) != 1.0)
-        if hot.shape[1] != n_classes or bad.any():
-            row = int(np.argmax(bad)) if bad.any() else None
-            raise InputError("y_true", f"is not one-hot with {n_classes} columns, a single 1 in each row", row=row)
-        return np.asarray(np.argmax(hot, axis=1), dtype=np.int64)
-    try:
-        label = np.asarray(y_true, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("y_true", f"holds values that are not numbers; class labels 0 to {n_classes - 1}") from None
-    bad = ~((label >= 0) & (label < n_classes) & (label == np.floor(label)))
-    if label.ndim != 1 or bad.any():
-        row = int(np.argmax(bad)) if label.ndim == 1 else None
-        raise InputError("y_true", f"must hold class labels, whole numbers from 0 to {n_classes - 1}", row=row)
-    return label.astype(np.int64)
+    sample = multiclass_sample(y_true, y_prob)
+    return sample.y_true, np.ascontiguousarray(sample.y_prob)
 
 
 def check_level(level: float) -> float:

@@ -1,0 +1,89 @@
+"""A test of canonical calibration of K classes, exact at any sample size: labels are drawn again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inference.arguments import RandomState, check_level, generator
+from calibrant.inference.resampling import resampled
+from calibrant.inference.result import TestResult
+from calibrant.inputs import Column
+from calibrant.kernels.canonical import draw_labels, paired_sum
+from calibrant.measures.canonical import paired
+from calibrant.measures.parameters import positive_integer
+
+
+def canonical_kernel_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    bandwidth: float = 1.0,
+    block_size: int = 16,
+    level: float = 0.05,
+    n_resamples: int = 999,
+    random_state: RandomState = None,
+) -> TestResult:
+    """Test whether whole vectors of class probabilities are the frequencies of the classes, by their kernel error.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,), or (n, K) one-hot
+        Labels, as `multiclass_sample` takes them.
+    y_prob : table of shape (n, K)
+        Class probabilities, rows adding up to 1.
+    bandwidth, block_size
+        As for `squared_canonical_kernel_error`; larger blocks have more power.
+    level : float, default 0.05
+        Largest probability of rejecting calibrated predictions.
+    n_resamples : int, default 999
+        Redrawn sets of labels.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result.
+
+    Returns
+    -------
+    TestResult
+        The statistic is `squared_canonical_kernel_error`.
+
+    Raises
+    ------
+    InputError
+        If a table or parameter cannot be used, or there are too few resamples to reject at all.
+
+    Notes
+    -----
+    Labels redrawn from the rows' own probabilities have the law of the null hypothesis, so the p-value is exact at any
+    n. Which rows meet is drawn first and kept. O(n K block_size), then O(n block_size) a resample.
+
+    References
+    ----------
+    D. Widmann, F. Lindsten and D. Zachariah, Calibration tests in multi-class classification: a unifying framework,
+    NeurIPS 2019. T-Cal, Section 2 (full calibration).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import canonical_kernel_test
+    >>> table = np.random.default_rng(0).dirichlet(np.ones(3), 500)
+    >>> canonical_kernel_test(np.zeros(500, int), table, random_state=0).reject
+    True
+    """
+    level = check_level(level)
+    positive_integer(n_resamples, "n_resamples")
+    if 1.0 / (1.0 + n_resamples) > level:
+        raise InputError("n_resamples", f"is {n_resamples}; no p-value could reach {level:g}")
+    rng = generator(random_state)
+    label, table, pairs = paired(y_true, y_prob, bandwidth, block_size, rng)
+    cumulative = table.cumsum(axis=1)
+
+    def redrawn(source: np.random.Generator) -> float:
+        other = np.empty_like(label)
+        draw_labels(cumulative, source.random(label.size), other)
+        return paired_sum(other, table, *pairs)
+
+    observed = paired_sum(label, table, *pairs)
+    drawn = resampled(redrawn, pairs[0].size, n_resamples, rng)
+    pvalue = (1.0 + int((drawn >= observed - 1e-12 * abs(observed)).sum())) / (1.0 + n_resamples)
+    method = f"canonical kernel test ({n_resamples:,} resamples)"
+    return TestResult(observed / pairs[0].size, pvalue, pvalue <= level, level, method)
