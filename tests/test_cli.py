@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrant
-from calibrant import cli
+from calibrant import terminal
 from calibrant.cli import app
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 
@@ -181,7 +181,7 @@ def test_a_full_disk_is_a_message(rows):
 
 
 def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
-    with cli._Progress() as progress:
+    with terminal.Progress() as progress:
         assert progress._timer is None
         progress.stop()
         progress._show()  # the timer going off while the work ends

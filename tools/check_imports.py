@@ -21,22 +21,24 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "sample": ({"errors", "inputs", "kernels"}, {"numpy"}),
     "measures": (DOOR | {"kernels", "measures"}, {"numpy", "scipy"}),
     "synthetic": (DOOR, {"numpy"}),
-    "inference": (DOOR | {"kernels", "measures", "inference"}, {"numpy", "scipy"}),
+    "inference": (DOOR | {"kernels", "measures", "recalibration", "inference"}, {"numpy", "scipy"}),
     "recalibration": (DOOR | {"kernels", "measures", "recalibration"}, {"numpy", "scipy", "sklearn"}),
     "scale": (
         DOOR | {"kernels", "measures", "inference", "scale"},
         {"numpy", "scipy", "duckdb", "pyarrow", "narwhals"},
     ),
     "experiments": (
-        DOOR | {"kernels", "measures", "inference", "recalibration", "synthetic", "scale", "experiments"},
-        {"numpy", "scipy", "matplotlib", "rich", "sklearn"},
+        # "" is the package itself, as users import it.
+        DOOR | {"", "kernels", "measures", "inference", "recalibration", "synthetic", "scale", "report", "experiments"},
+        {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow"},
     ),
     "report": (
         DOOR | {"kernels", "measures", "inference", "recalibration", "report"},
         {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
     ),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
-    "cli": (DOOR | {"measures", "inference", "report", "scale", "demo", "experiments"}, {"typer", "rich", "click"}),
+    "terminal": (DOOR | {"report", "scale"}, {"typer", "rich"}),
+    "cli": (DOOR | {"measures", "inference", "report", "scale", "demo", "experiments", "terminal"}, {"typer"}),
     "__main__": ({"cli"}, set()),
     "__init__": (set(), set()),
 }
