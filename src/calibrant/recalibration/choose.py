@@ -9,22 +9,24 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, xlog1py, xlogy
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
 from calibrant.measures.lower import lower_distance_from_sample
+from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.parameters import one_of, positive_integer
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.classifier import METHODS, make_recalibrator
-from calibrant.recalibration.multiclass import MulticlassRecalibrator
+from calibrant.recalibration.multiclass import MulticlassRecalibrator, TemperatureScaling
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
 
 BINARY_METHODS = tuple(name for name, kind in METHODS.items() if not issubclass(kind, MulticlassRecalibrator))
+CLASS_METHODS = ("temperature", "vector", "dirichlet")
 _CELLS = 2048  # of the predictions, when labels are redrawn for an interval
 _DISTANCE_TOLERANCE = 1e-5
 
@@ -38,11 +40,11 @@ class RecalibrationScore:
     method : str
         Name of the method; ``"unchanged"`` for the predictions as they are.
     distance : float
-        Lower distance from calibration, at most 1e-5 too high.
+        Lower distance from calibration, at most 1e-5 too high; with classes, that of the top label.
     smooth_error, smooth_error_lower, smooth_error_upper : float
         Smooth calibration error, and a confidence interval for that of the population.
     brier, brier_lower, brier_upper : float
-        Mean Brier score, with a confidence interval.
+        Mean Brier score (with classes the sum over them), with a confidence interval.
     log, log_lower, log_upper : float
         Mean log score, with a confidence interval; infinite where a prediction of 0 or 1 was wrong.
     brier_gain_lower, brier_gain_upper : float
@@ -76,7 +78,7 @@ class RecalibrationChoice:
         The method with the best criterion.
     chosen : str
         The first method, in the order given, that is not worse than the best beyond what chance explains.
-    recalibrator : recalibrator or None
+    recalibrator : Recalibrator, MulticlassRecalibrator or None
         The chosen method fitted to all rows; None if the predictions are best left unchanged.
     criterion : str
         What was compared.
@@ -87,7 +89,7 @@ class RecalibrationChoice:
     scores: tuple[RecalibrationScore, ...]
     best: str
     chosen: str
-    recalibrator: Recalibrator | None
+    recalibrator: Recalibrator | MulticlassRecalibrator | None
     criterion: str
     level: float
 
@@ -118,10 +120,10 @@ class RecalibrationChoice:
 
 def choose_recalibrator(
     y_true: Column,
-    y_prob: Column,
+    y_prob: Any,
     *,
     sample_weight: Column | None = None,
-    methods: Sequence[Any] = BINARY_METHODS,
+    methods: Sequence[Any] | None = None,
     cv: int = 5,
     criterion: Criterion = "brier",
     level: float = 0.05,
@@ -133,13 +135,14 @@ def choose_recalibrator(
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes, 0 or 1.
-    y_prob : column of shape (n,)
+        Outcomes, 0 or 1; labels, where y_prob has a column a class.
+    y_prob : column of shape (n,), or table of shape (n, K)
         Predicted probabilities, in [0, 1].
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     methods : sequence of names or recalibrators, optional
-        Simplest first; by default all that map one probability. Recalibrators are named by their class.
+        Simplest first; by default all that map one probability, or temperature, vector and Dirichlet scaling of
+        classes. Recalibrators are named by their class.
     cv : int, default 5
         Number of parts the rows are split into, with both outcomes in each; a part is recalibrated by the map fitted to
         the others.
@@ -186,23 +189,31 @@ def choose_recalibrator(
     positive_integer(n_resamples, "n_resamples")
     if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
         raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")
-    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
-    names, recalibrators = _read_methods(methods)
-    splits = _splits(outcome, cv, random_state)
+    rows = (
+        _Rows.of_classes(y_true, y_prob, sample_weight)
+        if _is_table(y_prob)
+        else _Rows.of(y_true, y_prob, sample_weight)
+    )
+    kind = MulticlassRecalibrator if rows.classes else Recalibrator
+    if methods is None:
+        methods = CLASS_METHODS if rows.classes else BINARY_METHODS
+    names, recalibrators = _read_methods(methods, kind)
+    splits = _splits(rows, cv, random_state)
     rng = np.random.default_rng(random_state)
-    mass = np.full(outcome.size, 1.0 / outcome.size) if weight is None else weight / weight.sum()
+    n, weight = rows.outcome.size, rows.weight
+    mass = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 
     judged = []
-    unchanged = (prediction - outcome) ** 2
+    unchanged = rows.losses(rows.prediction)["brier"]
     losses = {}
     for name, recalibrator in zip(["unchanged", *names], [None, *recalibrators], strict=True):
-        crossed = prediction if recalibrator is None else _cross_fit(recalibrator, outcome, prediction, weight, splits)
-        brier = (crossed - outcome) ** 2
-        log = np.asarray(-xlogy(outcome, crossed) - xlog1py(1.0 - outcome, -crossed))
-        losses[name] = {"brier": brier, "log": log}[criterion] if criterion != "distance" else brier
-        sample = Sample.from_columns(outcome, crossed, weight)
+        crossed = rows.prediction if recalibrator is None else _cross_fit(recalibrator, rows, splits)
+        loss = rows.losses(crossed)
+        losses[name] = loss["brier" if criterion == "distance" else criterion]
+        outcome, prediction = rows.question(crossed)
+        sample = Sample.from_columns(outcome, prediction, weight)
         smooth = smooth_error_from_sample(sample)
-        half = _smooth_half_width(outcome, crossed, mass, level, n_resamples, rng)
+        half = _smooth_half_width(outcome, prediction, mass, level, n_resamples, rng)
         judged.append(
             RecalibrationScore(
                 name,
@@ -210,26 +221,76 @@ def choose_recalibrator(
                 smooth,
                 max(smooth - half, 0.0),
                 min(smooth + half, 1.0),
-                *_mean(brier, mass, level),
-                *_mean(log, mass, level),
-                *_mean(unchanged - brier, mass, level)[1:],
+                *_mean(loss["brier"], mass, level),
+                *_mean(loss["log"], mass, level),
+                *_mean(unchanged - loss["brier"], mass, level)[1:],
             )
         )
     best, chosen = _choose(judged, losses, mass, criterion, level)
     fitted = None
     if chosen != "unchanged":
-        fitted = recalibrators[names.index(chosen)].fit(prediction, outcome, weight)
+        fitted = recalibrators[names.index(chosen)].fit(rows.prediction, rows.outcome, weight)
     return RecalibrationChoice(tuple(judged), best, chosen, fitted, criterion, float(level))
 
 
-def _read_methods(methods: Sequence[Any]) -> tuple[list[str], list[Recalibrator]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Outcomes or labels, predictions of shape (n,) or (n, K), and weights."""
+
+    outcome: npt.NDArray[Any]
+    prediction: FloatArray
+    weight: FloatArray | None
+    classes: bool
+
+    @classmethod
+    def of(cls, y_true: Column, y_prob: Column, sample_weight: Column | None) -> _Rows:
+        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+        rate = (outcome != 0.0) & (outcome != 1.0)
+        if rate.any():
+            row = int(np.argmax(rate))
+            raise InputError("y_true", f"row {row} is {outcome[row]:.6g}; each outcome must be 0 or 1 here", row=row)
+        return cls(outcome, prediction, weight, classes=False)
+
+    @classmethod
+    def of_classes(cls, y_true: Column, y_prob: Any, sample_weight: Column | None) -> _Rows:
+        found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
+        return cls(found.y_true, found.y_prob, found.sample_weight, classes=True)
+
+    def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
+        """Brier and log score of each row."""
+        if not self.classes:
+            log = np.asarray(-xlogy(self.outcome, prediction) - xlog1py(1.0 - self.outcome, -prediction))
+            return {"brier": (prediction - self.outcome) ** 2, "log": log}
+        right = np.take_along_axis(prediction, self.outcome[:, None], axis=1)[:, 0]
+        with np.errstate(divide="ignore"):
+            return {"brier": (prediction**2).sum(axis=1) - 2.0 * right + 1.0, "log": -np.log(right)}
+
+    def question(self, prediction: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Outcomes and probabilities whose distance is judged: of classes, whether the most probable one was right."""
+        if not self.classes:
+            return self.outcome, prediction
+        top = MulticlassSample(self.outcome, prediction, None, tuple(range(prediction.shape[1]))).top_label()
+        return top.y_true, top.y_prob
+
+
+def _is_table(y_prob: Any) -> bool:
+    shape = getattr(y_prob, "shape", None)
+    if shape is not None:
+        return len(shape) == 2
+    return isinstance(y_prob, list | tuple) and len(y_prob) > 0 and np.ndim(y_prob[0]) == 1
+
+
+def _read_methods(methods: Sequence[Any], kind: type) -> tuple[list[str], list[Any]]:
     if isinstance(methods, str) or len(methods) == 0:
         raise InputError("methods", f"is {methods!r:.40}; a sequence of names or recalibrators is needed")
     names, recalibrators = [], []
     for method in methods:
         recalibrator = make_recalibrator(method, "methods")
-        if not isinstance(recalibrator, Recalibrator):
-            raise InputError("methods", f"holds {method!r:.60}, which maps class probabilities, not one probability")
+        if not isinstance(recalibrator, (kind, TemperatureScaling)):
+            what = (
+                "class probabilities, not one probability" if kind is Recalibrator else "one probability, not classes"
+            )
+            raise InputError("methods", f"holds {method!r:.60}, which maps {what}")
         names.append(method if isinstance(method, str) else type(recalibrator).__name__)
         recalibrators.append(recalibrator)
     if len(set(names)) < len(names) or "unchanged" in names:
@@ -237,33 +298,27 @@ def _read_methods(methods: Sequence[Any]) -> tuple[list[str], list[Recalibrator]
     return names, recalibrators
 
 
-def _splits(outcome: FloatArray, cv: int, random_state: int | None) -> list[Any]:
+def _splits(rows: _Rows, cv: int, random_state: int | None) -> list[Any]:
     positive_integer(cv, "cv")
     if cv < 2:
         raise InputError("cv", f"is {cv}; two parts or more are needed")
-    rate = (outcome != 0.0) & (outcome != 1.0)
-    if rate.any():
-        row = int(np.argmax(rate))
-        raise InputError("y_true", f"row {row} is {outcome[row]:.6g}; each outcome must be 0 or 1 here", row=row)
-    ones = int(outcome.sum())
-    if min(ones, outcome.size - ones) < cv:
-        problem = f"has {ones:,} ones and {outcome.size - ones:,} zeros; cv={cv} needs as many of each"
+    counts = np.bincount(rows.outcome.astype(np.int64), minlength=2)
+    if not rows.classes and counts.min() < cv:
+        problem = f"has {counts[1]:,} ones and {counts[0]:,} zeros; cv={cv} needs as many of each"
         raise InputError("y_true", problem)
-    folds = StratifiedKFold(cv, shuffle=True, random_state=random_state)
-    return list(folds.split(outcome, outcome))
+    if rows.outcome.size < cv:
+        raise InputError("y_true", f"has {rows.outcome.size:,} rows; cv={cv} needs as many")
+    # A class with fewer rows than parts is missing from some of them, which the fits of classes allow for.
+    folds = StratifiedKFold if counts[counts > 0].min() >= cv else KFold
+    return list(folds(cv, shuffle=True, random_state=random_state).split(rows.outcome, rows.outcome))
 
 
-def _cross_fit(
-    recalibrator: Recalibrator,
-    outcome: FloatArray,
-    prediction: FloatArray,
-    weight: FloatArray | None,
-    splits: list[Any],
-) -> FloatArray:
-    crossed = np.empty_like(prediction)
+def _cross_fit(recalibrator: Any, rows: _Rows, splits: list[Any]) -> FloatArray:
+    crossed = np.empty_like(rows.prediction)
     for train, test in splits:
-        recalibrator.fit(prediction[train], outcome[train], None if weight is None else weight[train])
-        crossed[test] = recalibrator.predict(prediction[test])
+        weight = None if rows.weight is None else rows.weight[train]
+        recalibrator.fit(rows.prediction[train], rows.outcome[train], weight)
+        crossed[test] = recalibrator.predict(rows.prediction[test])
     return crossed
 
 

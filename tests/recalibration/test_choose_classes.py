@@ -1,0 +1,48 @@
+"""Choosing a recalibrator for classes: scores, rare classes, methods that do not suit."""
+
+import numpy as np
+import pytest
+
+from calibrant import InputError, lower_calibration_distance
+from calibrant.recalibration import choose_recalibrator
+
+
+def drawn_classes(n, k, seed, sharpen):
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.full(k, 0.7), n)
+    label = np.minimum((rng.random(n)[:, None] > table.cumsum(axis=1)).sum(axis=1), k - 1)
+    said = table**sharpen
+    return label, said / said.sum(axis=1, keepdims=True)
+
+
+def test_classes_are_compared_by_their_top_label_and_their_scores():
+    label, table = drawn_classes(4000, 4, 0, 2.0)
+    choice = choose_recalibrator(label, table, n_resamples=20)
+    assert [score.method for score in choice.scores] == ["unchanged", "temperature", "vector", "dirichlet"]
+    assert choice.chosen == "temperature"
+    assert abs(choice.recalibrator.temperature_ - 2.0) < 0.15
+    onehot = np.eye(4)[label]
+    assert choice["unchanged"].brier == pytest.approx(((table - onehot) ** 2).sum(axis=1).mean())
+    assert choice["unchanged"].log == pytest.approx(-np.log(table[np.arange(4000), label]).mean())
+    right = table.argmax(axis=1) == label
+    expected = lower_calibration_distance(right.astype(float), table.max(axis=1), tol=1e-5)
+    assert choice["unchanged"].distance == pytest.approx(expected, abs=2e-5)
+    assert choice["temperature"].distance < choice["unchanged"].distance / 2
+
+
+def test_rare_and_unseen_classes_are_no_obstacle():
+    label, table = drawn_classes(200, 3, 1, 1.5)
+    table = np.column_stack([0.98 * table, np.full(200, 0.01), np.full(200, 0.01)])
+    label[0] = 3  # seen once; the last class never
+    choice = choose_recalibrator(label, table, n_resamples=10)
+    assert np.isfinite([score.brier for score in choice.scores]).all()
+
+
+def test_methods_must_suit_what_is_predicted():
+    label, table = drawn_classes(100, 3, 1, 1.5)
+    with pytest.raises(InputError, match="maps one probability"):
+        choose_recalibrator(label, table, methods=["platt"])
+    with pytest.raises(InputError, match="maps class probabilities"):
+        choose_recalibrator([0, 1] * 10, [0.2, 0.8] * 10, methods=["vector"])
+    with pytest.raises(InputError, match="methods"):
+        choose_recalibrator([0, 1] * 10, [0.2, 0.8] * 10, methods=[])
