@@ -223,6 +223,16 @@ def test_every_network(name):
 
 
 @needs_data
+def test_ten_classes():
+    done = run("audit", FOLDER / "cifar10_vgg_10class.parquet", "--seed", "0", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["smooth_calibration_error"]["attained"] == pytest.approx(0.0397, abs=1e-4)
+    assert found["advice"]["chosen"] == "vector"
+    assert found["classes"]["n_classes"] == 10
+
+
+@needs_data
 @pytest.mark.parametrize("column", ["Logistic", "EMOS", "ENS", "EPC"])
 def test_rain_in_niamey(column):
     path = FOLDER / "precip_niamey_2016.parquet"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from calibrant.errors import InputError
 from calibrant.terminal import Progress, as_in_file, check_target, explained, print_comparison, print_segments
+
+if TYPE_CHECKING:
+    from calibrant.report.audit import Audit
 
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
@@ -48,7 +52,10 @@ def _options(
 def audit_file(
     file: Annotated[str, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")],
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes: 0 or 1, or event rates.")] = None,
-    y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
+    y_prob: Annotated[
+        str | None,
+        typer.Option(help="Column of predicted probabilities; for classes a list p0,p1,... or a pattern 'p*'."),
+    ] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
@@ -62,19 +69,30 @@ def audit_file(
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with explained(), Progress() as progress:
+        from calibrant.scale.class_files import class_columns
         from calibrant.scale.files import FileColumns, input_files, read_file
 
         if html is not None:
             check_target(html, "--html", input_files(file))
         progress("Reading")
+        classes = class_columns(file, y_prob)
+        if classes is not None:
+            if by is not None:
+                raise InputError("by", "segments are of single predictions; name one column with --y-prob")
+            found = _audit_classes(file, classes, y_true, sample_weight, level, resamples, seed, progress)
+            if html is not None:
+                found.to_html(html)
+            progress.stop()
+            print(found.to_json() if json else found.summary(), flush=True)
+            if html is not None:
+                print(f"Report: {html}", file=sys.stderr if json else sys.stdout, flush=True)
+            return
         from calibrant.scale.large import is_large, sketch_file
 
         large = is_large(file)
         read = sketch_file if large else read_file
         columns = read(file, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        if columns.guessed:
-            used = ", ".join(f"{columns.names[argument]!r} as the {_ROLES[argument]}" for argument in columns.guessed)
-            print(f"Using {used}.", file=sys.stderr)
+        _say_guessed(columns.names, columns.guessed)
         names, sketch, title = columns.names, None, Path(file).name
         progress("Pooling")
         from calibrant.report.audit import audit_sample
@@ -123,6 +141,37 @@ def audit_file(
             print_segments(segments, by or "")
         if html is not None:
             print(f"Report: {html}", file=sys.stderr if json else sys.stdout, flush=True)
+
+
+def _audit_classes(
+    file: str,
+    columns: list[str],
+    y_true: str | None,
+    sample_weight: str | None,
+    level: float,
+    resamples: int,
+    seed: int | None,
+    progress: Progress,
+) -> Audit:
+    from calibrant.measures.multiclass import multiclass_sample
+    from calibrant.report.audit import audit_classes
+    from calibrant.scale.class_files import read_classes_file
+
+    read = read_classes_file(file, columns, y_true=y_true, sample_weight=sample_weight)
+    _say_guessed(read.names, (*read.guessed, "y_prob"))
+    try:
+        sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
+    except InputError as problem:
+        raise as_in_file(problem, read.names) from None
+    return audit_classes(
+        sample, level=level, n_resamples=resamples, random_state=seed, title=Path(file).name, progress=progress
+    )
+
+
+def _say_guessed(names: dict[str, str], guessed: Iterable[str]) -> None:
+    used = ", ".join(f"{names[argument]!r} as the {_ROLES[argument]}" for argument in guessed)
+    if used:
+        print(f"Using {used}.", file=sys.stderr)
 
 
 @app.command()

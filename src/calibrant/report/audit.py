@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from calibrant.errors import InputError
+from calibrant.inference.arguments import dimensions
 from calibrant.inference.bounds import PopulationBounds
 from calibrant.inputs import Column
+from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
-from calibrant.report.evidence import Evidence, evidence, population
+from calibrant.report.advice import Advice, advice, advice_on_sample, not_compared
+from calibrant.report.classes import ClassFindings, class_findings
+from calibrant.report.evidence import Evidence, evidence, population, weights_differ
 from calibrant.report.inequalities import Bracket, Inequality, Ties, tie
+from calibrant.report.options import RandomState, check_options, seeded
 from calibrant.report.regions import Region, regions_from_witness
 from calibrant.report.reliability import Reliability, reliability
 from calibrant.report.words import percent, population_in_words, proved
@@ -26,9 +27,6 @@ from calibrant.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-RandomState = int | np.random.Generator | None
-SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +74,10 @@ class Audit:
         Every registered measure by name.
     tests : mapping of str to Evidence
         Tests of calibration by name, each with its result, or why it was not run.
+    advice : Advice
+        What to do about it: recalibrations compared.
+    classes : ClassFindings or None
+        For K classes, what was found beyond the top label, which all else is about; None for one probability a row.
     population : PopulationBounds or None
         Confidence bounds for the population; None for weighted or pooled rows and event rates.
     smooth_lower, smooth_upper : float
@@ -103,6 +105,8 @@ class Audit:
     mean_prediction: float
     measures: Mapping[str, MeasureValue]
     tests: Mapping[str, Evidence]
+    advice: Advice
+    classes: ClassFindings | None
     population: PopulationBounds | None
     smooth_lower: float
     smooth_upper: float
@@ -148,6 +152,8 @@ class Audit:
             if each.result is not None:
                 said = each.result.summary()
                 sentences.append(f"{said[0].upper()}{said[1:]}.")
+        if self.classes is not None:
+            sentences += self.classes.sentences()
         if self.population is not None:
             sentences.append(population_in_words(self.population))
         if self.regions:
@@ -167,6 +173,8 @@ class Audit:
             )
         else:
             sentences.append(f"There is no consistency band: {table.no_band}.")
+        if self.advice.scores:
+            sentences.append(f"What to do: {self.advice.words}")
         return tuple(sentences)
 
     def summary(self) -> str:
@@ -177,55 +185,9 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain dicts, lists, numbers and words, with the version of their layout."""
-        from calibrant import __version__
+        from calibrant.report.schema import as_dict
 
-        table = self.reliability
-        return {
-            "schema": SCHEMA,
-            "calibrant": __version__,
-            "title": self.title,
-            "verdict": self.verdict,
-            "n_rows": self.n_rows,
-            "n_distinct": self.n_distinct,
-            "effective_rows": self.effective_rows,
-            "weighted": self.weighted,
-            "base_rate": self.base_rate,
-            "mean_prediction": self.mean_prediction,
-            "smooth_calibration_error": {"attained": self.smooth_lower, "dual_bound": self.smooth_upper},
-            "true_distance": asdict(self.ties.true_distance),
-            "lower_distance": asdict(self.ties.lower_distance),
-            "measures": {
-                name: {
-                    "value": measure.value,
-                    "parameters": dict(measure.parameters),
-                    "sentence": measure.sentence,
-                    "not_computed": measure.not_computed,
-                }
-                for name, measure in self.measures.items()
-            },
-            "tests": {name: each.to_dict() for name, each in self.tests.items()},
-            "population": None if self.population is None else asdict(self.population),
-            "regions": [{**asdict(region), "words": region.words} for region in self.regions],
-            "inequalities": [{**asdict(each), "holds": each.holds} for each in self.ties.inequalities],
-            "reliability": {
-                "kind": table.kind,
-                "bandwidth": table.bandwidth,
-                "outside": table.outside,
-                "no_band": table.no_band,
-                **{
-                    name: None if column is None else [None if math.isnan(x) else x for x in column.tolist()]
-                    for name, column in (
-                        ("prediction", table.prediction),
-                        ("outcome", table.outcome),
-                        ("lower", table.lower),
-                        ("upper", table.upper),
-                        ("mass", table.mass),
-                        ("count", table.count),
-                    )
-                },
-            },
-            "options": {"level": self.level, "n_resamples": self.n_resamples, "random_state": self.seed},
-        }
+        return as_dict(self)
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON."""
@@ -253,7 +215,7 @@ class Audit:
 
 def audit(
     y_true: Column,
-    y_prob: Column,
+    y_prob: Any,
     *,
     sample_weight: Column | None = None,
     level: float = 0.05,
@@ -265,9 +227,10 @@ def audit(
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
+        Outcomes 0 or 1, or event rates in [0, 1]; with K classes labels, as `multiclass_sample` takes them.
+    y_prob : column of shape (n,), or table of shape (n, K)
+        Predicted probabilities, in [0, 1]. Of K classes the top label is audited (was the most probable class right?);
+        ``.classes`` holds the other questions.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     level : float, default 0.05
@@ -306,8 +269,40 @@ def audit(
     >>> result.violations
     ()
     """
+    if dimensions(y_prob) == 2:
+        found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
+        return audit_classes(found, level=level, n_resamples=n_resamples, random_state=random_state)
     sample = Sample.from_columns(y_true, y_prob, sample_weight)
     return audit_sample(sample, level=level, n_resamples=n_resamples, random_state=random_state)
+
+
+def audit_classes(
+    found: MulticlassSample,
+    *,
+    level: float = 0.05,
+    n_resamples: int = 1000,
+    random_state: RandomState = None,
+    title: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Audit the top label, and say what else can be asked of the classes."""
+    rng, seed = seeded(random_state)
+    top = found.top_label()
+    sample = Sample.from_columns(top.y_true, top.y_prob, top.sample_weight)
+    first = audit_sample(
+        sample, level=level, n_resamples=n_resamples, random_state=rng, title=title, progress=progress, advise=False
+    )
+    tell = progress if progress is not None else lambda _stage: None
+    tell("Classes")
+    classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)))
+    tell("What to do")
+    weighted = found.sample_weight is not None
+    given = (
+        not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
+        if weighted
+        else advice(found.y_true, found.y_prob, int(rng.integers(2**31)))
+    )
+    return replace(first, seed=seed, classes=classes, advice=given)
 
 
 def audit_sample(
@@ -318,11 +313,12 @@ def audit_sample(
     random_state: RandomState = None,
     title: str | None = None,
     progress: Callable[[str], None] | None = None,
+    advise: bool = True,
 ) -> Audit:
     """Audit rows that are pooled already; `progress` is told the name of each stage before it starts."""
     tell = progress if progress is not None else lambda _stage: None
-    _check_options(level, n_resamples)
-    rng, seed = _generator(random_state)
+    check_options(level, n_resamples)
+    rng, seed = seeded(random_state)
 
     tell("Witness")
     witness = witness_from_sample(sample)
@@ -342,9 +338,11 @@ def audit_sample(
     convolved = found["convolved_calibration_error"].value
     table = reliability(sample, convolved or 0.0, level, n_resamples, rng)
     tell("Tests")
-    weighted = _weights_differ(sample)
+    weighted = weights_differ(sample)
     tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
     bounds = population(sample, weighted, level, witness.value, (ties.lower_distance.lower, ties.lower_distance.upper))
+    tell("What to do")
+    given = advice_on_sample(sample, weighted, int(rng.integers(2**31))) if advise else not_compared("not asked for")
     mass = sample.mass()
     mean_prediction = min(1.0, float(mass @ sample.prediction))
     return Audit(
@@ -357,6 +355,8 @@ def audit_sample(
         mean_prediction=mean_prediction,
         measures=MappingProxyType(found),
         tests=MappingProxyType(tests),
+        advice=given,
+        classes=None,
         population=bounds,
         smooth_lower=witness.value,
         smooth_upper=witness.upper,
@@ -367,34 +367,3 @@ def audit_sample(
         n_resamples=int(n_resamples),
         seed=seed,
     )
-
-
-def _weights_differ(sample: Sample) -> bool:
-    each = sample.weight / sample.count
-    same_within = np.allclose(sample.squared_weight, sample.weight * each, rtol=1e-12, atol=0.0)
-    return not (same_within and np.allclose(each, each[0], rtol=1e-12, atol=0.0))
-
-
-def _check_options(level: float, n_resamples: int) -> None:
-    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
-        raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 0:
-        raise InputError("n_resamples", f"is {n_resamples!r:.40}; it must be a whole number, 0 for no band")
-    needed = math.ceil(2.0 / level - 1.0 - 1e-9)
-    if 0 < n_resamples < needed:
-        raise InputError(
-            "n_resamples", f"is {n_resamples}; a band at level {level:g} needs at least {needed} (or 0 for no band)"
-        )
-
-
-def _generator(random_state: RandomState) -> tuple[np.random.Generator, int | None]:
-    """A generator, and the seed that gives it again; a fresh seed where none is given."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state, None
-    if random_state is None:
-        random_state = int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise InputError(
-            "random_state", f"is {random_state!r:.40}; it must be a whole number from 0, a numpy Generator or None"
-        )
-    return np.random.default_rng(int(random_state)), int(random_state)

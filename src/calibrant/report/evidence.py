@@ -40,6 +40,11 @@ class Evidence:
     result: TestResult | None
     not_run: str | None = None
 
+    @property
+    def in_words(self) -> str:
+        """What it says, or why it was not run."""
+        return self.result.summary() if self.result is not None else f"not run: {self.not_run}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain words and numbers."""
         if self.result is None:
@@ -56,20 +61,20 @@ class Evidence:
 
 def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed: int) -> dict[str, Evidence]:
     """Run adaptive T-Cal, and the exact discrete test where predictions take few values."""
-    why_not = _no_single_rows(sample, weighted)
+    why_not = no_single_rows(sample, weighted)
     columns = None
     if why_not is None and (sample.n_rows <= _MOST_ROWS or sample.n_distinct <= _FEW_VALUES):
-        columns = _rows(sample)
+        columns = single_rows(sample)
     if columns is None or sample.n_rows > _MOST_ROWS or not resample:
         reason = why_not or ("no resamples were asked for" if not resample else f"above {_MOST_ROWS:,} rows")
         found = {"tcal_test": Evidence("Adaptive T-Cal", None, reason)}
     else:
         resamples = int(min(max(_WORK / sample.n_rows, _FEWEST), _MOST))
         run = partial(tcal_test, *columns, level=level, n_resamples=resamples, random_state=seed)
-        found = {"tcal_test": _where_it_applies("Adaptive T-Cal", run)}
+        found = {"tcal_test": where_it_applies("Adaptive T-Cal", run)}
     if columns is not None and sample.n_distinct <= _FEW_VALUES:
         exact = partial(discrete_calibration_test, *columns, level=level)
-        found["discrete_calibration_test"] = _where_it_applies("Exact discrete test", exact)
+        found["discrete_calibration_test"] = where_it_applies("Exact discrete test", exact)
     return found
 
 
@@ -77,25 +82,34 @@ def population(
     sample: Sample, weighted: bool, level: float, smooth_error: float, distance: tuple[float, float]
 ) -> PopulationBounds | None:
     """Bounds for the population, from the sample's error and distance; None where rows cannot be told apart."""
-    if _no_single_rows(sample, weighted):
+    if no_single_rows(sample, weighted):
         return None
     return bounds_from_sample(sample, smooth_error, distance, level)
 
 
-def _no_single_rows(sample: Sample, weighted: bool) -> str | None:
+def weights_differ(sample: Sample) -> bool:
+    """Whether rows count for more or less than one another."""
+    each = sample.weight / sample.count
+    same_within = np.allclose(sample.squared_weight, sample.weight * each, rtol=1e-12, atol=0.0)
+    return not (same_within and np.allclose(each, each[0], rtol=1e-12, atol=0.0))
+
+
+def no_single_rows(sample: Sample, weighted: bool) -> str | None:
+    """Why rows cannot be told apart; None where they can."""
     if not sample.binary or weighted:
         return "tests need unweighted outcomes of 0 or 1"
     return "the rows were pooled into cells" if sample.cell_width.max() > 0.0 else None
 
 
-def _where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:
+def where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:
+    """Run a test; where it says that it does not apply, that is the finding."""
     try:
         return Evidence(title, run())
     except InputError as does_not_apply:
         return Evidence(title, None, str(does_not_apply))
 
 
-def _rows(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+def single_rows(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes and predictions, one row each."""
     count, ones = sample.count.astype(np.int64), sample.ones.astype(np.int64)
     y_prob = np.repeat(sample.prediction, count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ def document(audit: Audit) -> str:
         facts=facts(audit),
         distance=proved(audit.distance.lower, audit.distance.upper)[0],
         diagram=_diagram(audit),
+        infinity=math.inf,
         version=__version__,
     )
 

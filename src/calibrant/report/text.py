@@ -13,7 +13,9 @@ from rich.table import Table
 from calibrant.report.words import number, percent, whole
 
 if TYPE_CHECKING:
+    from calibrant.report.advice import Advice
     from calibrant.report.audit import Audit
+    from calibrant.report.classes import ClassFindings
 
 _WIDTH = 80
 
@@ -51,9 +53,21 @@ def page(audit: Audit) -> str:
 
     _heading(console, "Is it real?")
     for test in audit.tests.values():
-        said = test.result.summary() if test.result is not None else f"not run: {test.not_run}"
-        for line in _wrapped(f"- {test.title}: {said}", indent="  "):
+        for line in _wrapped(f"- {test.title}: {test.in_words}", indent="  "):
             console.print(line)
+
+    _heading(console, "What to do")
+    for line in _wrapped(audit.advice.words):
+        console.print(line)
+    if audit.advice.scores:
+        console.print(_methods(audit.advice))
+
+    if audit.classes is not None:
+        _heading(console, f"All {audit.classes.n_classes} classes")
+        for test in audit.classes.tests.values():
+            for line in _wrapped(f"- {test.title}: {test.in_words}", indent="  "):
+                console.print(line)
+        console.print(_questions(audit.classes))
 
     held = sum(inequality.holds for inequality in audit.ties.inequalities)
     _heading(console, f"Inequalities between the measures: {held} of {len(audit.ties.inequalities)} hold here")
@@ -65,12 +79,45 @@ def page(audit: Audit) -> str:
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
+def _methods(advice: Advice) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("cross-fitted")
+    for head in ("distance", "Brier", "log"):
+        table.add_column(head, justify="right")
+    for score in advice.scores:
+        mark = " <- chosen" if score.method == advice.chosen else ""
+        name = score.method.replace("_", " ") + mark
+        table.add_row(name, number(score.distance), f"{score.brier:.4f}", f"{score.log:.4f}")
+    return table
+
+
+def _questions(classes: ClassFindings) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("question")
+    for head in ("distance", "smooth", "rate", "predicted", "p"):
+        table.add_column(head, justify="right")
+    for each in classes.questions:
+        p = "" if each.pvalue is None else f"{each.pvalue:.2g}"
+        table.add_row(
+            each.name,
+            number(each.lower_distance),
+            number(each.smooth_error),
+            percent(each.rate),
+            percent(each.mean_prediction),
+            p,
+        )
+    return table
+
+
 def facts(audit: Audit) -> str:
     """What was audited, in a sentence."""
     rows = f"{whole(audit.n_rows)} row{'s' if audit.n_rows != 1 else ''}"
     weights = f", weighted (as good as {whole(audit.effective_rows)} equal rows)" if audit.weighted else ""
+    top = ""
+    if audit.classes is not None:
+        top = f"{audit.classes.n_classes} classes; all but their own section is about the most probable one. "
     return (
-        f"{rows}, {whole(audit.n_distinct)} distinct predictions{weights}; base rate {percent(audit.base_rate)}, "
+        f"{top}{rows}, {whole(audit.n_distinct)} distinct predictions{weights}; base rate {percent(audit.base_rate)}, "
         f"mean prediction {percent(audit.mean_prediction)}."
     )
 

@@ -1,0 +1,73 @@
+"""Columns of class probabilities: listed, by pattern, guessed; and one column where there is one."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from calibrant import FileError
+from calibrant.cli import app
+from calibrant.scale.class_files import class_columns, read_classes_file
+
+
+def written(tmp_path, names, label=None, ending="csv", **more):
+    table = np.random.default_rng(0).dirichlet(np.ones(len(names)), 40)
+    frame = pd.DataFrame(table, columns=names)
+    frame["y_true"] = np.arange(40) % len(names) if label is None else label
+    for name, values in more.items():
+        frame[name] = values
+    path = tmp_path / f"rows.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    return str(path), table
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "names", [["p0", "p1", "p2"], ["prob_1", "prob_2", "prob_3"], ["class_10", *[f"class_{i}" for i in range(10)]]]
+)
+def test_numbered_columns_are_guessed_in_the_order_of_their_numbers(tmp_path, ending, names):
+    path, table = written(tmp_path, names, ending=ending)
+    columns = class_columns(path, None)
+    numbers = [int(name.strip("probclas_")) for name in columns]
+    assert numbers == sorted(numbers)
+    assert len(columns) == len(names)
+    read = read_classes_file(path, columns)
+    assert read.classes == tuple(numbers)
+    assert read.guessed == ("y_true",)
+    assert np.allclose(read.y_prob, table[:, [names.index(name) for name in columns]], atol=1e-15)
+
+
+def test_lists_and_patterns(tmp_path):
+    path, table = written(tmp_path, ["cat", "dog", "eel"])
+    assert class_columns(path, None) is None
+    assert class_columns(path, "dog, cat,eel") == ["dog", "cat", "eel"]
+    read = read_classes_file(path, ["dog", "cat", "eel"])
+    assert read.classes == (0, 1, 2)
+    assert np.allclose(read.y_prob, table[:, [1, 0, 2]], atol=1e-15)
+    with pytest.raises(FileError, match="fits 1 columns"):
+        class_columns(path, "d*")
+    with pytest.raises(FileError, match="no column 'cow'"):
+        class_columns(path, "cat,cow")
+
+
+def test_one_column_of_predictions_goes_first(tmp_path):
+    path, _ = written(tmp_path, ["p0", "p1"], y_prob=0.5)
+    assert class_columns(path, None) is None
+    assert class_columns(path, "p0") is None
+
+
+def test_the_command(tmp_path):
+    path, _ = written(tmp_path, ["p0", "p1", "p2"])
+    done = CliRunner().invoke(app, ["audit", path, "--json", "--resamples", "0"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["classes"]["n_classes"] == 3
+    assert "'p0 ... p2' as the predictions" in done.stderr
+    refused = CliRunner().invoke(app, ["audit", path, "--by", "y_true"])
+    assert refused.exit_code == 2
+    assert "--by" in refused.stderr
+    path, _ = written(tmp_path, ["p0", "p1", "p2"], label=7)
+    refused = CliRunner().invoke(app, ["audit", path])
+    assert refused.exit_code == 2
+    assert "no class" in refused.stderr
