@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from calibrant.inference.classical import spiegelhalter_test as spiegelhalter_test
     from calibrant.inference.compare import ComparisonResult as ComparisonResult
     from calibrant.inference.compare import compare_calibration as compare_calibration
+    from calibrant.inference.corp_regions import CorpRegions as CorpRegions
+    from calibrant.inference.corp_regions import corp_regions as corp_regions
     from calibrant.inference.cumulative import cumulative_calibration_test as cumulative_calibration_test
     from calibrant.inference.discrete import DiscreteResult as DiscreteResult
     from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
@@ -104,6 +106,7 @@ _HOME = {
     "ClassicalResult": "inference.classical",
     "ComparisonResult": "inference.compare",
     "CorpDecomposition": "measures.corp",
+    "CorpRegions": "inference.corp_regions",
     "Coupling": "measures.lower_check",
     "CoxResult": "inference.classical",
     "DiscreteResult": "inference.discrete",
@@ -139,6 +142,7 @@ _HOME = {
     "compare_calibration": "inference.compare",
     "convolved_calibration_error": "measures.convolved",
     "corp_decomposition": "measures.corp",
+    "corp_regions": "inference.corp_regions",
     "cox_test": "inference.classical",
     "cumulative_calibration_test": "inference.cumulative",
     "debiased_plug_in": "inference.tcal",

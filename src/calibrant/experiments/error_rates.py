@@ -187,9 +187,20 @@ def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
         + table(["rows", "truth", *_COVERED, "mean width: population", "bootstrap"], bounds)
         + "\n## Band and squared error, calibrated predictors\n\n"
         "The band: share of the plotted points where a calibrated curve stays inside, on average over samples; nominal "
-        "pointwise. Squared error of a binned calibrated predictor (truth 0): the theorem's interval where it applies, and the "
+        "pointwise. Regions of the isotonic curve: consistency at each point, confidence at all points at once. Squared error of a binned calibrated predictor (truth 0): the theorem's interval where it applies, and the "
         "bootstrap's.\n\n"
-        + table(["rows", "band, uniform", "band, skewed", "squared: theorem", "squared: bootstrap"], bands)
+        + table(
+            [
+                "rows",
+                "band, uniform",
+                "band, skewed",
+                "isotonic: consistency",
+                "isotonic: confidence",
+                "squared: theorem",
+                "squared: bootstrap",
+            ],
+            bands,
+        )
         + "\n## Differences between two predictors\n\n"
         "Predictors of one uniform rate: itself (calibrated), its tenths (coarse, calibrated), shifted by 0.05 or 0.06 "
         "(more), sharpened. 199 resamples.\n\n"
@@ -214,7 +225,8 @@ def _bounds_coverage(n: int, shift: float, trials: int) -> list[float]:
 
 def _band_coverage(n: int, trials: int) -> list[object]:
     inside: dict[str, list[float]] = {"uniform": [], "skewed": []}
-    held, applied, resampled = 0, 0, 0
+    held, applied, resampled, isotonic = 0, 0, 0, 0
+    consistent: list[float] = []
     values = np.linspace(0.05, 0.95, 10)
     for trial in range(min(trials, 300)):
         rng = np.random.default_rng([n, trial])
@@ -226,6 +238,13 @@ def _band_coverage(n: int, trials: int) -> list[object]:
             found.append(1.0 - (outside or 0.0))
         y_prob = rng.choice(values, n)
         y_true = (rng.random(n) < y_prob).astype(np.float64)
+        smooth = rng.random(n)
+        regions = calibrant.corp_regions(
+            (rng.random(n) < smooth).astype(np.float64), smooth, n_resamples=199, random_state=trial
+        )
+        truth, curve = regions.prediction, regions.recalibrated
+        isotonic += bool(((regions.confidence_lower <= truth) & (truth <= regions.confidence_upper)).all())
+        consistent.append(float(((regions.consistency_lower <= curve) & (curve <= regions.consistency_upper)).mean()))
         estimate = calibrant.squared_calibration_error(y_true, y_prob)
         try:
             found_interval = squared_error_interval(estimate, n, values.size)
@@ -237,7 +256,9 @@ def _band_coverage(n: int, trials: int) -> list[object]:
         again = squared_error_bootstrap(y_true, y_prob, n_resamples=199, random_state=trial)
         resampled += again.lower <= 0.0 <= again.upper
     share = f"{held / applied:.3f}" if applied else "does not apply"
-    return [*(float(np.mean(found)) for found in inside.values()), share, resampled / min(trials, 300)]
+    times = min(trials, 300)
+    means = [float(np.mean(found)) for found in (*inside.values(), consistent)]
+    return [*means, isotonic / times, share, resampled / times]
 
 
 def _predictors(rate: FloatArray) -> dict[str, FloatArray]:
