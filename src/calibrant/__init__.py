@@ -88,6 +88,8 @@ if TYPE_CHECKING:
     from calibrant.recalibration import choose_recalibrator as choose_recalibrator
     from calibrant.report.audit import Audit as Audit
     from calibrant.report.audit import audit as audit
+    from calibrant.scale.drift import Period as Period
+    from calibrant.scale.drift import calibration_drift as calibration_drift
     from calibrant.scale.segments import Segment as Segment
     from calibrant.scale.segments import calibration_by_segment as calibration_by_segment
     from calibrant.scale.sketch import CalibrationSketch as CalibrationSketch
@@ -117,6 +119,7 @@ _HOME = {
     "LowerCertificate": "measures.lower",
     "MonitorReading": "inference.monitor",
     "MulticlassSample": "measures.multiclass",
+    "Period": "scale.drift",
     "PopulationBounds": "inference.bounds",
     "Potentials": "measures.lower_check",
     "RecalibratedClassifier": "recalibration",
@@ -133,6 +136,7 @@ _HOME = {
     "calibration_bins": "measures.binned",
     "calibration_by_segment": "scale.segments",
     "calibration_distance": "measures.distance",
+    "calibration_drift": "scale.drift",
     "calibration_gate": "inference.gate",
     "canonical_kernel_test": "inference.canonical",
     "check_coupling": "measures.lower_check",

@@ -122,3 +122,51 @@ def test_what_is_refused():
     for state in ({}, {"schema": 1}, None, {**monitor.to_dict(), "schema": 7}, {**monitor.to_dict(), "n_rows": "x"}):
         with pytest.raises(InputError, match="state"):
             CalibrationMonitor.from_dict(state)
+
+
+def test_evidence_from_cells_is_never_more_than_from_rows():
+    from calibrant import CalibrationSketch
+
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows, cells = CalibrationMonitor(), CalibrationMonitor()
+        for _ in range(3):
+            v = rng.beta(0.5, 0.5, 300)
+            y = rng.random(300) < v**1.4
+            exact = rows.update(y, v)
+            coarse = cells.update_sample(CalibrationSketch(16).update(y, v).sample, resolution=16)
+        shift = [name for name in _NAMES if "too" in name]
+        where = [_NAMES.index(name) for name in shift]
+        assert (cells._logs[where] <= rows._logs[where] + 1e-9).all()
+        assert coarse.n_rows == exact.n_rows
+    fine = CalibrationMonitor().update_sample(CalibrationSketch(65536).update(y, v).sample, resolution=65536)
+    assert fine.evalue == pytest.approx(CalibrationMonitor().update(y, v).evalue, rel=1e-2)
+
+
+def test_cells_keep_the_martingale_below_one_in_expectation():
+    from calibrant import CalibrationSketch
+
+    v = np.array([0.03, 0.11, 0.46, 0.47, 0.93])
+    total = 0.0
+    for outcomes in itertools.product((0, 1), repeat=5):
+        y = np.array(outcomes)
+        chance = np.where(y == 1, v, 1 - v).prod()
+        total += (
+            chance * CalibrationMonitor().update_sample(CalibrationSketch(8).update(y, v).sample, resolution=8).evalue
+        )
+    assert 0.5 < total <= 1.0
+
+
+def test_samples_that_cannot_be_monitored():
+    from calibrant import CalibrationSketch
+    from calibrant.sample import Sample
+
+    with pytest.raises(InputError, match="weights"):
+        CalibrationMonitor().update_sample(Sample.from_columns([0, 1], [0.2, 0.8], [1.0, 2.0]))
+    with pytest.raises(InputError, match="weights"):
+        CalibrationMonitor().update_sample(Sample.from_columns([0.5, 1], [0.2, 0.8]))
+    pooled = CalibrationSketch(16).update([0, 1, 1], [0.21, 0.22, 0.9]).sample
+    with pytest.raises(InputError, match="resolution"):
+        CalibrationMonitor().update_sample(pooled)
+    with pytest.raises(InputError, match="resolution"):
+        CalibrationMonitor().update_sample(pooled, resolution=4)

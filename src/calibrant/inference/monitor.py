@@ -11,6 +11,7 @@ import numpy as np
 from calibrant.errors import InputError
 from calibrant.inference.arguments import check_level, read_binary
 from calibrant.inputs import Column, FloatArray
+from calibrant.sample import Sample
 
 _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller ones everywhere only
 _SLOPES = (0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
@@ -128,17 +129,41 @@ class CalibrationMonitor:
         InputError
             If a column cannot be used; the monitor stays as it was.
         """
-        label, prediction = read_binary(y_true, y_prob)
-        order = np.lexsort((label, prediction))  # rounding too must not depend on the order of the rows
-        label, prediction = label[order], prediction[order]
+        return self.update_sample(Sample.from_columns(*read_binary(y_true, y_prob)))
+
+    def update_sample(self, sample: Sample, *, resolution: int | None = None) -> MonitorReading:
+        """Add a batch that is pooled already: by distinct predictions, or into a sketch's cells of 1 / resolution.
+
+        Raises
+        ------
+        InputError
+            If outcomes are rates, weights differ, or cells are wider than is said; the monitor stays as it was.
+
+        Notes
+        -----
+        Within a cell -log(1 + v (e^h - 1)) is convex in the forecast v, so its mean over the rows is no less than its
+        value at their mean: evidence from cells is at most that from the rows, and as valid. A slope counts with its
+        value at the middle of each cell.
+        """
+        if not sample.binary or (sample.weight != sample.count).any():
+            raise InputError("sample", "has weights or event rates; the monitor counts single outcomes, each 0 or 1")
+        widest = 0.0 if resolution is None else 1.0 / resolution
+        if sample.cell_width.max() > widest or widest > 1.0 / _PARTS[-1]:
+            raise InputError(
+                "resolution", f"is {resolution}; cells must be no wider than that, nor than 1/{_PARTS[-1]}"
+            )
         t = self._n_batches + 1
         self._logs = np.logaddexp(self._logs, -math.log(t * (t + 1)))
-        for start in range(0, label.size, _CHUNK):
-            y, v = label[start : start + _CHUNK], prediction[start : start + _CHUNK]
-            self._contradicted += int(((v == 0.0) & (y == 1)).sum() + ((v == 1.0) & (y == 0)).sum())
-            tilt = _tilts(v)
-            self._logs += (tilt * y - np.log1p(v * np.expm1(tilt))).sum(axis=1)
-        self._n_rows += label.size
+        for start in range(0, sample.n_distinct, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            v, count, ones, width = (
+                column[part] for column in (sample.prediction, sample.count, sample.ones, sample.cell_width)
+            )
+            self._contradicted += int(ones[v == 0.0].sum() + (count - ones)[v == 1.0].sum())
+            middle = v if resolution is None else (np.floor(v * resolution) + 0.5) / resolution
+            tilt = _tilts(np.where(width > 0.0, middle, v))
+            self._logs += (tilt * ones - count * np.log1p(v * np.expm1(tilt))).sum(axis=1)
+        self._n_rows += sample.n_rows
         self._n_batches = t
         self._largest = max(self._largest, self._log_evalue())
         return self.reading()

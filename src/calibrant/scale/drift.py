@@ -1,0 +1,125 @@
+"""Calibration over time: one query, one row a period, and evidence that may be looked at after every one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
+from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.scale.frames import good_cells, group_cells
+from calibrant.scale.sketch import sample_from_cells
+
+_RESOLUTION = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """One period, and the evidence up to its end.
+
+    Attributes
+    ----------
+    key : object
+        Value of the column of time.
+    n_rows : int
+        Rows of the period.
+    base_rate, mean_prediction : float
+        Means of its outcomes and predictions.
+    smooth_error : float
+        Smooth calibration error of its sketch: noise included, so not 0 for a calibrated predictor.
+    reading : MonitorReading
+        Evidence against calibration from all periods so far.
+    """
+
+    key: Any
+    n_rows: int
+    base_rate: float
+    mean_prediction: float
+    smooth_error: float
+    reading: MonitorReading
+
+
+def calibration_drift(
+    frame: Any, *, y_true: str, y_prob: str, by: str, level: float = 0.05, exclude_bad: bool = False
+) -> list[Period]:
+    """Follow calibration through the periods of a table, in order, with a bounded probability of any false alarm.
+
+    Parameters
+    ----------
+    frame : table
+        As for `CalibrationSketch.from_frame`.
+    y_true, y_prob : str
+        Names of its columns; outcomes 0 or 1.
+    by : str
+        Column of periods, such as days: sorted as the column sorts.
+    level : float, default 0.05
+        Largest probability that calibrated forecasts are ever rejected, in all periods together.
+    exclude_bad : bool, default False
+        Leave out rows that are null, NaN or out of range instead of refusing the table.
+
+    Returns
+    -------
+    list of Period
+        In order of time; the first whose ``reading.reject`` is true is where the alarm is raised.
+
+    Raises
+    ------
+    InputError
+        As `CalibrationSketch.from_frame`, if outcomes are rates, or a period is null.
+
+    Notes
+    -----
+    One GROUP BY into 1,024 cells a period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow
+    >>> from calibrant.scale.drift import calibration_drift
+    >>> rng = np.random.default_rng(0)
+    >>> p, day = rng.random(30_000), np.repeat(np.arange(30), 1000)
+    >>> table = pyarrow.table({"day": day, "p": p, "y": rng.random(30_000) < np.where(day < 20, p, p**1.5)})
+    >>> days = calibration_drift(table, y_true="y", y_prob="p", by="day")
+    >>> next(day.key for day in days if day.reading.reject)
+    20
+    """
+    names = {"y_true": y_true, "y_prob": y_prob, "sample_weight": None}
+    return periods_of_groups(group_cells(frame, names, [by], _RESOLUTION), level, exclude_bad)
+
+
+def periods_of_groups(found: Any, level: float, exclude_bad: bool) -> list[Period]:
+    """Periods of what `group_cells` found, in order."""
+    good = found["_cell"].to_numpy() >= 0
+    index, cells = good_cells(found, exclude_bad)
+    keys = [key for key, keep in zip(found["_s0"].to_list(), good, strict=True) if keep]
+    if not keys:
+        raise InputError("frame", "holds no rows" + (" that are not excluded" if exclude_bad else ""))
+    if any(_missing(key) for key in keys):
+        raise InputError("by", "holds a null or NaN; every row needs a period")
+    order = sorted(range(len(keys)), key=lambda i: (keys[i], index[i]))
+    starts = [at for at, i in enumerate(order) if at == 0 or keys[i] != keys[order[at - 1]]]
+    monitor = CalibrationMonitor(level)
+    periods = []
+    for first, last in zip(starts, [*starts[1:], len(order)], strict=True):
+        rows = np.array(order[first:last])
+        sample = sample_from_cells(index[rows], cells[rows], _RESOLUTION)
+        mean = float(sample.mass() @ sample.prediction)
+        periods.append(
+            Period(
+                keys[order[first]],
+                sample.n_rows,
+                min(1.0, max(0.0, mean + float(sample.residual().sum()))),
+                mean,
+                smooth_error_from_sample(sample),
+                monitor.update_sample(sample, resolution=_RESOLUTION),
+            )
+        )
+    return periods
+
+
+def _missing(key: Any) -> bool:
+    # The missing value of a data frame is equal to nothing, and not even unequal.
+    return key is None or type(key).__name__ == "NAType" or key != key
