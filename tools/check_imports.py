@@ -33,12 +33,13 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow"},
     ),
     "report": (
-        DOOR | {"kernels", "measures", "inference", "recalibration", "report"},
+        DOOR | {"kernels", "measures", "inference", "recalibration", "scale", "report"},
         {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
     ),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
-    "terminal": (DOOR | {"report", "scale"}, {"typer", "rich"}),
-    "cli": (DOOR | {"measures", "inference", "report", "scale", "demo", "experiments", "terminal"}, {"typer"}),
+    "file_audit": (DOOR | {"measures", "report", "scale"}, {"numpy"}),
+    "terminal": (DOOR, {"typer", "rich"}),
+    "cli": (DOOR | {"inference", "report", "scale", "demo", "experiments", "file_audit", "terminal"}, {"typer"}),
     "__main__": ({"cli"}, set()),
     "__init__": (set(), set()),
 }

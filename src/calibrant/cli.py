@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from calibrant.errors import InputError
-from calibrant.terminal import Progress, as_in_file, check_target, explained, print_comparison, print_segments
+from calibrant.terminal import Progress, check_target, explained
 
 if TYPE_CHECKING:
     from calibrant.report.audit import Audit
+    from calibrant.report.comparison import Comparison
 
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
@@ -50,7 +48,9 @@ def _options(
 
 @app.command("audit")
 def audit_file(
-    file: Annotated[str, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE [FILE]", help="CSV, Parquet, JSON lines or Arrow; or a quoted pattern.")
+    ],
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes: 0 or 1, or event rates.")] = None,
     y_prob: Annotated[
         str | None,
@@ -63,115 +63,50 @@ def audit_file(
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 1000,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the resamples.")] = None,
     by: Annotated[str | None, typer.Option(help="Columns, with commas between: say which segments are worst.")] = None,
+    drift: Annotated[str | None, typer.Option(help="Column of days or other periods: say when it went wrong.")] = None,
+    exclude_bad: Annotated[
+        bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN or out of range; say how many.")
+    ] = False,
 ) -> None:
-    """Measure how far the predictions in FILE are from calibrated.
+    """Measure how far the predictions in FILE are from calibrated; of two files, say which is better.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with explained(), Progress() as progress:
-        from calibrant.scale.class_files import class_columns
-        from calibrant.scale.files import FileColumns, input_files, read_file
+        from calibrant.file_audit import FileOptions, audit_of_file
+        from calibrant.scale.files import input_files
 
+        if len(files) > 2:
+            raise InputError("FILE", f"is {len(files)} files; one or two are audited, many as one by a quoted pattern")
         if html is not None:
-            check_target(html, "--html", input_files(file))
-        progress("Reading")
-        classes = class_columns(file, y_prob)
-        if classes is not None:
-            if by is not None:
-                raise InputError("by", "segments are of single predictions; name one column with --y-prob")
-            found = _audit_classes(file, classes, y_true, sample_weight, level, resamples, seed, progress)
-            if html is not None:
-                found.to_html(html)
-            progress.stop()
-            print(found.to_json() if json else found.summary(), flush=True)
-            if html is not None:
-                print(f"Report: {html}", file=sys.stderr if json else sys.stdout, flush=True)
-            return
-        from calibrant.scale.large import is_large, sketch_file
-
-        large = is_large(file)
-        read = sketch_file if large else read_file
-        columns = read(file, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-        _say_guessed(columns.names, columns.guessed)
-        names, sketch, title = columns.names, None, Path(file).name
-        progress("Pooling")
-        from calibrant.report.audit import audit_sample
-        from calibrant.sample import Sample
-
-        if isinstance(columns, FileColumns):
-            try:
-                sample = Sample.from_columns(columns.y_true, columns.y_prob, columns.sample_weight)
-            except InputError as problem:
-                raise as_in_file(problem, names) from None
-        else:
-            sketch = columns.sketch
-            sample = sketch.sample
-            title = f"{title}, rows pooled into {sketch.n_cells:,} cells"
-        del columns
-        audit = audit_sample(
-            sample, level=level, n_resamples=resamples, random_state=seed, title=title, progress=progress
+            check_target(html, "--html", [each for file in files for each in input_files(file)])
+        options = FileOptions(
+            y_true,
+            y_prob,
+            sample_weight,
+            level,
+            resamples,
+            seed,
+            tuple(by.split(",")) if by else (),
+            drift,
+            exclude_bad,
         )
-        if sketch is not None:
-            from calibrant.report.sketched import with_bounds
+        audited = [audit_of_file(file, options, progress, lambda said: print(said, file=sys.stderr)) for file in files]
+        found: Audit | Comparison = audited[0].audit
+        if len(audited) == 2:
+            from calibrant.report.comparison import compare
 
-            progress("Bounds")
-            audit = with_bounds(audit, sketch.error_bounds(), sketch.displacement)
-        segments = None
-        if by is not None:
-            from calibrant.scale.large import file_by_segment
-
-            progress("Segments")
-            segments = file_by_segment(
-                file,
-                by.split(","),
-                y_true=names["y_true"],
-                y_prob=names["y_prob"],
-                sample_weight=names.get("sample_weight"),
-                level=level,
-            )
+            progress("Comparison")
+            first, second = audited
+            names = (first.name, second.name) if first.name != second.name else (files[0], files[1])
+            found = compare(names, (first.audit, second.audit), (first.rows, second.rows), level=level, seed=seed)
         if html is not None:
             progress("Writing the report")
-            audit.to_html(html)
+            found.to_html(html)
         progress.stop()
-        if segments is not None and json:
-            print(dumps({**audit.to_dict(), "segments": [asdict(each) for each in segments]}, indent=2, default=str))
-        else:
-            print(audit.to_json() if json else audit.summary(), flush=True)
-        if segments is not None and not json:
-            print_segments(segments, by or "")
+        print(found.to_json() if json else found.summary(), flush=True)
         if html is not None:
             print(f"Report: {html}", file=sys.stderr if json else sys.stdout, flush=True)
-
-
-def _audit_classes(
-    file: str,
-    columns: list[str],
-    y_true: str | None,
-    sample_weight: str | None,
-    level: float,
-    resamples: int,
-    seed: int | None,
-    progress: Progress,
-) -> Audit:
-    from calibrant.measures.multiclass import multiclass_sample
-    from calibrant.report.audit import audit_classes
-    from calibrant.scale.class_files import read_classes_file
-
-    read = read_classes_file(file, columns, y_true=y_true, sample_weight=sample_weight)
-    _say_guessed(read.names, (*read.guessed, "y_prob"))
-    try:
-        sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
-    except InputError as problem:
-        raise as_in_file(problem, read.names) from None
-    return audit_classes(
-        sample, level=level, n_resamples=resamples, random_state=seed, title=Path(file).name, progress=progress
-    )
-
-
-def _say_guessed(names: dict[str, str], guessed: Iterable[str]) -> None:
-    used = ", ".join(f"{names[argument]!r} as the {_ROLES[argument]}" for argument in guessed)
-    if used:
-        print(f"Using {used}.", file=sys.stderr)
 
 
 @app.command()
@@ -189,6 +124,7 @@ def gate(
     For example: calibrant gate predictions.parquet --max-distance 0.05 --confidence 0.95
     """
     with explained(), Progress() as progress:
+        from calibrant.file_audit import as_in_file
         from calibrant.inference.gate import calibration_gate
         from calibrant.scale.files import read_file
 
@@ -208,7 +144,7 @@ def gate(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where the two reports go.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="Where the report goes.")] = Path(),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the folds and of the resamples.")] = 0,
 ) -> None:
     """Audit two models of scikit-learn's breast-cancer data, naive Bayes and logistic regression.
@@ -216,19 +152,16 @@ def demo(
     For example: calibrant demo --folder reports
     """
     with explained(), Progress() as progress:
-        targets = {name: folder / f"calibrant-demo-{name.replace(' ', '-')}.html" for name in _DEMO_MODELS}
-        for target in targets.values():
-            check_target(target, "--folder")
+        target = folder / "calibrant-demo.html"
+        check_target(target, "--folder")
         progress("Training")
-        from calibrant.demo import audits
+        from calibrant.demo import comparison
 
-        found = audits(seed, progress)
-        for name, target in targets.items():
-            found[name].to_html(target)
+        found = comparison(seed, progress)
+        found.to_html(target)
         progress.stop()
-        print_comparison(found)
-        for name, target in targets.items():
-            print(f"Report of {name}: {target}", flush=True)
+        print(found.summary(), flush=True)
+        print(f"Report: {target}", flush=True)
 
 
 @app.command()
@@ -257,9 +190,3 @@ def reproduce(
         print(f"{done.finding or done.title} ({done.seconds:,.1f} s)")
         for path in written:
             print(f"Wrote {path}", flush=True)
-
-
-_DEMO_MODELS = ("naive Bayes", "logistic regression")
-
-
-_ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calibrant.report.audit import Audit
+    from calibrant.report.comparison import Comparison
 
 
-def audits(seed: int, progress: Callable[[str], None] | None = None) -> dict[str, Audit]:
+def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comparison:
     """Audit naive Bayes and logistic regression on the breast-cancer data, every row predicted out of fold."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression
@@ -19,6 +19,7 @@ def audits(seed: int, progress: Callable[[str], None] | None = None) -> dict[str
     from sklearn.preprocessing import StandardScaler
 
     from calibrant.report.audit import audit_sample
+    from calibrant.report.comparison import compare
     from calibrant.sample import Sample
 
     features, benign = load_breast_cancer(return_X_y=True)
@@ -27,10 +28,11 @@ def audits(seed: int, progress: Callable[[str], None] | None = None) -> dict[str
         "naive Bayes": GaussianNB(),
         "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
     }
-    found = {}
+    audits, rows = [], []
     for name, model in models.items():
         y_prob = cross_val_predict(model, features, benign, cv=folds, method="predict_proba")[:, 1]
-        sample = Sample.from_columns(benign, y_prob)
+        rows.append((benign.astype(float), y_prob))
         title = f"{name} on the breast-cancer data"
-        found[name] = audit_sample(sample, random_state=seed, title=title, progress=progress)
-    return found
+        audits.append(audit_sample(Sample.from_columns(*rows[-1]), random_state=seed, title=title, progress=progress))
+    first, second = models
+    return compare((first, second), (audits[0], audits[1]), (rows[0], rows[1]), seed=seed)

@@ -1,4 +1,4 @@
-"""What the commands share: mistakes in words, progress, tables; prints, and computes nothing."""
+"""What the commands share: mistakes in words, progress, targets; it computes nothing."""
 
 from __future__ import annotations
 
@@ -10,31 +10,25 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from calibrant.errors import FileError, InputError
 
-if TYPE_CHECKING:
-    from calibrant.report.audit import Audit
-    from calibrant.scale.segments import Segment
-
 _PATIENCE = 2.0
 """Seconds of work after which progress is shown."""
 
-_OPTIONS = {"level": "--level", "by": "--by", "n_resamples": "--resamples", "random_state": "--seed", "path": "--html"}
+_OPTIONS = {
+    "level": "--level",
+    "by": "--by",
+    "drift": "--drift",
+    "exclude_bad": "--exclude-bad",
+    "n_resamples": "--resamples",
+    "random_state": "--seed",
+    "path": "--html",
+}
 """What an argument of the audit is called here."""
-
-
-def as_in_file(problem: InputError, names: dict[str, str]) -> InputError:
-    """The problem in the words of someone who sees the file: its column's name, and how rows are counted."""
-    column = names.get(problem.argument)
-    at = problem.argument if column in (None, problem.argument) else f"{problem.argument} (column {column!r})"
-    said = str(problem).partition(": ")[2]
-    if problem.row is not None:
-        said = said.replace(f"row {problem.row} ", f"row {problem.row} (counted from 0) ", 1)
-    return InputError(at, said, row=problem.row)
 
 
 def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None:
@@ -154,41 +148,3 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         """Clear the line."""
         self.stop()
-
-
-def print_comparison(found: dict[str, Audit]) -> None:
-    """Print audits of several models side by side."""
-    from rich.console import Console
-    from rich.table import Table
-
-    first = next(iter(found.values()))
-    table = Table(title=f"Breast-cancer data, {first.n_rows} rows predicted out of fold", title_justify="left")
-    table.add_column("measure")
-    for name in found:
-        table.add_column(name, justify="right")
-    for name, measure in first.measures.items():
-        values = [audit.measures[name].value for audit in found.values()]
-        table.add_row(measure.title, *("-" if value is None else f"{value:.4f}" for value in values))
-    Console().print(table)
-    for name, audit in found.items():
-        print(f"{name}: {audit.verdict}\n")
-    better, worse = sorted(found, key=lambda name: found[name].smooth_error)
-    where = f", whose {found[worse].regions[0].words}" if found[worse].regions else ""
-    print(f"By the smooth calibration error {better} is better calibrated than {worse}{where}.\n")
-
-
-_SHOWN_SEGMENTS = 20
-
-
-def print_segments(segments: Sequence[Segment], by: str) -> None:
-    """Print the worst segments, a line each."""
-    found = sum(segment.reject for segment in segments)
-    print(f"\nSegments by {by}: {found:,} of {len(segments):,} are off by more than noise; the worst first")
-    for segment in segments[:_SHOWN_SEGMENTS]:
-        key = ", ".join(map(str, segment.key))
-        mark = f"predictions {segment.direction} in [{segment.where[0]:g}, {segment.where[1]:g}]"
-        print(
-            f"- {key}: smooth error {segment.smooth_error:.4f} +- {segment.smooth_error_bound:.4f}, "
-            f"{segment.n_rows:,} rows, q = {segment.qvalue:.2g}{', ' + mark if segment.reject else ''}; "
-            f"outcome minus prediction {segment.bias:+.4f} [{segment.bias_low:+.4f}, {segment.bias_high:+.4f}]"
-        )

@@ -65,3 +65,12 @@ def test_too_many_values_are_sent_to_tcal():
 def test_rates_are_refused():
     with pytest.raises(InputError, match="rates"):
         discrete_calibration_test([0.5, 1.0], [0.5, 0.5])
+
+
+def test_chances_that_scipy_cannot_take():
+    for v in (0.0, 5e-324, 1e-308, 1e-201):
+        fine = discrete_calibration_test([0, 0], [v, v])
+        assert fine.pvalue == 1.0
+        broken = discrete_calibration_test([0, 1], [v, v])
+        assert 0.0 < broken.pvalue < 1e-199
+        assert broken.reject

@@ -63,8 +63,8 @@ def test_large_files_are_sketched_and_every_number_has_its_bound(tmp_path, monke
 def test_segments_on_request(tmp_path):
     pattern, _ = write(tmp_path)
     page = run(pattern, "--by", "country").stdout
-    assert "1 of 3 are off by more than noise" in page
-    assert page.partition("the worst first\n")[2].startswith("- jp: smooth error")
+    assert "Of 3 segments by country, 1 are off by more than noise, jp most" in " ".join(page.split())
+    assert page.partition("the worst first\n")[2].partition("\n- ")[2].startswith("jp: distance")
     (worst, *_) = json.loads(run(pattern, "--by", "country", "--json").stdout)["segments"]
     assert worst["key"] == ["jp"]
     refused = run(pattern, "--by", "contry")

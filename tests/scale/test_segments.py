@@ -5,6 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from calibrant import lower_calibration_distance
 from calibrant.errors import InputError
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.sample import Sample
@@ -42,6 +43,19 @@ def test_smooth_error_is_that_of_the_rows_within_its_bound():
         assert abs(exact - each.smooth_error) <= each.smooth_error_bound
         assert each.bias == pytest.approx((y - p)[rows].mean(), abs=1e-12)
         assert each.n_rows == rows.sum()
+        distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
+        assert each.lower_distance[0] - 1e-6 <= distance <= each.lower_distance[1] + 1e-6
+        assert each.lower_distance[1] - each.lower_distance[0] < 0.01
+
+
+def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):
+    monkeypatch.setattr("calibrant.scale.segments._CERTIFIED", 0)
+    table = logs(2_000, 5, 1, broken=(2,))
+    y, p, s = (table[name].to_numpy() for name in ("y", "p", "s"))
+    for each in calibration_by_segment(table, by=["s"], **NAMES):
+        rows = s == each.key[0]
+        distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
+        assert each.lower_distance[0] - 1e-6 <= distance <= each.lower_distance[1] + 1e-6
 
 
 def test_calibrated_segments_are_seldom_rejected_and_pvalues_are_valid():

@@ -13,6 +13,7 @@ from calibrant.inputs import Column
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
+_RARE = 1e-200  # below it scipy's binomial overflows, and a single event is all that can be told
 _LEAST = float(np.finfo(np.float64).tiny)
 
 
@@ -113,7 +114,12 @@ def discrete_calibration_test(
             f"holds {t:,} distinct predictions, none with rows enough to be rejected at level {level:g} / {t:,}. "
             "Use tcal_test, which pools near predictions",
         )
-    pvalues = np.array([binomtest(int(m), int(k), p).pvalue for m, k, p in zip(ones, counts, v, strict=True)])
+    pvalues = np.array(
+        [
+            binomtest(int(m), int(k), p).pvalue if p > _RARE else _rare(int(m), int(k), p)
+            for m, k, p in zip(ones, counts, v, strict=True)
+        ]
+    )
     pvalues = np.clip(pvalues, _LEAST, 1.0)
     if correction == "bonferroni":
         adjusted = np.minimum(t * pvalues, 1.0)
@@ -135,3 +141,8 @@ def discrete_calibration_test(
         adjusted_pvalues=tuple(adjusted.tolist()),
         miscalibrated=tuple(v[adjusted <= level].tolist()),
     )
+
+
+def _rare(ones: int, count: int, chance: float) -> float:
+    """The same p-value where the chance is so small that two events are less than any number."""
+    return (1.0, count * chance, 0.0)[min(ones, 2)]

@@ -14,7 +14,7 @@ from calibrant.inference.bounds import PopulationBounds
 from calibrant.inputs import Column
 from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.registry import measures
-from calibrant.measures.smooth import witness_from_sample
+from calibrant.measures.smooth import Witness, witness_from_sample
 from calibrant.report.advice import Advice, advice, advice_on_sample, not_compared
 from calibrant.report.classes import ClassFindings, class_findings
 from calibrant.report.evidence import Evidence, evidence, population, weights_differ
@@ -22,11 +22,14 @@ from calibrant.report.inequalities import Bracket, Inequality, Ties, tie
 from calibrant.report.options import RandomState, check_options, seeded
 from calibrant.report.regions import Region, regions_from_witness
 from calibrant.report.reliability import Reliability, reliability
-from calibrant.report.words import percent, population_in_words, proved
+from calibrant.report.words import percent, periods_in_words, population_in_words, proved, segments_in_words
 from calibrant.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from calibrant.scale.drift import Period
+    from calibrant.scale.segments import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class Audit:
         For K classes, what was found beyond the top label, which all else is about; None for one probability a row.
     population : PopulationBounds or None
         Confidence bounds for the population; None for weighted or pooled rows and event rates.
+    witness : Witness
+        Of the smooth error, callable on predictions.
     smooth_lower, smooth_upper : float
         What the witness attains, and the dual bound that nothing exceeds: the smooth error, proved.
     regions : tuple of Region
@@ -94,6 +99,12 @@ class Audit:
         Resamples behind the band.
     seed : int or None
         Passed as `random_state`, it gives the same result again; None where a generator was passed.
+    segments : tuple of Segment
+        Segments of the rows, worst first, where they were asked for.
+    segmented_by : tuple of str
+        Columns whose values make the segments.
+    periods : tuple of Period
+        Days or other periods in order, with the evidence so far, where they were asked for.
     """
 
     title: str | None
@@ -108,6 +119,7 @@ class Audit:
     advice: Advice
     classes: ClassFindings | None
     population: PopulationBounds | None
+    witness: Witness
     smooth_lower: float
     smooth_upper: float
     regions: tuple[Region, ...]
@@ -116,6 +128,9 @@ class Audit:
     level: float
     n_resamples: int
     seed: int | None
+    segments: tuple[Segment, ...] = ()
+    segmented_by: tuple[str, ...] = ()
+    periods: tuple[Period, ...] = ()
 
     @property
     def smooth_error(self) -> float:
@@ -173,6 +188,10 @@ class Audit:
             )
         else:
             sentences.append(f"There is no consistency band: {table.no_band}.")
+        if self.segments:
+            sentences.append(segments_in_words(self.segments, self.segmented_by))
+        if self.periods:
+            sentences.append(periods_in_words(self.periods))
         if self.advice.scores:
             sentences.append(f"What to do: {self.advice.words}")
         return tuple(sentences)
@@ -191,7 +210,7 @@ class Audit:
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False, default=str)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML report, whole or not at all.
@@ -358,6 +377,7 @@ def audit_sample(
         advice=given,
         classes=None,
         population=bounds,
+        witness=witness,
         smooth_lower=witness.value,
         smooth_upper=witness.upper,
         regions=regions,

@@ -1,51 +1,132 @@
-"""The audit as one self-contained HTML document."""
+"""Audits as self-contained HTML documents."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from calibrant.report.plots import COLOURS, svg
+from calibrant.inputs import FloatArray
+from calibrant.measures.registry import measures
+from calibrant.report.bars import bars
+from calibrant.report.plots import COLOURS, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts
-from calibrant.report.words import number, percent, proved, whole
+from calibrant.report.words import (
+    bracket,
+    number,
+    percent,
+    periods_in_words,
+    segment_in_words,
+    segment_name,
+    whole,
+)
 
 if TYPE_CHECKING:
     from calibrant.report.audit import Audit
+    from calibrant.report.comparison import Comparison
 
 
 def document(audit: Audit) -> str:
-    """Return the document; whatever comes from data is escaped, and nothing is loaded from elsewhere."""
-    from calibrant import __version__
+    """Return the document of one audit; whatever comes from data is escaped, and nothing is loaded from elsewhere."""
+    return _environment().get_template("audit.html.jinja").render(_context(audit))
 
+
+def comparison_document(comparison: Comparison) -> str:
+    """Return the document of two audits side by side."""
+    environment = _environment()
+    column = environment.get_template("column.html.jinja")
+    pages = [Markup(_renamed(column.render(_context(audit)), f"-{i}")) for i, audit in enumerate(comparison.audits)]
+    return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages)
+
+
+def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("calibrant.report", "."),
-        autoescape=True,
+        loader=PackageLoader("calibrant.report"),
+        autoescape=lambda name: name is not None and name.endswith(".jinja"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percent=percent, whole=whole)
-    return environment.get_template("page.html.jinja").render(
-        audit=audit,
-        facts=facts(audit),
-        distance=proved(audit.distance.lower, audit.distance.upper)[0],
-        diagram=_diagram(audit),
-        infinity=math.inf,
-        version=__version__,
+    environment.filters.update(
+        number=number,
+        percent=percent,
+        whole=whole,
+        segment_name=segment_name,
+        segment_in_words=segment_in_words,
+        bracket=lambda ends: bracket(*ends),
     )
+    return environment
 
 
-def _diagram(audit: Audit) -> Markup:
+def _context(audit: Audit) -> dict[str, Any]:
+    from calibrant import __version__
+
+    return {
+        "audit": audit,
+        "facts": facts(audit),
+        "bars": bars(audit),
+        "diagram": _diagram(audit),
+        "definitions": {name: _definition(measures()[name].function) for name in audit.measures},
+        "drift_words": periods_in_words(audit.periods) if audit.periods else "",
+        "drift_picture": _coloured(drift_svg(audit), "Evidence by period") if audit.periods else "",
+        "infinity": math.inf,
+        "version": __version__,
+    }
+
+
+def _diagram(audit: Audit) -> dict[str, Any]:
+    """The figure, where its axis of predictions lies in it, and the numbers that the cursor tells."""
+    table = audit.reliability
+    columns: dict[str, FloatArray] = {
+        "prediction": table.prediction,
+        "outcome": table.outcome,
+        "witness": audit.witness(table.prediction),
+        **({} if table.lower is None else {"lower": table.lower, "upper": table.upper}),
+    }
+    label = (
+        "Reliability diagram: observed rate against prediction, the witness and a histogram of the predictions below"
+    )
+    left, right, low, high = diagram_geometry(audit)
+    return {
+        "picture": _coloured(svg(audit), label),
+        "left": round(left, 5),
+        "right": round(right, 5),
+        "low": low,
+        "high": high,
+        "table": {
+            name: [None if math.isnan(x) else round(float(x), 5) for x in column] for name, column in columns.items()
+        },
+    }
+
+
+def _coloured(text: str, label: str) -> Markup:
     """The figure with colours that follow the page, scaled to the width it is given."""
-    text = svg(audit)
     for name, colour in COLOURS.items():
         text = text.replace(colour, f"var(--{name})")
     text = text.replace("#000000", "var(--ink)")
     # matplotlib's text has no colour of its own where it is black, and its size is in points.
     text = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', "", text, count=1)
-    label = "Reliability diagram: observed rate against prediction, with a histogram of the predictions below"
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
+
+
+def _definition(function: Any) -> str:
+    """What the documentation says that the number is, and who defined it."""
+    text = inspect.getdoc(function) or ""
+    found = [
+        re.search(rf"{name}\n-+\n(.*?)(?:\n\n[A-Z][a-z]+\n-+|\Z)", text, re.DOTALL)
+        for name in ("Returns", "References")
+    ]
+    parts = [re.sub(r"\s*\n\s*", " ", each[1]).strip() for each in found if each is not None]
+    parts[0] = re.sub(r"^float ", "", parts[0]) if parts else ""
+    return "\n".join(parts)
+
+
+def _renamed(page: str, ending: str) -> str:
+    """The page with ids of its own, so that two fit in one document."""
+    page = re.sub(r'\bid="([^"]+)"', rf'id="\1{ending}"', page)
+    page = re.sub(r"url\(#([^)]+)\)", rf"url(#\1{ending})", page)
+    return re.sub(r'href="#([^"]+)"', rf'href="#\1{ending}"', page)

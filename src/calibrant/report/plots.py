@@ -30,6 +30,7 @@ COLOURS: Mapping[str, str] = {
 }
 """Names of colours in the diagram; the HTML report replaces each by a CSS variable of the same name."""
 
+_WITNESS_POINTS = 401
 _NARROW = 0.25  # predictions in a narrower range fill the axis
 
 
@@ -151,31 +152,80 @@ def limits(audit: Audit) -> tuple[float, float]:
     return max(0.0, low - 0.08 * span), min(1.0, high + 0.08 * span)
 
 
+def draw_witness(audit: Audit, ax: Axes) -> Axes:
+    """Draw the witness of the smooth error: above 0 where predictions are too low, below where they are too high."""
+    low, high = limits(audit)
+    x = np.linspace(low, high, _WITNESS_POINTS)
+    w = audit.witness(x)
+    ax.axhline(0.0, color=COLOURS["muted"], lw=1)
+    for where, name in ((w < 0.0, "high"), (w > 0.0, "low")):
+        if where.any():
+            ax.fill_between(x, w, 0.0, where=where, interpolate=True, color=COLOURS[name], alpha=0.35, lw=0)
+    ax.plot(x, w, color=COLOURS["curve"], lw=1.4)
+    ax.set_xlim(low, high)
+    ax.locator_params(axis="y", nbins=3)
+    ax.set_ylabel("witness")
+    _tidy(ax)
+    return ax
+
+
 def figure(audit: Audit) -> Figure:
-    """Diagram above, histogram below, on one axis of predictions."""
-    fig = Figure(figsize=(5.2, 6.6), layout="constrained")
-    upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=(4.2, 1))
+    """Diagram above, witness and histogram below, on one axis of predictions."""
+    fig = Figure(figsize=(5.2, 7.4), layout="constrained")
+    upper, middle, lower = fig.subplots(3, 1, sharex=True, height_ratios=(4.2, 0.9, 1))
     draw_diagram(audit, upper)
     upper.set_xlabel("")
+    draw_witness(audit, middle)
     draw_density(audit, lower)
     fig.align_ylabels()
     return fig
 
 
+def diagram_geometry(audit: Audit) -> tuple[float, float, float, float]:
+    """Where the axis of predictions begins and ends, as shares of the figure's width, and the predictions there."""
+    fig = figure(audit)
+    with mpl.rc_context(_STYLE):
+        fig.draw_without_rendering()
+    box = fig.axes[0].get_position()
+    return (float(box.x0), float(box.x1), *limits(audit))
+
+
+def drift_svg(audit: Audit) -> str:
+    """Evidence by period as an SVG element."""
+    fig = Figure(figsize=(9.0, 2.6), layout="constrained")
+    ax = fig.add_subplot()
+    evidence = np.array([max(period.reading.evalue, 1e-12) for period in audit.periods])
+    at = np.arange(evidence.size)
+    ax.plot(at, np.minimum(evidence, 1e12), color=COLOURS["curve"], lw=2)
+    ax.axhline(1.0 / audit.level, color=COLOURS["high"], lw=1.2, dashes=(4, 3))
+    ax.set_yscale("log")
+    marks = np.unique(np.linspace(0, evidence.size - 1, min(8, evidence.size)).astype(int))
+    ax.set_xticks(marks, [str(audit.periods[i].key)[:10] for i in marks])
+    ax.set_ylabel("evidence")
+    _tidy(ax)
+    return _as_svg(fig)
+
+
 def svg(audit: Audit) -> str:
     """The figure as an SVG element, text as text; the same bytes for the same audit."""
-    style: Any = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "calibrant",
-        "font.family": "sans-serif",
-        "font.size": 11.0,
-        "axes.unicode_minus": False,
-    }
+    with mpl.rc_context(_STYLE):
+        return _as_svg(figure(audit))
+
+
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "calibrant",
+    "font.family": "sans-serif",
+    "font.size": 11.0,
+    "axes.unicode_minus": False,
+}
+
+
+def _as_svg(fig: Figure) -> str:
     file = io.StringIO()
-    with mpl.rc_context(style):
-        figure(audit).savefig(
-            file, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-        )
+    nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
+    with mpl.rc_context(_STYLE):
+        fig.savefig(file, format="svg", transparent=True, metadata=nothing)
     text = file.getvalue()
     return text[text.index("<svg") :].strip()
 

@@ -10,6 +10,7 @@ from calibrant.report.advice import to_dict as advice_as_dict
 
 if TYPE_CHECKING:
     from calibrant.report.audit import Audit
+    from calibrant.scale.drift import Period
 
 SCHEMA = 2
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
@@ -45,6 +46,9 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         },
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
         "population": None if audit.population is None else asdict(audit.population),
+        "segments": [asdict(segment) for segment in audit.segments],
+        "segmented_by": list(audit.segmented_by),
+        "periods": [_period(period) for period in audit.periods],
         "advice": advice_as_dict(audit.advice),
         "classes": None if audit.classes is None else audit.classes.to_dict(),
         "regions": [{**asdict(region), "words": region.words} for region in audit.regions],
@@ -67,4 +71,18 @@ def as_dict(audit: Audit) -> dict[str, Any]:
             },
         },
         "options": {"level": audit.level, "n_resamples": audit.n_resamples, "random_state": audit.seed},
+    }
+
+
+def _period(period: Period) -> dict[str, Any]:
+    reading = period.reading
+    return {
+        "key": str(period.key),
+        "n_rows": period.n_rows,
+        "base_rate": period.base_rate,
+        "mean_prediction": period.mean_prediction,
+        "smooth_error": period.smooth_error,
+        "evalue": reading.evalue if math.isfinite(reading.evalue) else None,
+        "pvalue": reading.pvalue,
+        "reject": reading.reject,
     }

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from calibrant.report.words import number, percent, whole
+from calibrant.report.words import (
+    bracket,
+    number,
+    percent,
+    periods_in_words,
+    segment_in_words,
+    segment_name,
+    whole,
+)
 
 if TYPE_CHECKING:
     from calibrant.report.advice import Advice
     from calibrant.report.audit import Audit
     from calibrant.report.classes import ClassFindings
+    from calibrant.report.comparison import Comparison
+    from calibrant.scale.drift import Period
+    from calibrant.scale.segments import Segment
 
 _WIDTH = 80
+_SHOWN = 20  # segments or periods
 
 
 def page(audit: Audit) -> str:
@@ -62,6 +74,17 @@ def page(audit: Audit) -> str:
     if audit.advice.scores:
         console.print(_methods(audit.advice))
 
+    if audit.segments:
+        _heading(console, f"Segments by {', '.join(audit.segmented_by)}, the worst first")
+        for segment in audit.segments[:_SHOWN]:
+            for line in _wrapped(f"- {_segment(segment)}", indent="  "):
+                console.print(line)
+    if audit.periods:
+        _heading(console, "Drift")
+        for line in _wrapped(periods_in_words(audit.periods)):
+            console.print(line)
+        console.print(_periods(audit.periods))
+
     if audit.classes is not None:
         _heading(console, f"All {audit.classes.n_classes} classes")
         for test in audit.classes.tests.values():
@@ -77,6 +100,50 @@ def page(audit: Audit) -> str:
         for line in _wrapped(f"{mark}  {values}  {inequality.words}", indent=" " * 7):
             console.print(line)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def side_by_side(comparison: Comparison) -> str:
+    """Return the comparison as a table, and each audit's verdict below it, at most 80 columns wide."""
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
+    for line in _wrapped(comparison.verdict):
+        console.print(line)
+    console.print()
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for name in comparison.names:
+        table.add_column(name, justify="right", overflow="fold")
+    for row in comparison.facts():
+        table.add_row(*row)
+    console.print(table)
+    for name, audit in zip(comparison.names, comparison.audits, strict=True):
+        _heading(console, name)
+        for sentence in audit.verdict_sentences:
+            for line in _wrapped(sentence):
+                console.print(line)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def _segment(segment: Segment) -> str:
+    low, high = bracket(*segment.lower_distance)
+    where = f", {segment_in_words(segment)}" if segment.reject else ""
+    return (
+        f"{segment_name(segment)}: distance {low} to {high}, {whole(segment.n_rows)} rows, q = {segment.qvalue:.2g}"
+        f"{where}; outcome minus prediction {segment.bias:+.4f} [{segment.bias_low:+.4f}, {segment.bias_high:+.4f}]"
+    )
+
+
+def _periods(periods: Sequence[Period]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("period")
+    for head in ("rows", "rate", "predicted", "evidence so far"):
+        table.add_column(head, justify="right")
+    step = max(1, -(-len(periods) // _SHOWN))
+    for period in periods[step - 1 :: step]:
+        mark = " !" if period.reading.reject else ""
+        rate, mean = percent(period.base_rate), percent(period.mean_prediction)
+        table.add_row(str(period.key), whole(period.n_rows), rate, mean, f"{period.reading.evalue:.3g}{mark}")
+    return table
 
 
 def _methods(advice: Advice) -> Table:

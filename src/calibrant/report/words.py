@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from calibrant.inference.bounds import PopulationBounds
+    from calibrant.scale.drift import Period
+    from calibrant.scale.segments import Segment
 
 
 def number(value: float) -> str:
@@ -68,3 +71,34 @@ def population_in_words(bounds: PopulationBounds) -> str:
     if up < 1.0:
         return f"With {percent(1.0 - bounds.level)} confidence the population's lower distance is at most {up:.4f}."
     return "The rows are too few to bound the population's distance from calibration."
+
+
+def segments_in_words(segments: Sequence[Segment], by: Sequence[str]) -> str:
+    """How many segments are off, and the worst of them."""
+    off = sum(segment.reject for segment in segments)
+    said = f"Of {len(segments):,} segments by {', '.join(by)}, {off:,} are off by more than noise"
+    if not off:
+        return f"{said}."
+    return f"{said}, {segment_name(segments[0])} most: {segment_in_words(segments[0])}."
+
+
+def segment_name(segment: Segment) -> str:
+    """Values of the columns that make the segment."""
+    return ", ".join(map(str, segment.key))
+
+
+def segment_in_words(segment: Segment) -> str:
+    """In which direction a segment errs, and where."""
+    return f"predictions {segment.direction} in [{segment.where[0]:g}, {segment.where[1]:g}]"
+
+
+def periods_in_words(periods: Sequence[Period]) -> str:
+    """Whether, and when, the evidence of all periods so far became enough."""
+    alarm = next((period for period in periods if period.reading.reject), None)
+    if alarm is None:
+        last = periods[-1].reading
+        return f"No drift is proved in {len(periods):,} periods (anytime-valid p = {last.pvalue:.2g})."
+    return (
+        f"By {alarm.key} the evidence against calibration was enough (anytime-valid p = {alarm.reading.pvalue:.2g}): "
+        f"{alarm.reading.alternative}."
+    )

@@ -13,7 +13,7 @@ from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.frames import good_cells, group_cells
 from calibrant.scale.sketch import sample_from_cells
 
-_RESOLUTION = 1024
+RESOLUTION = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def calibration_drift(
     20
     """
     names = {"y_true": y_true, "y_prob": y_prob, "sample_weight": None}
-    return periods_of_groups(group_cells(frame, names, [by], _RESOLUTION), level, exclude_bad)
+    return periods_of_groups(group_cells(frame, names, [by], RESOLUTION), level, exclude_bad)
 
 
 def periods_of_groups(found: Any, level: float, exclude_bad: bool) -> list[Period]:
@@ -105,7 +105,7 @@ def periods_of_groups(found: Any, level: float, exclude_bad: bool) -> list[Perio
     periods = []
     for first, last in zip(starts, [*starts[1:], len(order)], strict=True):
         rows = np.array(order[first:last])
-        sample = sample_from_cells(index[rows], cells[rows], _RESOLUTION)
+        sample = sample_from_cells(index[rows], cells[rows], RESOLUTION)
         mean = float(sample.mass() @ sample.prediction)
         periods.append(
             Period(
@@ -114,7 +114,7 @@ def periods_of_groups(found: Any, level: float, exclude_bad: bool) -> list[Perio
                 min(1.0, max(0.0, mean + float(sample.residual().sum()))),
                 mean,
                 smooth_error_from_sample(sample),
-                monitor.update_sample(sample, resolution=_RESOLUTION),
+                monitor.update_sample(sample, resolution=RESOLUTION),
             )
         )
     return periods

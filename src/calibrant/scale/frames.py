@@ -180,7 +180,9 @@ def good_cells(found: Any, exclude_bad: bool) -> tuple[IntArray, FloatArray]:
             if (index == code).any()
         ]
         said = "; ".join(f"{argument}: {what}" for argument, what in told).partition(": ")[2]
-        raise InputError(told[0][0], f"{said}. Correct them, or leave them out (exclude_bad=True in Python)")
+        raise InputError(
+            told[0][0], f"{said}. Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)"
+        )
     return index[~bad], stacked(found)[~bad]
 
 

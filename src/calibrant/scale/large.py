@@ -11,6 +11,7 @@ import narwhals as nw
 
 from calibrant.errors import FileError
 from calibrant.scale import files as reader
+from calibrant.scale.drift import RESOLUTION, Period, periods_of_groups
 from calibrant.scale.duck import group_relation
 from calibrant.scale.frames import good_cells
 from calibrant.scale.segments import Segment, segments_of_groups
@@ -24,11 +25,12 @@ MANY_BYTES = 500_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSketch:
-    """A file's sketch, and the columns it was made of, as in `FileColumns`."""
+    """A file's sketch, the columns it was made of, as in `FileColumns`, and how many bad rows were left out."""
 
     sketch: CalibrationSketch
     names: dict[str, str]
     guessed: tuple[str, ...]
+    n_excluded: int
 
 
 def is_large(path: str) -> bool:
@@ -43,7 +45,12 @@ def is_large(path: str) -> bool:
 
 
 def sketch_file(
-    path: str, *, y_true: str | None = None, y_prob: str | None = None, sample_weight: str | None = None
+    path: str,
+    *,
+    y_true: str | None = None,
+    y_prob: str | None = None,
+    sample_weight: str | None = None,
+    exclude_bad: bool = False,
 ) -> FileSketch:
     """Sketch a file or pattern by one GROUP BY; columns as `read_file` takes them.
 
@@ -53,10 +60,11 @@ def sketch_file(
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
     found, names, guessed = _grouped(path, (y_true, y_prob, sample_weight), (), 65536)
-    index, cells = good_cells(found, exclude_bad=False)
+    index, cells = good_cells(found, exclude_bad)
     if index.size == 0:
-        raise FileError("file", "holds column names but no rows")
-    return FileSketch(CalibrationSketch.from_cells(index, cells, 65536), names, guessed)
+        raise FileError("file", "holds column names but no rows" + (" that are not excluded" if exclude_bad else ""))
+    n_excluded = int(found["count"].to_numpy()[found["_cell"].to_numpy() < 0].sum())
+    return FileSketch(CalibrationSketch.from_cells(index, cells, 65536), names, guessed, n_excluded)
 
 
 def file_by_segment(
@@ -68,6 +76,7 @@ def file_by_segment(
     sample_weight: str | None = None,
     level: float = 0.05,
     resolution: int = 128,
+    exclude_bad: bool = False,
 ) -> list[Segment]:
     """`calibration_by_segment` of a file or pattern.
 
@@ -77,7 +86,27 @@ def file_by_segment(
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
     found, _, _ = _grouped(path, (y_true, y_prob, sample_weight), by, resolution)
-    return segments_of_groups(found, len(by), level, resolution, exclude_bad=False)
+    return segments_of_groups(found, len(by), level, resolution, exclude_bad)
+
+
+def file_drift(
+    path: str,
+    by: str,
+    *,
+    y_true: str | None = None,
+    y_prob: str | None = None,
+    level: float = 0.05,
+    exclude_bad: bool = False,
+) -> list[Period]:
+    """`calibration_drift` of a file or pattern.
+
+    Raises
+    ------
+    FileError, InputError
+        If the file or a column cannot be read, or rows are bad: the message counts them.
+    """
+    found, _, _ = _grouped(path, (y_true, y_prob, None), [by], RESOLUTION)
+    return periods_of_groups(found, level, exclude_bad)
 
 
 def _grouped(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ import numpy.typing as npt
 
 from calibrant.errors import InputError
 from calibrant.kernels import sketching
+from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.bounds import ROUNDING
 from calibrant.scale.frames import good_cells, group_cells
 from calibrant.scale.sketch import moments_from_cells, sample_from_cells
 
 FloatArray = npt.NDArray[np.float64]
+_CERTIFIED = 1_000  # segments whose distance is bracketed by a certificate
+_TOLERANCE = 1e-4
 _LEVELS = 4  # the test looks at 1, 2, 4 and 8 intervals of predictions
 
 
@@ -39,6 +42,9 @@ class Segment:
         Smooth calibration error of the segment's sketch.
     smooth_error_bound : float
         The error of the segment's rows is within this of `smooth_error`.
+    lower_distance : tuple of float
+        Holds the lower distance from calibration of the segment's rows: to 1e-4 and the cost of pooling for the worst
+        1,000 segments, from cheaper inequalities for the rest.
     bias : float
         Mean of outcome minus prediction; positive where predictions are too low.
     bias_low, bias_high : float
@@ -63,6 +69,7 @@ class Segment:
     mean_prediction: float
     smooth_error: float
     smooth_error_bound: float
+    lower_distance: tuple[float, float]
     bias: float
     bias_low: float
     bias_high: float
@@ -163,7 +170,7 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
     from scipy.stats import false_discovery_control
 
     qvalue = false_discovery_control(pvalue)
-    segments = []
+    segments, found_at = [], []
     for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
         if weight[i] == 0.0:
             continue
@@ -173,6 +180,10 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
         reach = math.sqrt(math.log(2.0 * starts.size / level) / (2.0 * sample.effective_rows))
         mean = float(sample.mass() @ sample.prediction)
         bias = float(sample.residual().sum())
+        moments = moments_from_cells(index[part], cells[part], resolution)
+        smooth, moved = smooth_error_from_sample(sample), float(moments.moved_residual.sum()) + ROUNDING
+        displaced = float(moments.displacement.sum()) + ROUNDING
+        found_at.append((first, last, displaced))
         segments.append(
             Segment(
                 labels[i],
@@ -180,8 +191,13 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
                 sample.effective_rows,
                 min(1.0, max(0.0, mean + bias)),
                 mean,
-                smooth_error_from_sample(sample),
-                float(moments_from_cells(index[part], cells[part], resolution).moved_residual.sum()) + ROUNDING,
+                smooth,
+                moved,
+                # Mean error and smooth error / 2 are below it, the error of all cells for themselves is above.
+                (
+                    max(abs(bias) - ROUNDING, (smooth - moved) / 2.0, 0.0),
+                    min(1.0, float(np.abs(sample.residual()).sum()) + displaced),
+                ),
                 bias,
                 max(-mean, bias - reach),
                 min(1.0 - mean, bias + reach),
@@ -192,8 +208,24 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
                 where[i],
             )
         )
-    segments.sort(key=lambda s: (not s.reject, s.smooth_error_bound - s.smooth_error))
-    return segments
+    worst = sorted(
+        zip(segments, found_at, strict=True),
+        key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_error),
+    )
+    return [
+        segment if at >= _CERTIFIED else _certified(segment, index[first:last], cells[first:last], resolution, moved)
+        for at, (segment, (first, last, moved)) in enumerate(worst)
+    ]
+
+
+def _certified(
+    segment: Segment, index: npt.NDArray[np.int64], cells: FloatArray, resolution: int, displaced: float
+) -> Segment:
+    """The segment with its distance bracketed by the certificate, where that says more."""
+    proved = lower_certificate_from_sample(sample_from_cells(index, cells, resolution), tol=_TOLERANCE)
+    low, high = segment.lower_distance
+    bracket = (max(low, float(proved.lower) - displaced), min(high, float(proved.upper) + displaced))
+    return replace(segment, lower_distance=bracket)
 
 
 def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:

@@ -1,0 +1,184 @@
+"""From files to an audit: read whole or sketched, one column or classes, with segments and drift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.measures.multiclass import multiclass_sample
+from calibrant.report.audit import Audit, audit_classes, audit_sample
+from calibrant.report.sketched import with_bounds
+from calibrant.sample import Sample
+from calibrant.scale.class_files import class_columns, read_classes_file
+from calibrant.scale.files import read_file
+from calibrant.scale.large import file_by_segment, file_drift, is_large, sketch_file
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """What is asked of a file; columns that are None are guessed by their names."""
+
+    y_true: str | None = None
+    y_prob: str | None = None
+    sample_weight: str | None = None
+    level: float = 0.05
+    n_resamples: int = 1000
+    seed: int | None = None
+    by: tuple[str, ...] = ()
+    drift: str | None = None
+    exclude_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AuditedFile:
+    """An audit, and the rows it is of where they were read whole and are single, unweighted predictions."""
+
+    name: str
+    audit: Audit
+    rows: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None
+
+
+def audit_of_file(
+    path: str, options: FileOptions, progress: Callable[[str], None], say: Callable[[str], None]
+) -> AuditedFile:
+    """Audit a file or pattern; `say` is told which columns were guessed and what was left out.
+
+    Raises
+    ------
+    FileError, InputError
+        If the file, a column or an option cannot be used.
+    """
+    progress("Reading")
+    classes = class_columns(path, options.y_prob)
+    if classes is not None:
+        if options.by or options.drift or options.exclude_bad:
+            asked = "by" if options.by else "drift" if options.drift else "exclude_bad"
+            raise InputError(asked, "is for single predictions; name one column with --y-prob")
+        return AuditedFile(Path(path).name, _audit_of_classes(path, classes, options, progress, say), None)
+    if options.exclude_bad or is_large(path):
+        audit, names = _audit_of_sketch(path, options, progress, say)
+        rows = None
+    else:
+        audit, names, rows = _audit_of_rows(path, options, progress, say)
+    if options.by:
+        progress("Segments")
+        segments = file_by_segment(
+            path,
+            options.by,
+            y_true=names["y_true"],
+            y_prob=names["y_prob"],
+            sample_weight=names.get("sample_weight"),
+            level=options.level,
+            exclude_bad=options.exclude_bad,
+        )
+        audit = replace(audit, segments=tuple(segments), segmented_by=options.by)
+    if options.drift:
+        progress("Drift")
+        if "sample_weight" in names:
+            raise InputError("drift", "cannot take weights: the evidence counts single outcomes")
+        periods = file_drift(
+            path,
+            options.drift,
+            y_true=names["y_true"],
+            y_prob=names["y_prob"],
+            level=options.level,
+            exclude_bad=options.exclude_bad,
+        )
+        audit = replace(audit, periods=tuple(periods))
+    return AuditedFile(Path(path).name, audit, rows)
+
+
+def _audit_of_rows(
+    path: str, options: FileOptions, progress: Callable[[str], None], say: Callable[[str], None]
+) -> tuple[Audit, dict[str, str], tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None]:
+    read = read_file(path, y_true=options.y_true, y_prob=options.y_prob, sample_weight=options.sample_weight)
+    _say_guessed(read.names, read.guessed, say)
+    progress("Pooling")
+    try:
+        sample = Sample.from_columns(read.y_true, read.y_prob, read.sample_weight)
+    except InputError as problem:
+        raise as_in_file(problem, read.names) from None
+    rows = (read.y_true, read.y_prob) if sample.binary and read.sample_weight is None else None
+    audit = audit_sample(
+        sample,
+        level=options.level,
+        n_resamples=options.n_resamples,
+        random_state=options.seed,
+        title=Path(path).name,
+        progress=progress,
+    )
+    return audit, read.names, rows
+
+
+def _audit_of_sketch(
+    path: str, options: FileOptions, progress: Callable[[str], None], say: Callable[[str], None]
+) -> tuple[Audit, dict[str, str]]:
+    found = sketch_file(
+        path,
+        y_true=options.y_true,
+        y_prob=options.y_prob,
+        sample_weight=options.sample_weight,
+        exclude_bad=options.exclude_bad,
+    )
+    _say_guessed(found.names, found.guessed, say)
+    if found.n_excluded:
+        say(f"Left out {found.n_excluded:,} rows that are null, NaN or out of range.")
+    sketch = found.sketch
+    audit = audit_sample(
+        sketch.sample,
+        level=options.level,
+        n_resamples=options.n_resamples,
+        random_state=options.seed,
+        title=f"{Path(path).name}, rows pooled into {sketch.n_cells:,} cells",
+        progress=progress,
+    )
+    progress("Bounds")
+    return with_bounds(audit, sketch.error_bounds(), sketch.displacement), found.names
+
+
+def _audit_of_classes(
+    path: str,
+    columns: list[str],
+    options: FileOptions,
+    progress: Callable[[str], None],
+    say: Callable[[str], None],
+) -> Audit:
+    read = read_classes_file(path, columns, y_true=options.y_true, sample_weight=options.sample_weight)
+    _say_guessed(read.names, (*read.guessed, "y_prob"), say)
+    try:
+        sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
+    except InputError as problem:
+        raise as_in_file(problem, read.names) from None
+    return audit_classes(
+        sample,
+        level=options.level,
+        n_resamples=options.n_resamples,
+        random_state=options.seed,
+        title=Path(path).name,
+        progress=progress,
+    )
+
+
+def as_in_file(problem: InputError, names: dict[str, str]) -> InputError:
+    """The problem in the words of someone who sees the file: its column's name, and how rows are counted."""
+    column = names.get(problem.argument)
+    at = problem.argument if column in (None, problem.argument) else f"{problem.argument} (column {column!r})"
+    said = str(problem).partition(": ")[2]
+    if problem.row is not None:
+        said = said.replace(f"row {problem.row} ", f"row {problem.row} (counted from 0) ", 1)
+    return InputError(at, said, row=problem.row)
+
+
+def _say_guessed(names: dict[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
+    if guessed:
+        say(f"Using {', '.join(f'{names[argument]!r} as the {ROLES[argument]}' for argument in guessed)}.")

@@ -1,0 +1,52 @@
+"""The distances of an audit as bars on one scale: these rows, the population, and after recalibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from calibrant.report.words import bracket, number, percent, proved
+
+if TYPE_CHECKING:
+    from calibrant.report.audit import Audit
+
+_SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: from `left` percent of the scale, `width` percent long; the scale ends at `most`."""
+
+    name: str
+    words: str
+    kind: str
+    left: float
+    width: float
+    most: float
+
+
+def bars(audit: Audit) -> list[Bar]:
+    """The true distance of these rows; the population's lower distance; that of the best recalibration."""
+    low, high = audit.distance.lower, audit.distance.upper
+    shown = [("These rows, certified", proved(low, high)[0], "certified", low, high)]
+    if audit.population is not None:
+        ends = audit.population.lower_distance
+        sure = percent(1.0 - audit.population.level)
+        shown.append((f"Population, {sure} confidence", " to ".join(bracket(*ends)), "population", *ends))
+    best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
+    if best is not None and best.method != "unchanged":
+        name = f"After {best.method.replace('_', ' ')}, on rows it was not fitted to"
+        shown.append((name, number(best.distance), "after", 0.0, best.distance))
+    largest = max(end for *_, end in shown)
+    most = next(scale for scale in _SCALES if scale >= min(1.0, largest))
+    return [
+        Bar(
+            name,
+            words,
+            kind,
+            round(100.0 * (0.0 if kind != "population" and end - start < 0.01 * most else start) / most, 3),
+            round(100.0 * (end if kind != "population" and end - start < 0.01 * most else end - start) / most, 3),
+            most,
+        )
+        for name, words, kind, start, end in shown
+    ]

@@ -1,0 +1,130 @@
+"""Two audits side by side, and whether the difference is more than chance."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import InputError
+from calibrant.inference.compare import ComparisonResult, compare_calibration
+from calibrant.report.audit import Audit
+from calibrant.report.schema import SCHEMA, as_dict
+from calibrant.report.words import number, proved
+
+Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+_MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Audits of two predictors.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the two are called.
+    audits : tuple of Audit
+        Their audits.
+    result : ComparisonResult or None
+        The paired comparison of their smooth errors; None where the rows are not the same.
+    not_compared : str or None
+        Why there is no result.
+    """
+
+    names: tuple[str, str]
+    audits: tuple[Audit, Audit]
+    result: ComparisonResult | None
+    not_compared: str | None
+
+    @property
+    def verdict(self) -> str:
+        """Which is better calibrated, in a sentence or two."""
+        first, second = self.names
+        if self.result is None:
+            return f"The two were not compared row by row: {self.not_compared}."
+        said, low, high = self.result, *self.result.interval
+        sure = f"{100.0 * (1.0 - said.level):.4g}% confidence"
+        values = f"smooth errors {number(said.value_a)} and {number(said.value_b)}"
+        if not said.reject:
+            return (
+                f"Neither of {first} and {second} is proved better calibrated: {values}; with {sure} the population's "
+                f"difference is between {low:+.4f} and {high:+.4f}."
+            )
+        better, worse = (first, second) if said.statistic < 0.0 else (second, first)
+        least, most = sorted((abs(low), abs(high)))
+        return (
+            f"{better} is better calibrated than {worse}: {values}; with {sure} the population's are {least:.4f} to "
+            f"{most:.4f} apart (p = {said.pvalue:.2g})."
+        )
+
+    def summary(self) -> str:
+        """Return both audits as plain text, the comparison first."""
+        from calibrant.report.text import side_by_side
+
+        return side_by_side(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return both audits and the comparison as plain dicts, lists, numbers and words."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "names": list(self.names),
+            "comparison": None if self.result is None else asdict(self.result),
+            "not_compared": self.not_compared,
+            "audits": [as_dict(audit) for audit in self.audits],
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained HTML report of both, whole or not at all.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written; an old file stays as it was.
+        """
+        from calibrant.report.files import write_whole
+        from calibrant.report.html import comparison_document
+
+        write_whole(path, comparison_document(self))
+
+    def facts(self) -> list[tuple[str, str, str]]:
+        """The rows of the table that sets the two side by side: what, of the first, of the second."""
+        rows = [("true distance", *(proved(a.distance.lower, a.distance.upper)[0] for a in self.audits))]
+        for name, measure in self.audits[0].measures.items():
+            values = (measure.value, self.audits[1].measures[name].value)
+            rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
+        rows.append(("rows", *(f"{a.n_rows:,}" for a in self.audits)))
+        return [(what, first, second) for what, first, second in rows]
+
+
+def compare(
+    names: tuple[str, str],
+    audits: tuple[Audit, Audit],
+    rows: tuple[Rows | None, Rows | None],
+    *,
+    level: float = 0.05,
+    seed: int | None = None,
+) -> Comparison:
+    """Set two audits side by side; where both are of the same rows, test the difference."""
+    result, why_not = None, None
+    if rows[0] is None or rows[1] is None:
+        why_not = "that takes single, unweighted rows with outcomes 0 or 1"
+    elif rows[0][0].size != rows[1][0].size or (rows[0][0] != rows[1][0]).any():
+        why_not = "their outcomes differ, so they are not of the same rows in the same order"
+    elif rows[0][0].size > _MOST_ROWS:
+        why_not = f"above {_MOST_ROWS:,} rows compare_calibration does it"
+    else:
+        try:
+            result = compare_calibration(rows[0][0], rows[0][1], rows[1][1], level=level, random_state=seed)
+        except InputError as problem:
+            why_not = str(problem)
+    return Comparison(names, audits, result, why_not)

@@ -1,0 +1,32 @@
+"use strict";
+// A cursor over each diagram: moved by the pointer, or by the slider, which the keyboard reaches.
+for (const figure of document.querySelectorAll("figure")) {
+  const plot = figure.querySelector(".plot"), lookup = figure.querySelector(".lookup");
+  if (!plot || !lookup) continue;
+  const cursor = plot.querySelector(".cursor"), slider = lookup.querySelector("input");
+  const said = lookup.querySelector("output"), table = JSON.parse(lookup.querySelector("script").textContent);
+  const [left, right, low, high] = ["left", "right", "low", "high"].map((name) => Number(plot.dataset[name]));
+  const shown = (value) => (value === null ? "unknown" : value.toFixed(3));
+  const nearest = (x) => {
+    let best = 0;
+    table.prediction.forEach((p, i) => { if (Math.abs(p - x) < Math.abs(table.prediction[best] - x)) best = i; });
+    return best;
+  };
+  const move = (x) => {
+    const i = nearest(x), p = table.prediction[i];
+    cursor.hidden = false;
+    cursor.style.left = `${100 * (left + ((right - left) * (p - low)) / (high - low))}%`;
+    let text = `At ${shown(p)}: observed ${shown(table.outcome[i])}`;
+    if (table.lower) text += `; a calibrated predictor would show ${shown(table.lower[i])} to ${shown(table.upper[i])}`;
+    said.textContent = `${text}; witness ${shown(table.witness[i])}.`;
+  };
+  lookup.hidden = false;
+  slider.addEventListener("input", () => move(low + ((high - low) * slider.value) / 1000));
+  plot.addEventListener("pointermove", (event) => {
+    const box = plot.getBoundingClientRect();
+    const share = ((event.clientX - box.left) / box.width - left) / (right - left);
+    if (share < 0 || share > 1) return;
+    slider.value = 1000 * share;
+    move(low + (high - low) * share);
+  });
+}
