@@ -25,8 +25,11 @@ class Bar:
     most: float
 
 
-def bars(audit: Audit) -> list[Bar]:
-    """The true distance of these rows; the population's lower distance; that of the best recalibration."""
+def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
+    """The true distance of these rows; the population's lower distance; that of the best recalibration.
+
+    The scale ends at `at_least` or beyond.
+    """
     low, high = audit.distance.lower, audit.distance.upper
     shown = [("These rows, certified", proved(low, high)[0], "certified", low, high)]
     if audit.population is not None:
@@ -37,7 +40,7 @@ def bars(audit: Audit) -> list[Bar]:
     if best is not None and best.method != "unchanged":
         name = f"After {best.method.replace('_', ' ')}, on rows it was not fitted to"
         shown.append((name, number(best.distance), "after", 0.0, best.distance))
-    largest = max(end for *_, end in shown)
+    largest = max(at_least, *(end for *_, end in shown))
     most = next(scale for scale in _SCALES if scale >= min(1.0, largest))
     return [
         Bar(

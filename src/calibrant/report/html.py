@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from calibrant.inputs import FloatArray
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.plots import COLOURS, diagram_geometry, drift_svg, svg
@@ -39,7 +38,10 @@ def comparison_document(comparison: Comparison) -> str:
     """Return the document of two audits side by side."""
     environment = _environment()
     column = environment.get_template("column.html.jinja")
-    pages = [Markup(_renamed(column.render(_context(audit)), f"-{i}")) for i, audit in enumerate(comparison.audits)]
+    most = max(bars(audit)[0].most for audit in comparison.audits)  # one scale for both
+    pages = [
+        Markup(_renamed(column.render(_context(audit, most)), f"-{i}")) for i, audit in enumerate(comparison.audits)
+    ]
     return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages)
 
 
@@ -62,13 +64,13 @@ def _environment() -> Environment:
     return environment
 
 
-def _context(audit: Audit) -> dict[str, Any]:
+def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
     from calibrant import __version__
 
     return {
         "audit": audit,
         "facts": facts(audit),
-        "bars": bars(audit),
+        "bars": bars(audit, most),
         "diagram": _diagram(audit),
         "definitions": {name: _definition(measures()[name].function) for name in audit.measures},
         "drift_words": periods_in_words(audit.periods) if audit.periods else "",
@@ -81,11 +83,12 @@ def _context(audit: Audit) -> dict[str, Any]:
 def _diagram(audit: Audit) -> dict[str, Any]:
     """The figure, where its axis of predictions lies in it, and the numbers that the cursor tells."""
     table = audit.reliability
-    columns: dict[str, FloatArray] = {
+    columns = {
         "prediction": table.prediction,
         "outcome": table.outcome,
         "witness": audit.witness(table.prediction),
-        **({} if table.lower is None else {"lower": table.lower, "upper": table.upper}),
+        "lower": table.lower,
+        "upper": table.upper,
     }
     label = (
         "Reliability diagram: observed rate against prediction, the witness and a histogram of the predictions below"
@@ -98,7 +101,9 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "low": low,
         "high": high,
         "table": {
-            name: [None if math.isnan(x) else round(float(x), 5) for x in column] for name, column in columns.items()
+            name: [None if math.isnan(x) else round(float(x), 5) for x in column]
+            for name, column in columns.items()
+            if column is not None
         },
     }
 
