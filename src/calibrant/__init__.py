@@ -88,11 +88,17 @@ if TYPE_CHECKING:
     from calibrant.recalibration import choose_recalibrator as choose_recalibrator
     from calibrant.report.audit import Audit as Audit
     from calibrant.report.audit import audit as audit
+    from calibrant.report.displays import DistanceChainDisplay as DistanceChainDisplay
+    from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
+    from calibrant.report.displays import plot_distance_chain as plot_distance_chain
+    from calibrant.report.displays import plot_reliability as plot_reliability
+    from calibrant.report.displays import plot_witness as plot_witness
     from calibrant.scale.drift import Period as Period
     from calibrant.scale.drift import calibration_drift as calibration_drift
     from calibrant.scale.segments import Segment as Segment
     from calibrant.scale.segments import calibration_by_segment as calibration_by_segment
     from calibrant.scale.sketch import CalibrationSketch as CalibrationSketch
+    from calibrant.scoring import calibration_scorer as calibration_scorer
 
 __version__ = "0.1.0"
 
@@ -112,6 +118,7 @@ _HOME = {
     "Coupling": "measures.lower_check",
     "CoxResult": "inference.classical",
     "DiscreteResult": "inference.discrete",
+    "DistanceChainDisplay": "report.displays",
     "FileError": "errors",
     "GateDecision": "inference.gate",
     "InputError": "errors",
@@ -123,6 +130,7 @@ _HOME = {
     "PopulationBounds": "inference.bounds",
     "Potentials": "measures.lower_check",
     "RecalibratedClassifier": "recalibration",
+    "ReliabilityDisplay": "report.displays",
     "Segment": "scale.segments",
     "SquaredErrorInterval": "inference.verified_bounds",
     "TCalResult": "inference.tcal",
@@ -138,6 +146,7 @@ _HOME = {
     "calibration_distance": "measures.distance",
     "calibration_drift": "scale.drift",
     "calibration_gate": "inference.gate",
+    "calibration_scorer": "scoring",
     "canonical_kernel_test": "inference.canonical",
     "check_coupling": "measures.lower_check",
     "check_potentials": "measures.lower_check",
@@ -161,6 +170,9 @@ _HOME = {
     "lower_calibration_distance": "measures.lower",
     "miller_test": "inference.classical",
     "multiclass_sample": "measures.multiclass",
+    "plot_distance_chain": "report.displays",
+    "plot_reliability": "report.displays",
+    "plot_witness": "report.displays",
     "population_bounds": "inference.bounds",
     "prediction_sparsified_distance": "measures.distance_schemes",
     "random_interval_calibration_error": "measures.interval_shifted",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +16,30 @@ from calibrant.report.words import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from calibrant.measures.smooth import Witness
     from calibrant.report.audit import Audit
+    from calibrant.report.reliability import Reliability
+
+
+class Drawable(Protocol):
+    """What the diagram is drawn from: an audit, or a display."""
+
+    @property
+    def reliability(self) -> Reliability:
+        """The table."""
+
+    @property
+    def witness(self) -> Witness:
+        """Of the smooth error."""
+
+    @property
+    def base_rate(self) -> float:
+        """Mean outcome."""
+
+    @property
+    def level(self) -> float:
+        """One minus the coverage of the band."""
+
 
 COLOURS: Mapping[str, str] = {
     "ink": "#1b1f24",
@@ -39,7 +62,7 @@ def new_axes() -> Axes:
     return Figure(figsize=(5.2, 5.2), layout="constrained").add_subplot()
 
 
-def draw_diagram(audit: Audit, ax: Axes) -> Axes:
+def draw_diagram(audit: Drawable, ax: Axes) -> Axes:
     """Draw curve or level sets, consistency band, diagonal and base rate."""
     table = audit.reliability
     low, high = limits(audit)
@@ -80,7 +103,7 @@ def draw_diagram(audit: Audit, ax: Axes) -> Axes:
     return ax
 
 
-def _draw_curve(audit: Audit, ax: Axes) -> None:
+def _draw_curve(audit: Drawable, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.lower is not None and table.upper is not None:
@@ -93,7 +116,7 @@ def _draw_curve(audit: Audit, ax: Axes) -> None:
     ax.plot(x, y, color=COLOURS["curve"], lw=2.2, solid_capstyle="round", zorder=4, label="observed")
 
 
-def _draw_levels(audit: Audit, ax: Axes) -> None:
+def _draw_levels(audit: Drawable, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.lower is not None and table.upper is not None:
@@ -109,7 +132,7 @@ def _draw_levels(audit: Audit, ax: Axes) -> None:
             ax.scatter(x[where], y[where], size[where], color=COLOURS[name], alpha=0.85, lw=0, zorder=4, label=words)
 
 
-def draw_density(audit: Audit, ax: Axes) -> Axes:
+def draw_density(audit: Drawable, ax: Axes) -> Axes:
     """Draw how many rows each prediction, or each small range of predictions, has."""
     table = audit.reliability
     low, high = limits(audit)
@@ -142,7 +165,7 @@ def draw_density(audit: Audit, ax: Axes) -> Axes:
     return ax
 
 
-def limits(audit: Audit) -> tuple[float, float]:
+def limits(audit: Drawable) -> tuple[float, float]:
     """Ends of the axis of predictions: 0 and 1, unless the predictions keep to a narrow range."""
     table = audit.reliability
     low, high = float(table.prediction[0]), float(table.prediction[-1])
@@ -152,7 +175,7 @@ def limits(audit: Audit) -> tuple[float, float]:
     return max(0.0, low - 0.08 * span), min(1.0, high + 0.08 * span)
 
 
-def draw_witness(audit: Audit, ax: Axes) -> Axes:
+def draw_witness(audit: Drawable, ax: Axes) -> Axes:
     """Draw the witness of the smooth error: above 0 where predictions are too low, below where they are too high."""
     low, high = limits(audit)
     x = np.linspace(low, high, _WITNESS_POINTS)

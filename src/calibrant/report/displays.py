@@ -1,0 +1,209 @@
+"""Pictures with scikit-learn's Display habit: from predictions or from an estimator, on axes of one's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.inputs import Column, FloatArray
+from calibrant.measures.registry import measures
+from calibrant.measures.smooth import Witness, witness_from_sample
+from calibrant.report.audit import audit
+from calibrant.report.options import RandomState, check_options, seeded
+from calibrant.report.plots import COLOURS, draw_density, draw_diagram, draw_witness, new_axes
+from calibrant.report.reliability import Reliability, reliability
+from calibrant.sample import Sample
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(eq=False)
+class ReliabilityDisplay:
+    """A reliability diagram with its consistency band, and how many rows are where.
+
+    Attributes
+    ----------
+    reliability : Reliability
+        The table behind the curve and the band.
+    witness : Witness
+        Of the smooth calibration error.
+    base_rate : float
+        Mean outcome.
+    level : float
+        The band holds a calibrated curve with probability 1 - level at each point.
+    ax_ : Axes
+        What was drawn on last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import ReliabilityDisplay
+    >>> y_prob = np.random.default_rng(0).random(500)
+    >>> display = ReliabilityDisplay.from_predictions(y_prob > 0.4, y_prob, random_state=0)
+    >>> display.ax_.get_xlabel()
+    'prediction'
+    """
+
+    reliability: Reliability
+    witness: Witness
+    base_rate: float
+    level: float
+    ax_: Axes | None = None
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Column,
+        y_prob: Column,
+        *,
+        sample_weight: Column | None = None,
+        level: float = 0.05,
+        n_resamples: int = 1000,
+        random_state: RandomState = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw outcomes against predictions.
+
+        Parameters
+        ----------
+        y_true, y_prob, sample_weight, level, n_resamples, random_state
+            As for `audit`.
+        ax : matplotlib Axes, optional
+            New ones by default.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Drawn already; ``plot`` draws it again.
+
+        Raises
+        ------
+        InputError
+            If a column or option cannot be used.
+        """
+        sample = Sample.from_columns(y_true, y_prob, sample_weight)
+        check_options(level, n_resamples)
+        rng, _ = seeded(random_state)
+        table = reliability(
+            sample, measures()["convolved_calibration_error"].on_sample(sample), level, n_resamples, rng
+        )
+        rate = float(sample.mass() @ sample.prediction + sample.residual().sum())
+        return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Column, *, pos_label: Any = None, **options: Any) -> Self:  # noqa: N803
+        """Draw the probabilities that a fitted classifier of two classes predicts; options as `from_predictions`."""
+        return cls.from_predictions(*predicted(estimator, X, y, pos_label), **options)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the diagram on `ax`, new ones by default."""
+        self.ax_ = draw_diagram(self, ax if ax is not None else new_axes())
+        return self
+
+    def plot_counts(self, ax: Axes | None = None) -> Axes:
+        """Draw how many rows each range of predictions has."""
+        return draw_density(self, ax if ax is not None else new_axes())
+
+    def plot_witness(self, ax: Axes | None = None) -> Axes:
+        """Draw the weighting of predictions that proves the smooth error."""
+        return draw_witness(self, ax if ax is not None else new_axes())
+
+
+@dataclass(eq=False)
+class DistanceChainDisplay:
+    """The distances and errors in the order that theory proves, on one axis.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What is drawn, from the top.
+    lower, upper : ndarray
+        Ends of each; equal where the number is known exactly.
+    ax_ : Axes
+        What was drawn on last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import DistanceChainDisplay
+    >>> y_prob = np.random.default_rng(0).random(500)
+    >>> display = DistanceChainDisplay.from_predictions(y_prob > 0.4, y_prob)
+    >>> display.names[0]
+    'smooth error / 2'
+    """
+
+    names: tuple[str, ...]
+    lower: FloatArray
+    upper: FloatArray
+    ax_: Axes | None = None
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Compute and draw the chain; arguments as for `audit`."""
+        found = audit(y_true, y_prob, sample_weight=sample_weight, n_resamples=0, random_state=0)
+        ties, values = found.ties, found.measures
+        chain = [
+            ("smooth error / 2", found.smooth_lower / 2.0, found.smooth_upper / 2.0),
+            ("lower distance", ties.lower_distance.lower, ties.lower_distance.upper),
+            ("true distance", ties.true_distance.lower, ties.true_distance.upper),
+        ]
+        for name, words in (
+            ("interval_calibration_error", "interval error"),
+            ("surrogate_interval_calibration_error", "surrogate interval error"),
+            ("binned_calibration_error_bound", "binned error + width"),
+        ):
+            value = values[name].value
+            if value is not None:
+                chain.append((words, value, value))
+        names, lower, upper = zip(*chain, strict=True)
+        return cls(names, np.array(lower), np.array(upper)).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Column, *, pos_label: Any = None, **options: Any) -> Self:  # noqa: N803
+        """Draw the chain of a fitted classifier of two classes; options as `from_predictions`."""
+        return cls.from_predictions(*predicted(estimator, X, y, pos_label), **options)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the chain on `ax`, new ones by default."""
+        self.ax_ = ax if ax is not None else new_axes()
+        at = np.arange(len(self.names))[::-1]
+        self.ax_.hlines(at, self.lower, self.upper, color=COLOURS["bars"], lw=6)
+        self.ax_.plot(self.lower, at, "|", color=COLOURS["curve"], ms=14, mew=2)
+        self.ax_.plot(self.upper, at, "|", color=COLOURS["curve"], ms=14, mew=2)
+        self.ax_.set_yticks(at, self.names)
+        self.ax_.set_xlim(0.0, 1.05 * max(float(self.upper.max()), 1e-6))
+        self.ax_.set_xlabel("each is at most the next one down")
+        return self
+
+
+def plot_reliability(y_true: Column, y_prob: Column, **options: Any) -> ReliabilityDisplay:
+    """Draw a reliability diagram: `ReliabilityDisplay.from_predictions`."""
+    return ReliabilityDisplay.from_predictions(y_true, y_prob, **options)
+
+
+def plot_witness(y_true: Column, y_prob: Column, *, ax: Axes | None = None, **options: Any) -> Axes:
+    """Draw the witness of the smooth error; options as `ReliabilityDisplay.from_predictions`."""
+    return ReliabilityDisplay.from_predictions(y_true, y_prob, n_resamples=0, **options).plot_witness(ax)
+
+
+def plot_distance_chain(y_true: Column, y_prob: Column, **options: Any) -> DistanceChainDisplay:
+    """Draw the distances and errors in their proven order: `DistanceChainDisplay.from_predictions`."""
+    return DistanceChainDisplay.from_predictions(y_true, y_prob, **options)
+
+
+def predicted(estimator: Any, X: Any, y: Column, pos_label: Any) -> tuple[FloatArray, FloatArray]:  # noqa: N803
+    """Outcomes and probabilities of the positive class of a fitted classifier."""
+    classes = list(getattr(estimator, "classes_", ()))
+    if len(classes) != 2:
+        raise InputError("estimator", f"has {len(classes)} classes; it must be a fitted classifier of two")
+    positive = classes[1] if pos_label is None else pos_label
+    if positive not in classes:
+        raise InputError("pos_label", f"is {positive!r:.40}; it must be one of {classes}")
+    table = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    return (np.asarray(y) == positive).astype(np.float64), table[:, classes.index(positive)]

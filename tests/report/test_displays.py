@@ -1,0 +1,54 @@
+"""Displays: from predictions, from estimators (frozen ones too), on axes of one's own."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from calibrant import (
+    DistanceChainDisplay,
+    InputError,
+    ReliabilityDisplay,
+    plot_distance_chain,
+    plot_reliability,
+    plot_witness,
+)
+
+X, Y = make_classification(400, random_state=0)
+
+
+def test_estimators_frozen_ones_and_labels():
+    names = np.where(Y == 1, "yes", "no")
+    model = FrozenEstimator(LogisticRegression().fit(X, names))
+    yes = ReliabilityDisplay.from_estimator(model, X, names, random_state=0)
+    no = ReliabilityDisplay.from_estimator(model, X, names, pos_label="no", random_state=0)
+    assert yes.base_rate == pytest.approx(Y.mean())
+    assert no.base_rate == pytest.approx(1 - Y.mean())
+    assert DistanceChainDisplay.from_estimator(model, X, names).names[1] == "lower distance"
+    with pytest.raises(InputError, match="pos_label"):
+        ReliabilityDisplay.from_estimator(model, X, names, pos_label="maybe")
+    with pytest.raises(InputError, match="0 classes"):
+        ReliabilityDisplay.from_estimator(LogisticRegression(), X, Y)
+
+
+def test_axes_of_ones_own_weights_and_cross_validated_predictions():
+    y_prob = cross_val_predict(LogisticRegression(), X, Y, method="predict_proba")[:, 1]
+    figure, axes = plt.subplots(2, 2)
+    display = plot_reliability(Y, y_prob, sample_weight=np.linspace(1, 2, 400), random_state=0, ax=axes[0, 0])
+    assert display.ax_ is axes[0, 0]
+    assert display.plot_counts(axes[0, 1]) is axes[0, 1]
+    assert plot_witness(Y, y_prob, ax=axes[1, 0]) is axes[1, 0]
+    chain = plot_distance_chain(Y, y_prob, ax=axes[1, 1])
+    assert (np.diff(chain.upper) >= -1e-9).all()
+    assert (chain.lower <= chain.upper).all()
+    plt.close(figure)
+
+
+def test_what_is_refused():
+    with pytest.raises(InputError, match="y_prob"):
+        plot_reliability([0, 1], [0.2, 1.2])
+    with pytest.raises(InputError, match="n_resamples"):
+        plot_reliability([0, 1], [0.2, 0.2], n_resamples=3)
