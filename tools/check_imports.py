@@ -37,6 +37,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
     ),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
+    "torch": (DOOR | {"kernels", "measures", "scale"}, {"numpy", "torch"}),
     "scoring": (DOOR | {"measures"}, {"numpy", "sklearn"}),
     "file_audit": (DOOR | {"measures", "report", "scale"}, {"numpy"}),
     "terminal": (DOOR, {"typer", "rich"}),
