@@ -15,7 +15,8 @@ from calibrant.report.audit import Audit, audit_classes, audit_sample
 from calibrant.report.sketched import with_bounds
 from calibrant.sample import Sample
 from calibrant.scale.class_files import class_columns, read_classes_file
-from calibrant.scale.files import read_file
+from calibrant.scale.files import FileColumns, read_file
+from calibrant.scale.harness import is_harness_log, read_harness_log
 from calibrant.scale.large import file_by_segment, file_drift, is_large, sketch_file
 
 if TYPE_CHECKING:
@@ -59,17 +60,21 @@ def audit_of_file(
         If the file, a column or an option cannot be used.
     """
     progress("Reading")
-    classes = class_columns(path, options.y_prob)
+    harness = options.y_true is None and options.y_prob is None and is_harness_log(path)
+    classes = None if harness else class_columns(path, options.y_prob)
     if classes is not None:
         if options.by or options.drift or options.exclude_bad:
             asked = "by" if options.by else "drift" if options.drift else "exclude_bad"
             raise InputError(asked, "is for single predictions; name one column with --y-prob")
         return AuditedFile(Path(path).name, _audit_of_classes(path, classes, options, progress, say), None)
-    if options.exclude_bad or is_large(path):
+    if harness and (options.by or options.drift or options.exclude_bad or options.sample_weight):
+        raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
+    if harness or not (options.exclude_bad or is_large(path)):
+        read = read_harness_log(path) if harness else _read(path, options)
+        audit, names, rows = _audit_of_rows(path, read, options, progress, say)
+    else:
         audit, names = _audit_of_sketch(path, options, progress, say)
         rows = None
-    else:
-        audit, names, rows = _audit_of_rows(path, options, progress, say)
     if options.by:
         progress("Segments")
         segments = file_by_segment(
@@ -98,10 +103,17 @@ def audit_of_file(
     return AuditedFile(Path(path).name, audit, rows)
 
 
+def _read(path: str, options: FileOptions) -> FileColumns:
+    return read_file(path, y_true=options.y_true, y_prob=options.y_prob, sample_weight=options.sample_weight)
+
+
 def _audit_of_rows(
-    path: str, options: FileOptions, progress: Callable[[str], None], say: Callable[[str], None]
+    path: str,
+    read: FileColumns,
+    options: FileOptions,
+    progress: Callable[[str], None],
+    say: Callable[[str], None],
 ) -> tuple[Audit, dict[str, str], tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None]:
-    read = read_file(path, y_true=options.y_true, y_prob=options.y_prob, sample_weight=options.sample_weight)
     _say_guessed(read.names, read.guessed, say)
     progress("Pooling")
     try:

@@ -145,7 +145,7 @@ class CalibrationMetric:
     def compute(self) -> Tensor:
         """Return the error of all batches, within ``sketch.error_bound(measure)`` of that of their rows."""
         measure = measures()[self.measure]
-        return torch.tensor(measure.on_sample(self.sketch.sample, **measure.parameters))
+        return torch.tensor(measure.on_sample(self.sketch.sample, **measure.parameters), dtype=torch.float64)
 
     def merge(self, other: CalibrationMetric) -> CalibrationMetric:
         """Add what another metric, of another worker, has seen."""
