@@ -102,7 +102,7 @@ def test_metric_over_batches_and_workers():
     assert float(first.compute()) == pytest.approx(0.5, abs=1e-6)
     with pytest.raises(InputError, match="measure"):
         CalibrationMetric("accuracy")
-    with pytest.raises(InputError, match="no bound"):
+    with pytest.raises(InputError, match="no proved bound"):
         CalibrationMetric("interval_calibration_error")
 
 

@@ -40,8 +40,8 @@ def read_harness_log(path: str) -> FileColumns:
 
     Notes
     -----
-    The harness judges the choice of largest log-likelihood in ``acc``, so that choice's probability among all choices is
-    the confidence in what is judged. Normalised variants (``acc_norm``) choose otherwise and are not read.
+    ``acc`` judges the choice of largest log-likelihood, so that choice's probability among all choices is the
+    confidence in what is judged. Normalised variants (``acc_norm``) choose otherwise and are not read.
     """
     right, confidence = [], []
     for row, sample in enumerate(_samples(path)):
