@@ -208,3 +208,22 @@ def test_parquet_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match="not a calibration sketch, or a part"):
         CalibrationSketch.from_parquet(path)
+
+
+def test_a_name_that_is_no_text_is_a_damaged_sketch():
+    data = CalibrationSketch(64).update([0, 1], [0.1, 0.5]).to_bytes()
+    with pytest.raises(InputError, match="damaged"):
+        CalibrationSketch.from_bytes(data.replace(b"cell", b"\xe7\xe7\xe7\xe7"))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_changed_bytes_are_a_sketch_or_an_error(seed):
+    rng = np.random.default_rng(seed)
+    data = bytearray(CalibrationSketch(64).update([0, 1, 1], [0.1, 0.5, 0.75]).to_bytes())
+    for _ in range(int(rng.integers(1, 6))):
+        data[int(rng.integers(len(data)))] = int(rng.integers(256))
+    try:
+        found = CalibrationSketch.from_bytes(bytes(data))
+    except InputError:
+        return
+    assert found.n_rows >= 0

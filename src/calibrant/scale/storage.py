@@ -31,6 +31,19 @@ def _to_table(sketch: CalibrationSketch) -> Any:
 
 
 def _from_table(table: Any, fail: type[InputError], argument: str) -> CalibrationSketch:
+    """A sketch, or an error: whatever the bytes say, and in whatever way pyarrow says that they make no sense."""
+    import pyarrow
+
+    try:
+        table.validate(full=True)
+        return _from_sound_table(table, fail, argument)
+    except InputError:
+        raise
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError, KeyError) as problem:
+        raise fail(argument, f"is a sketch that is damaged: {problem!s:.200}") from None
+
+
+def _from_sound_table(table: Any, fail: type[InputError], argument: str) -> CalibrationSketch:
     from calibrant.scale.sketch import MEASURED, CalibrationSketch
 
     said = (table.schema.metadata or {}).get(_KEY)
