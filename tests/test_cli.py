@@ -241,3 +241,14 @@ def test_rain_in_niamey(column):
     refused = run("audit", path)
     assert refused.exit_code == 2
     assert "--y-prob: cannot be guessed; name one of the columns" in refused.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors cannot be chosen here")
+def test_the_same_answer_on_one_processor_and_on_all(rows):
+    command = [sys.executable, "-m", "calibrant", "audit", str(rows), "--seed", "1", "--json"]
+    one = {min(os.sched_getaffinity(0))}
+    said = [
+        subprocess.run(command, capture_output=True, check=True, preexec_fn=before).stdout
+        for before in (None, lambda: os.sched_setaffinity(0, one))
+    ]
+    assert said[0] == said[1]
