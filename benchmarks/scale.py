@@ -75,11 +75,12 @@ def estimate(measured: dict[int, float]) -> str:
     """What 10^11 rows would take, from the largest audit measured: an estimate on paper."""
     rows, seconds = max(measured.items())
     workers = 10**11 // rows
+    merging = max(0.1, workers / 2000)
     return (
-        f"## 10^11 rows, on paper\n\n{rows:,} rows took {seconds:.1f} s here, most of it the GROUP BY. {workers:,} such machines hold "
-        f"{rows:,} rows each; each sends back at most 131,073 cells of 10 numbers, 10.5 MB, and merging takes half a "
-        f"millisecond a sketch: {workers:,} sketches in {max(0.1, workers / 2000):.1f} s. So about "
-        f"{seconds + max(0.1, workers / 2000):.0f} s and {workers * 10.5:,.0f} MB over the network, however the rows are spread.\n"
+        f"## 10^11 rows, on paper\n\n{rows:,} rows took {seconds:.1f} s here, most of it the GROUP BY. {workers:,} such machines "
+        f"hold {rows:,} rows each; each sends back at most 131,073 cells of 10 numbers, 10.5 MB, and merging takes half a "
+        f"millisecond a sketch: {workers:,} sketches in {merging:.1f} s. So about {seconds + merging:.0f} s and "
+        f"{workers * 10.5:,.0f} MB over the network, however the rows are spread.\n"
     )
 
 

@@ -34,7 +34,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     ),
     "report": (
         DOOR | {"kernels", "measures", "inference", "recalibration", "scale", "report"},
-        {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
+        {"numpy", "matplotlib", "jinja2", "markupsafe", "rich", "threadpoolctl"},
     ),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
     "torch": (DOOR | {"kernels", "measures", "scale"}, {"numpy", "torch"}),

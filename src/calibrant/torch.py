@@ -14,6 +14,7 @@ from torch import Tensor
 from calibrant.errors import InputError
 from calibrant.inputs import FloatArray, read_columns
 from calibrant.kernels.slopes import gap_prices, one_sided
+from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import positive
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
@@ -186,7 +187,7 @@ class _KernelError(torch.autograd.Function):  # type: ignore[misc]
         slope = np.empty(v.size)
         slope[order] = -2.0 * every / v.size + 2.0 * r * (above - below) / bandwidth
         ctx.save_for_backward(_like(slope, y_prob))
-        return y_prob.new_tensor(max(0.0, float(r @ every)))
+        return y_prob.new_tensor(max(0.0, dot(r, every)))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:

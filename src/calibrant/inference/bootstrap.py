@@ -9,6 +9,7 @@ from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.bounds import Moments, PopulationBounds
 from calibrant.inference.resampling import resampled
 from calibrant.inputs import Column, FloatArray
+from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import positive_integer
 from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample
 from calibrant.sample import Sample
@@ -102,4 +103,4 @@ def _area(zeros: FloatArray, ones: FloatArray, after: FloatArray, before: FloatA
     """
     beyond = zeros[::-1].cumsum()[::-1]
     upto = ones.cumsum()
-    return float(np.abs(beyond) @ before + np.abs(upto) @ after)
+    return dot(np.abs(beyond), before) + dot(np.abs(upto), after)

@@ -11,6 +11,7 @@ from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.resampling import redrawn_pvalue
 from calibrant.inference.result import TestResult
 from calibrant.inputs import Column, FloatArray
+from calibrant.kernels.sums import dot
 from calibrant.measures.binned import bins_from_sample
 from calibrant.measures.parameters import positive_integer
 from calibrant.sample import Sample
@@ -107,17 +108,17 @@ def cox_test(
     odds = np.zeros(v.size)
     odds[inside] = np.log(v[inside] / (1.0 - v[inside]))
     total = float(weight.sum())
-    centred = np.where(inside, odds - (float(weight @ odds) / total if total else 0.0), 0.0)
-    spread = float(weight @ centred**2)
-    sloped = spread > _SPREAD * float(weight @ odds**2)
+    centred = np.where(inside, odds - (dot(weight, odds) / total if total else 0.0), 0.0)
+    spread = dot(weight, centred**2)
+    sloped = spread > _SPREAD * dot(weight, odds**2)
 
     def statistic(excess: FloatArray) -> float:
         if not inside.all() and (excess[~inside] != 0.0).any():
             return math.inf
         if total == 0.0:
             return 0.0
-        score = float(excess @ inside) ** 2 / total
-        return score + (float(excess @ centred) ** 2 / spread if sloped else 0.0)
+        score = float(excess[inside].sum()) ** 2 / total
+        return score + (dot(excess, centred) ** 2 / spread if sloped else 0.0)
 
     degrees = int(total > 0.0) + int(sloped)
     observed, pvalue = redrawn_pvalue(
@@ -276,10 +277,10 @@ def spiegelhalter_test(
     sample, level = _read(y_true, y_prob, level)
     v = sample.prediction
     slope = 1.0 - 2.0 * v
-    deviation = math.sqrt(float((sample.count * v * (1.0 - v)) @ slope**2))
+    deviation = math.sqrt(dot(sample.count * v * (1.0 - v), slope**2))
 
     def score(excess: FloatArray) -> float:
-        moved = float(excess @ slope)
+        moved = dot(excess, slope)
         return moved / deviation if deviation else math.copysign(math.inf, moved) if moved else 0.0
 
     _, pvalue = redrawn_pvalue(

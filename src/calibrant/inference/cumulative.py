@@ -10,6 +10,7 @@ from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.classical import ClassicalResult
 from calibrant.inference.resampling import redrawn_pvalue
 from calibrant.inputs import Column, FloatArray
+from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
@@ -76,7 +77,7 @@ def cumulative_calibration_test(
     sample = Sample.from_columns(*read_binary(y_true, y_prob))
     level = check_level(level)
     v = sample.prediction
-    scale = math.sqrt(float((sample.count * v) @ (1.0 - v)))
+    scale = math.sqrt(dot(sample.count * v, 1.0 - v))
 
     def statistic(excess: FloatArray) -> float:
         walk = excess.cumsum()

@@ -11,6 +11,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
 from calibrant.inputs import Column
+from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
@@ -102,7 +103,7 @@ def corp_decomposition(
     mass = weight / weight.sum()
     found = isotonic_regression(rate, weights=weight)
     steps = found.blocks[:-1]
-    predicted = float(mass @ _score(rate, prediction, score))
+    predicted = dot(mass, _score(rate, prediction, score))
     recalibrated = _entropy(np.add.reduceat(mass * rate, steps), np.add.reduceat(mass * (1.0 - rate), steps), score)
     known = _entropy((mass * rate).sum(keepdims=True), (mass * (1.0 - rate)).sum(keepdims=True), score)
     return CorpDecomposition(

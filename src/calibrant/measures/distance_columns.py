@@ -10,6 +10,7 @@ from scipy.sparse import csc_array, csr_array
 
 from calibrant.kernels import columns, partitions
 from calibrant.kernels.segments import cut
+from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 
@@ -93,7 +94,7 @@ def partition_by_columns(
     for each in starts:
         clock.run(partitions.improve, mass, v, y, each, clock.stop)
     labels = min(starts, key=lambda each: _cost(mass, v, y, each))
-    relaxed = float(mass @ credit)
+    relaxed = dot(mass, credit)
     proven, gap = max(relaxed, 0.0), _cost(mass, v, y, labels) - relaxed
     budget = max(_FRACTION * gap, _SMALLEST)
     while relaxed + gap - proven > _CLOSED and not clock.up:
@@ -142,4 +143,4 @@ def _exact_cover(parts: columns.Parts, n: int, budget: float, clock: Clock) -> t
 def _cost(mass: FloatArray, v: FloatArray, y: FloatArray, labels: IntArray) -> float:
     total = np.bincount(labels, mass)
     mean = np.bincount(labels, mass * y) / np.where(total > 0.0, total, 1.0)
-    return float(mass @ np.abs(v - mean[labels]))
+    return dot(mass, np.abs(v - mean[labels]))

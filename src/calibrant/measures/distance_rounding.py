@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from calibrant.kernels.segments import cut
+from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.lower_check import Coupling
@@ -58,7 +59,7 @@ def _cut(elements: tuple[FloatArray, FloatArray, FloatArray], every: int, longes
 def _cost(elements: tuple[FloatArray, FloatArray, FloatArray], start: IntArray) -> float:
     mass, v, y = elements
     mean = np.add.reduceat(mass * y, start) / np.add.reduceat(mass, start)
-    return float(mass @ np.abs(v - np.repeat(mean, np.diff(np.append(start, v.size)))))
+    return dot(mass, np.abs(v - np.repeat(mean, np.diff(np.append(start, v.size)))))
 
 
 def _targets(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: Coupling) -> FloatArray:

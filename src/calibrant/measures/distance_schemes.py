@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
+from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_exact import partition_by_types
@@ -190,7 +191,7 @@ def _values(mass: FloatArray, y: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def _cost(mass: FloatArray, v: FloatArray, value: FloatArray) -> float:
-    return float(mass @ np.abs(v - value))
+    return dot(mass, np.abs(v - value))
 
 
 def _approximation(

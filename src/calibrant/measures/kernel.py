@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.errors import InputError
 from calibrant.inputs import Column
 from calibrant.kernels import pairs
+from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray
 from calibrant.measures.parameters import one_of, positive
 from calibrant.measures.registry import register
@@ -49,7 +50,7 @@ def _gaussian_fourier(t: FloatArray, r: FloatArray, span: float) -> float:
     pairs.fourier_power(t, r, frequency, power)
     coefficient = np.exp(-0.5 * (frequency * np.arange(power.size)) ** 2)
     coefficient[1:] *= 2.0
-    return float(math.sqrt(2.0 * math.pi) / length * (coefficient @ power))
+    return float(math.sqrt(2.0 * math.pi) / length * dot(coefficient, power))
 
 
 def _gaussian_boxes(v: FloatArray, r: FloatArray, bandwidth: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.inputs import Column
+from calibrant.kernels.sums import dot
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +36,7 @@ class Coupling:
     @property
     def cost(self) -> float:
         """Mean distance moved, the sum of mass * abs(u - v)."""
-        return float(self.mass @ np.abs(self.u - self.v))
+        return dot(self.mass, np.abs(self.u - self.v))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +167,7 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     value = 0.0
     for mass, height in zip(label_masses(sample), heights, strict=True):
         met = mass > 0.0
-        value += float(mass[met] @ height[at[met]])
+        value += dot(mass[met], height[at[met]])
     return max(0.0, value - max(0.0, _largest_product(places, *heights)))
 
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
+from calibrant.kernels.sums import dot
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -151,7 +152,7 @@ class LowerProblem:
         lift.lower_and_straighten(v, self._lowering, r)
         self._extend(r)
         left = lift.violations(v, r, u, self._lowering, np.empty(u.size - 1), np.empty(u.size - 1))
-        value = float(self.p @ r[:, 0] + self.q @ r[:, 1]) - left * float(self.p.sum() + self.q.sum())
+        value = dot(self.p, r[:, 0]) + dot(self.q, r[:, 1]) - left * float(self.p.sum() + self.q.sum())
         if value > self.lower:
             r -= left
             self.lower, self.r, self._spare = value, r, self.r

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from calibrant.inputs import Column
 from calibrant.kernels import smooth as kernel
+from calibrant.kernels.sums import dot
 from calibrant.measures.registry import register
 from calibrant.sample import Sample
 
@@ -81,7 +82,7 @@ def witness_from_sample(sample: Sample) -> Witness:
     upper = kernel.dual_value(v, residual, key, psi)
     heights = np.empty(m)
     kernel.witness(v, key, psi, mass, np.empty(m), heights)
-    value = float(residual @ heights)
+    value = dot(residual, heights)
     return Witness(max(0.0, value), max(upper, value, 0.0), v, heights)
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
+from calibrant.kernels.sums import dot
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
@@ -49,7 +50,7 @@ class Levels:
     @property
     def mean_outcome(self) -> float:
         """Weighted mean outcome."""
-        return min(max(float(self.mass @ self.rate), 0.0), 1.0)
+        return min(max(dot(self.mass, self.rate), 0.0), 1.0)
 
     @property
     def separable(self) -> bool:

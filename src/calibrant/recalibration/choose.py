@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
+from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.parameters import one_of, positive_integer
@@ -328,8 +329,8 @@ def _mean(values: FloatArray, mass: FloatArray, level: float) -> tuple[float, fl
     values, mass = values[held], mass[held]
     if not np.isfinite(values).all():
         return np.inf, np.inf, np.inf
-    mean = float(mass @ values)
-    half = float(-ndtri(level / 2.0) * np.sqrt(mass**2 @ (values - mean) ** 2))
+    mean = dot(mass, values)
+    half = float(-ndtri(level / 2.0) * np.sqrt(dot(mass**2, (values - mean) ** 2)))
     return mean, mean - half, mean + half
 
 

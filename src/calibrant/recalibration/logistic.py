@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from calibrant.kernels.logistic import logistic_derivatives
+from calibrant.kernels.sums import dot
 from calibrant.recalibration.base import Levels
 
 FloatArray = npt.NDArray[np.float64]
@@ -72,5 +73,5 @@ def base_log_odds(levels: Levels) -> float:
     """Log-odds of the mean outcome, drawn in by Platt's imagined rows where there is one outcome only."""
     rate = levels.mean_outcome
     if not 0.0 < rate < 1.0:
-        rate = float(levels.mass @ levels.platt_targets())
+        rate = dot(levels.mass, levels.platt_targets())
     return float(np.log(rate / (1.0 - rate)))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column
+from calibrant.kernels.sums import dot
 from calibrant.measures.multiclass import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip, read_predictions
 from calibrant.recalibration.logistic import log_odds
@@ -131,11 +132,11 @@ class TemperatureScaling(Recalibrator):
         score = _log_probabilities(sample.y_prob, self.clip)
         score -= score.max(axis=1, keepdims=True)
         mass = _masses(sample)
-        happened = float(mass @ score[np.arange(score.shape[0]), sample.y_true])
+        happened = dot(mass, score[np.arange(score.shape[0]), sample.y_true])
 
         def slope(inverse: float) -> float:
             expected = (softmax(inverse * score, axis=1) * score).sum(axis=1)
-            return float(mass @ expected) - happened
+            return dot(mass, expected) - happened
 
         self.temperature_ = _temperature(slope)
         return self
@@ -165,7 +166,7 @@ class TemperatureScaling(Recalibrator):
         self.n_classes_ = None
         levels = Levels.from_sample(sample)
         x = log_odds(levels.prediction, self.clip)
-        self.temperature_ = _temperature(lambda inverse: float(levels.mass @ (x * (expit(inverse * x) - levels.rate))))
+        self.temperature_ = _temperature(lambda inverse: dot(levels.mass, x * (expit(inverse * x) - levels.rate)))
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         return np.asarray(expit(log_odds(prediction, self.clip) / self.temperature_))
@@ -317,7 +318,7 @@ def _fit_softmax(sample: MulticlassSample, penalty: float, clip: float, free: np
         away = theta - identity[open_]
         error = np.exp(score) * mass[:, None]
         error[row, sample.y_true] -= mass
-        value = -float(mass @ score[row, sample.y_true]) + 0.5 * ridge * float(away @ away)
+        value = 0.5 * ridge * dot(away, away) - dot(mass, score[row, sample.y_true])
         return value, (design.T @ error)[open_] + ridge * away
 
     def hessian(theta: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from calibrant.kernels.sums import dot, rows_dot
 from calibrant.measures.parameters import positive_integer
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip
 from calibrant.recalibration.logistic import base_log_odds, fit_logistic, log_odds
@@ -62,8 +63,8 @@ class PlattScaling(Recalibrator):
             return
         rate = levels.platt_targets() if self.smoothed_ else levels.rate
         # A slope of one unit spreads the scores by one standard deviation, around their mean.
-        centre = float(levels.mass @ x)
-        spread = float(np.sqrt(levels.mass @ (x - centre) ** 2))
+        centre = dot(levels.mass, x)
+        spread = float(np.sqrt(dot(levels.mass, (x - centre) ** 2)))
         features = np.stack([(x - centre) / spread, np.ones_like(x)])
         theta = fit_logistic(features, rate, levels.mass, np.array([0.0, base_log_odds(levels)]))
         self.slope_ = float(theta[0] / spread)
@@ -144,10 +145,10 @@ class BetaScaling(Recalibrator):
 
 def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[float, float, float]:
     """Coefficients (a, b, c) of the constrained fit; one row of features ties a and b together."""
-    mean = float(mass @ rate)
+    mean = dot(mass, rate)
     base = np.log(mean / (1.0 - mean))
-    centre = rows @ mass
-    spread = np.maximum(np.sqrt((rows - centre[:, None]) ** 2 @ mass), 1e-300)
+    centre = rows_dot(rows, mass)
+    spread = np.maximum(np.sqrt(rows_dot((rows - centre[:, None]) ** 2, mass)), 1e-300)
     units = (rows - centre[:, None]) / spread[:, None]
 
     def fitted(active: list[int]) -> FloatArray:
@@ -157,7 +158,7 @@ def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[f
         return theta
 
     def slopes(theta: FloatArray) -> FloatArray:
-        return np.asarray(units @ (mass * (expit(theta[:-1] @ units + theta[-1]) - rate)))
+        return np.asarray(rows_dot(units, mass * (expit(theta[:-1] @ units + theta[-1]) - rate)))
 
     # From the fewest terms to both, so that the fit without constraints is made only where its optimum is inside them.
     candidates: list[list[int]] = [[], [0], [1], [0, 1]] if units.shape[0] == 2 else [[], [0]]

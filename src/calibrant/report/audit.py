@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.inference.arguments import dimensions
 from calibrant.inference.bounds import PopulationBounds
 from calibrant.inputs import Column
+from calibrant.kernels.sums import dot
 from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness, witness_from_sample
@@ -363,7 +364,7 @@ def audit_sample(
     tell("What to do")
     given = advice_on_sample(sample, weighted, int(rng.integers(2**31))) if advise else not_compared("not asked for")
     mass = sample.mass()
-    mean_prediction = min(1.0, float(mass @ sample.prediction))
+    mean_prediction = min(1.0, dot(mass, sample.prediction))
     return Audit(
         title=title,
         n_rows=sample.n_rows,

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.inference.canonical import canonical_kernel_test
 from calibrant.inference.tcal import TCalResult, tcal_test
+from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.multiclass import BinaryReduction, MulticlassSample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -137,7 +138,7 @@ def _resamples(n: int, k: int, level: float) -> int:
 
 def _question(question: BinaryReduction, pvalue: float | None) -> Question:
     sample = Sample.from_columns(question.y_true, question.y_prob, question.sample_weight)
-    mean = float(sample.mass() @ sample.prediction)
+    mean = dot(sample.mass(), sample.prediction)
     return Question(
         question.name,
         min(1.0, max(0.0, mean + float(sample.residual().sum()))),

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, FloatArray
+from calibrant.kernels.sums import dot
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness, witness_from_sample
 from calibrant.report.audit import audit
@@ -91,7 +92,7 @@ class ReliabilityDisplay:
         table = reliability(
             sample, measures()["convolved_calibration_error"].on_sample(sample), level, n_resamples, rng
         )
-        rate = float(sample.mass() @ sample.prediction + sample.residual().sum())
+        rate = float(dot(sample.mass(), sample.prediction) + sample.residual().sum())
         return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(ax)
 
     @classmethod

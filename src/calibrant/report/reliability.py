@@ -22,7 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
+from calibrant.kernels.sums import rows_dot
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
@@ -100,10 +102,10 @@ def reliability(
         at = np.linspace(sample.prediction[0], sample.prediction[-1], POINTS)
         near = reflected_gaussian(at, strata.prediction, bandwidth)
         near[_distance(at, strata.prediction[strata.mass > 0.0]) > bandwidth] = 0.0
-    density = near @ strata.mass
+    density = rows_dot(near, strata.mass)
     held = density > _NOTHING
     smoother = near / np.where(held, density, np.nan)[:, None]
-    curve = at + smoother @ strata.residual
+    curve = at + rows_dot(smoother, strata.residual)
 
     nearest = np.arange(at.size) if bandwidth is None else _nearest(at, strata.prediction)
     mass: FloatArray = np.bincount(nearest, strata.mass, at.size).astype(np.float64)
@@ -168,7 +170,8 @@ def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.rando
             ones[s] = rng.binomial(rows[s], strata.chance[s], block)
         ones -= mean[:, None]
         ones *= strata.scale[:, None]
-        noise[:, first : first + block] = smoother @ ones
+        with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
+            noise[:, first : first + block] = smoother @ ones
     return noise
 
 

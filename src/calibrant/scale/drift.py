@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.errors import InputError
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
+from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.frames import good_cells, group_cells
 from calibrant.scale.sketch import sample_from_cells
@@ -106,7 +107,7 @@ def periods_of_groups(found: Any, level: float, exclude_bad: bool) -> list[Perio
     for first, last in zip(starts, [*starts[1:], len(order)], strict=True):
         rows = np.array(order[first:last])
         sample = sample_from_cells(index[rows], cells[rows], RESOLUTION)
-        mean = float(sample.mass() @ sample.prediction)
+        mean = dot(sample.mass(), sample.prediction)
         periods.append(
             Period(
                 keys[order[first]],

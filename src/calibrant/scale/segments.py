@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calibrant.errors import InputError
 from calibrant.kernels import sketching
+from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.bounds import ROUNDING
@@ -178,7 +179,7 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
         sample = sample_from_cells(index[part], cells[part], resolution)
         # Hoeffding: the mean of outcome minus prediction given the predictions, whatever the truth is.
         reach = math.sqrt(math.log(2.0 * starts.size / level) / (2.0 * sample.effective_rows))
-        mean = float(sample.mass() @ sample.prediction)
+        mean = dot(sample.mass(), sample.prediction)
         bias = float(sample.residual().sum())
         moments = moments_from_cells(index[part], cells[part], resolution)
         smooth, moved = smooth_error_from_sample(sample), float(moments.moved_residual.sum()) + ROUNDING
