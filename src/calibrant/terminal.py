@@ -22,6 +22,8 @@ _PATIENCE = 2.0
 _OPTIONS = {
     "level": "--level",
     "by": "--by",
+    "max_distance": "--max-distance",
+    "confidence": "--confidence",
     "drift": "--drift",
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",

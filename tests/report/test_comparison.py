@@ -72,6 +72,8 @@ def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
     page = target.read_text()
     assert 'id="drift"' in page
     assert 'id="segments"' in page
+    unknown = CliRunner().invoke(app, ["audit", str(path), "--drift", "dya", "--exclude-bad"])
+    assert "--drift: there is no column 'dya'" in unknown.stderr
     weighted = CliRunner().invoke(app, [*asked, "--exclude-bad", "--sample-weight", "day"])
     assert weighted.exit_code == 2
     assert "--drift" in weighted.stderr

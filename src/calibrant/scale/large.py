@@ -105,12 +105,16 @@ def file_drift(
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    found, _, _ = _grouped(path, (y_true, y_prob, None), [by], RESOLUTION)
+    found, _, _ = _grouped(path, (y_true, y_prob, None), [by], RESOLUTION, "drift")
     return periods_of_groups(found, level, exclude_bad)
 
 
 def _grouped(
-    path: str, columns: tuple[str | None, str | None, str | None], by: Sequence[str], resolution: int
+    path: str,
+    columns: tuple[str | None, str | None, str | None],
+    by: Sequence[str],
+    resolution: int,
+    option: str = "by",
 ) -> tuple[Any, dict[str, str], tuple[str, ...]]:
     found = reader.input_files(path)
     kind = reader._kind(path)
@@ -120,7 +124,7 @@ def _grouped(
         held, twins = reader._names_held(connection, found, kind)
     asked = dict(zip(("y_true", "y_prob", "sample_weight"), columns, strict=True))
     names, guessed = reader._choose(asked, held, twins)
-    by = [reader._present(name, held, "by") for name in by]
+    by = [reader._present(name, held, option) for name in by]
     with reader._explained(path, kind, found):
         relation = reader._rows(connection, found, kind, {**names, **{f"by {name}": name for name in by}})
         numbers = reader._numbers(relation, names, kind)
