@@ -7,8 +7,9 @@ from calibrant.experiments import registry
 from calibrant.experiments.nearly_linear_time import sparse_program
 from calibrant.measures.smooth import smooth_calibration_error
 from calibrant.synthetic import shifted_uniform
+from tests.shared_data import FOLDER, needs_data
 
-SMALL = [name for name in registry.experiments() if not name.startswith(("tcal", "type-one-errors-tcal", "verified"))]
+SMALL = [name for name in registry.experiments() if not name.startswith(("tcal", "type-one-errors-tcal", "verified", "real"))]
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -40,3 +41,10 @@ def test_names_and_folders_that_are_missing(tmp_path):
 def test_the_linear_program_is_the_same_number():
     y_true, y_prob = shifted_uniform(300, 0.1, 0)
     assert sparse_program(y_true, y_prob) == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-9)
+
+
+@needs_data
+def test_verdicts_on_real_predictions():
+    done = registry.reproduce("real-predictions", data=FOLDER)
+    assert done.finding == "At a limit of 0.05 the gate finds 4 within, 3 beyond, 6 undecided."
+    assert "precip_niamey_2016, EPC" in done.body
