@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from os import cpu_count
@@ -161,7 +162,7 @@ _COMPARED = (
 
 def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often every interval and band holds, for calibrated predictors too."""
-    sizes, trials, few = ((200,), 8, 8) if quick else ((200, 2000, 20_000), 1000, 300)
+    sizes, trials, few = ((200,), 8, 8) if quick else ((200, 2000, 20_000), 1000, 200)
     shifts = (0.0, 0.02, 0.1)
     cells = [(n, shift, trials if n < 10_000 else few) for n in sizes for shift in shifts]
     bounds = [
@@ -290,6 +291,15 @@ def _comparison_coverage(measure: str, first: str, second: str, n: int, trials: 
 
 
 def _on_all_processors(function: Callable[..., Any], cells: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Results in the order of the cells; every cell seeds itself."""
-    with ProcessPoolExecutor(cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
+    """Results in the order of the cells; every cell seeds itself, and every worker keeps to one processor."""
+    context = multiprocessing.get_context("spawn")
+    free = context.Queue()
+    for processor in range(cpu_count() or 1):
+        free.put(processor)
+    with ProcessPoolExecutor(cpu_count(), mp_context=context, initializer=_keep_to_one, initargs=(free,)) as pool:
         return [job.result() for job in [pool.submit(function, *cell) for cell in cells]]
+
+
+def _keep_to_one(free: Any) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[free.get() % len(os.sched_getaffinity(0))]})
