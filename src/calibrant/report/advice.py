@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.errors import InputError
-from calibrant.recalibration.choose import RecalibrationScore, choose_recalibrator
 from calibrant.report.evidence import no_single_rows, single_rows
 from calibrant.sample import Sample
+
+if TYPE_CHECKING:
+    from calibrant.recalibration.choose import RecalibrationScore
 
 _MOST_VALUES = 200_000
 """Probabilities above which recalibrations are not compared unasked: it would take longer than all the rest."""
@@ -40,6 +42,8 @@ def advice(y_true: np.ndarray, y_prob: np.ndarray, seed: int) -> Advice:
     """Compare recalibrations of single, unweighted rows."""
     if y_prob.size > _MOST_VALUES:
         return not_compared(_TOO_MANY)
+    from calibrant.recalibration.choose import choose_recalibrator  # scikit-learn takes a second to load
+
     # The order of the rows must not matter: the folds are dealt at random.
     order = np.lexsort((y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))))
     try:
