@@ -192,3 +192,21 @@ def test_samples_merge():
     y_true = (rng.random(40) < 0.5) * 1.0
     merged = Sample.from_columns(y_true[:20], y_prob[:20]).merge(Sample.from_columns(y_true[20:], y_prob[20:]))
     np.testing.assert_array_equal(merged.prediction, Sample.from_columns(y_true, y_prob).prediction)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_kernels_coupling_costs_what_two_earth_movers_charge(seed):
+    from scipy.stats import wasserstein_distance
+
+    from calibrant.kernels.lower import calibrated_scale, coupling_cost
+
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 9))
+    u = np.concatenate([[0.0], np.sort(rng.random(k - 2)), [1.0]])
+    p, q, lam = rng.random((3, k))
+    scale, rest0, rest1 = calibrated_scale(u, lam, p.sum(), q.sum())
+    target0, target1 = scale * (1 - u) * lam, scale * u * lam
+    target0[0] += rest0
+    target1[-1] += rest1
+    moved = sum(mass.sum() * wasserstein_distance(u, u, mass, target) for mass, target in ((p, target0), (q, target1)))
+    assert coupling_cost(u, p, q, lam) == pytest.approx(moved, abs=1e-12)
