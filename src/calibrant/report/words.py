@@ -24,7 +24,7 @@ def number(value: float) -> str:
 def bracket(lower: float, upper: float) -> tuple[str, str]:
     """Ends of a proved interval, rounded outwards so that what is printed is proved as well."""
     width = upper - lower
-    decimals = 4 if lower >= 0.00095 or upper == 0.0 else min(12, 1 - math.floor(math.log10(upper)))
+    decimals = 4 if upper >= 0.00095 or upper == 0.0 else min(12, 1 - math.floor(math.log10(upper)))
     decimals = max(decimals, min(12, 1 - math.floor(math.log10(width)))) if 0.0 < width < 1e-4 else decimals
     step = 10.0**decimals
     return f"{math.floor(lower * step) / step:.{decimals}f}", f"{math.ceil(upper * step) / step:.{decimals}f}"
