@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.errors import InputError
 from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.bounds import Moments, PopulationBounds
-from calibrant.inference.resampling import resampled
+from calibrant.inference.resampling import check_resamples, resampled
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
-from calibrant.measures.parameters import positive_integer
 from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample
 from calibrant.sample import Sample
 
@@ -64,10 +62,7 @@ def bootstrap_bounds(
     """
     label, prediction = read_binary(y_true, y_prob)
     level = check_level(level)
-    positive_integer(n_resamples, "n_resamples")
-    needed = int(np.ceil(2.0 / level)) - 1  # half of the level for each of the two quantities
-    if n_resamples < needed:
-        raise InputError("n_resamples", f"is {n_resamples}; level {level:g} needs at least {needed}")
+    check_resamples(n_resamples, level, tails=2)  # half of the level for each of the two quantities
     order = np.lexsort((label, prediction))
     y, v = label[order].astype(np.float64), prediction[order]
     n = v.size

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.errors import InputError
 from calibrant.inference.arguments import RandomState, check_level, generator
-from calibrant.inference.resampling import resampled
+from calibrant.inference.resampling import check_resamples, pvalue_among, resampled
 from calibrant.inference.result import TestResult
 from calibrant.inputs import Column
 from calibrant.kernels.canonical import draw_labels, paired_sum
 from calibrant.measures.canonical import paired
-from calibrant.measures.parameters import positive_integer
 
 
 def canonical_kernel_test(
@@ -70,9 +68,7 @@ def canonical_kernel_test(
     True
     """
     level = check_level(level)
-    positive_integer(n_resamples, "n_resamples")
-    if 1.0 / (1.0 + n_resamples) > level:
-        raise InputError("n_resamples", f"is {n_resamples}; no p-value could reach {level:g}")
+    check_resamples(n_resamples, level)
     rng = generator(random_state)
     label, table, pairs = paired(y_true, y_prob, bandwidth, block_size, rng)
     cumulative = table.cumsum(axis=1)
@@ -84,6 +80,6 @@ def canonical_kernel_test(
 
     observed = paired_sum(label, table, *pairs)
     drawn = resampled(redrawn, pairs[0].size, n_resamples, rng)
-    pvalue = (1.0 + int((drawn >= observed - 1e-12 * abs(observed)).sum())) / (1.0 + n_resamples)
+    pvalue = pvalue_among(observed, drawn)
     method = f"canonical kernel test ({n_resamples:,} resamples)"
     return TestResult(observed / pairs[0].size, pvalue, pvalue <= level, level, method)

@@ -11,11 +11,11 @@ import numpy as np
 from calibrant.errors import InputError
 from calibrant.inference.arguments import IntArray, RandomState, check_level, read_binary
 from calibrant.inference.bounds import Interval, Moments
-from calibrant.inference.resampling import resampled
+from calibrant.inference.resampling import check_resamples, resampled
 from calibrant.inference.result import TestResult
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels import pairs
-from calibrant.measures.parameters import one_of, positive_integer
+from calibrant.measures.parameters import one_of
 from calibrant.measures.smooth import largest_correlation
 from calibrant.sample import Sample
 
@@ -142,9 +142,7 @@ def compare_calibration(
     words = measure.replace("_", " ")
     if measure == "lower_calibration_distance":
         return _by_margins(y, both, level, words)
-    positive_integer(n_resamples, "n_resamples")
-    if 2.0 / (1.0 + n_resamples) > level:
-        raise InputError("n_resamples", f"is {n_resamples}; level {level:g} needs at least {math.ceil(2 / level) - 1}")
+    check_resamples(n_resamples, level, tails=2)
     residual = tuple((y - v) / y.size for v in both)
     norm = tuple(_NORMS[measure](v) for v in both)
     value = tuple(n(r) for n, r in zip(norm, residual, strict=True))

@@ -8,11 +8,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv
 
-from calibrant.errors import InputError
 from calibrant.inference.arguments import RandomState, check_level, read_binary
-from calibrant.inference.resampling import resampled
+from calibrant.inference.resampling import check_resamples, resampled
 from calibrant.inputs import Column, FloatArray
-from calibrant.measures.parameters import positive_integer
 from calibrant.sample import Sample
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
@@ -99,10 +97,7 @@ def corp_regions(
     """
     sample = Sample.from_columns(*read_binary(y_true, y_prob))
     level = check_level(level)
-    positive_integer(n_resamples, "n_resamples")
-    needed = int(np.ceil(2.0 / level)) - 1
-    if n_resamples < needed:
-        raise InputError("n_resamples", f"is {n_resamples}; level {level:g} needs at least {needed}")
+    check_resamples(n_resamples, level, tails=2)
     v, count = sample.prediction, sample.count
     starts = _group_starts(count)
     ends = np.append(starts[1:], v.size) - 1

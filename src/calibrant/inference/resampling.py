@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,11 +29,7 @@ def redrawn_pvalue(
     InputError
         If there are too few resamples to reject at this level at all.
     """
-    positive_integer(n_resamples, "n_resamples")
-    if 1.0 / (1.0 + n_resamples) > level:
-        raise InputError(
-            "n_resamples", f"is {n_resamples}; no p-value could reach {level:g}: at least {int(1 / level)} are needed"
-        )
+    check_resamples(n_resamples, level)
     v, count = np.ascontiguousarray(sample.prediction), sample.count.astype(np.int64)
     expected = count * v
     observed = statistic(sample.ones - expected)
@@ -49,9 +46,22 @@ def redrawn_pvalue(
         return statistic(ones)
 
     drawn = resampled(redrawn, v.size, n_resamples, random_state)
+    return observed, pvalue_among(observed, drawn)
+
+
+def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> None:
+    """Refuse resamples so few that nothing could be said at this level, shared between that many tails."""
+    positive_integer(n_resamples, "n_resamples")
+    needed = math.ceil(tails / level - 1.0 - 1e-9)
+    if n_resamples < needed:
+        raise InputError("n_resamples", f"is {n_resamples}; level {level:g} needs at least {needed}")
+
+
+def pvalue_among(observed: float, drawn: FloatArray) -> float:
+    """Share of the redrawn statistics, and the observed one itself, that are at least as large as it."""
     # Rounding must not make one of two equal statistics the larger.
-    extreme = int((drawn >= observed - 1e-12 * abs(observed)).sum()) if np.isfinite(observed) else 0
-    return observed, (1.0 + extreme) / (1.0 + n_resamples)
+    extreme = int((drawn >= observed - 1e-12 * abs(observed)).sum()) if math.isfinite(observed) else 0
+    return (1.0 + extreme) / (1.0 + drawn.size)
 
 
 def resampled(
