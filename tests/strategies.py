@@ -47,3 +47,12 @@ def samples(draw, max_rows=40, weights=True, fractional=True):
     weight = np.array(draw(st.lists(_WEIGHTS, min_size=n, max_size=n)))
     weight[draw(st.integers(0, n - 1))] = 1.0
     return y_true, y_prob, weight
+
+
+def drawn_classes(n, k, seed, sharpen=1.0):
+    """Labels drawn from class probabilities, and these probabilities made sharper than they are."""
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.full(k, 0.7), n)
+    label = np.minimum((rng.random(n)[:, None] > table.cumsum(axis=1)).sum(axis=1), k - 1)
+    said = table**sharpen
+    return label, said / said.sum(axis=1, keepdims=True)

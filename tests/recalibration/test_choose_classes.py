@@ -5,14 +5,7 @@ import pytest
 
 from calibrant import InputError, lower_calibration_distance
 from calibrant.recalibration import choose_recalibrator
-
-
-def drawn_classes(n, k, seed, sharpen):
-    rng = np.random.default_rng(seed)
-    table = rng.dirichlet(np.full(k, 0.7), n)
-    label = np.minimum((rng.random(n)[:, None] > table.cumsum(axis=1)).sum(axis=1), k - 1)
-    said = table**sharpen
-    return label, said / said.sum(axis=1, keepdims=True)
+from tests.strategies import drawn_classes
 
 
 def test_classes_are_compared_by_their_top_label_and_their_scores():

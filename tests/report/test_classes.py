@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 
 from calibrant import InputError, audit, lower_calibration_distance, smooth_calibration_error
-
-
-def drawn(n, k, seed, sharpen):
-    rng = np.random.default_rng(seed)
-    table = rng.dirichlet(np.full(k, 0.7), n)
-    label = np.minimum((rng.random(n)[:, None] > table.cumsum(axis=1)).sum(axis=1), k - 1)
-    said = table**sharpen
-    return label, said / said.sum(axis=1, keepdims=True)
+from tests.strategies import drawn_classes
 
 
 def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
-    label, table = drawn(3000, 4, 0, 2.0)
+    label, table = drawn_classes(3000, 4, 0, 2.0)
     found = audit(label, table, random_state=0)
     right, top = (table.argmax(axis=1) == label).astype(float), table.max(axis=1)
     assert found.smooth_error == pytest.approx(smooth_calibration_error(right, top))
@@ -39,14 +32,14 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
 
 
 def test_calibrated_classes_are_left_alone():
-    label, table = drawn(2000, 3, 3, 1.0)
+    label, table = drawn_classes(2000, 3, 3, 1.0)
     found = audit(label, table, random_state=0)
     assert "No single class of 3 is found miscalibrated." in found.verdict
     assert found.advice.chosen == "unchanged"
 
 
 def test_order_of_rows_and_kind_of_labels_do_not_matter(tmp_path):
-    label, table = drawn(400, 3, 2, 1.5)
+    label, table = drawn_classes(400, 3, 2, 1.5)
     order = np.random.default_rng(0).permutation(400)
     first = audit(label, table, random_state=3).to_dict()
     assert audit(label[order], table[order], random_state=3).to_dict() == first
@@ -59,7 +52,7 @@ def test_order_of_rows_and_kind_of_labels_do_not_matter(tmp_path):
 
 
 def test_weights_and_no_resamples():
-    label, table = drawn(300, 3, 2, 1.5)
+    label, table = drawn_classes(300, 3, 2, 1.5)
     found = audit(label, table, sample_weight=np.linspace(1, 2, 300), n_resamples=0, random_state=0)
     assert found.advice.chosen is None
     assert found.classes.tests["canonical_kernel_test"].result is None

@@ -9,14 +9,13 @@ import numpy as np
 
 from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.resampling import redrawn_pvalue
-from calibrant.inference.result import TestResult
+from calibrant.inference.result import LEAST, TestResult
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import bins_from_sample
 from calibrant.measures.parameters import positive_integer
 from calibrant.sample import Sample
 
-_LEAST = float(np.finfo(np.float64).tiny)  # a p-value is never said to be 0
 _SPREAD = 1e-12  # of log-odds, relative: less is one value
 
 
@@ -291,7 +290,7 @@ def spiegelhalter_test(
         random_state=random_state,
     )
     z = score(sample.ones - sample.count * v)
-    asymptotic = max(_LEAST, math.erfc(abs(z) / math.sqrt(2.0)))
+    asymptotic = max(LEAST, math.erfc(abs(z) / math.sqrt(2.0)))
     method = f"Spiegelhalter's test, two-sided ({n_resamples:,} resamples)"
     return ClassicalResult(z, pvalue, pvalue <= level, level, method, asymptotic)
 
@@ -331,8 +330,8 @@ def _chi_squared(statistic: float, degrees: int) -> float:
     from scipy.special import chdtrc
 
     if degrees == 0:
-        return 1.0 if statistic == 0.0 else _LEAST
-    return max(_LEAST, float(chdtrc(degrees, statistic)))
+        return 1.0 if statistic == 0.0 else LEAST
+    return max(LEAST, float(chdtrc(degrees, statistic)))
 
 
 def _line(odds: FloatArray, ones: FloatArray, count: FloatArray) -> tuple[float | None, float | None]:

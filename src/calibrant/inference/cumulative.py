@@ -9,12 +9,12 @@ import numpy as np
 from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.classical import ClassicalResult
 from calibrant.inference.resampling import redrawn_pvalue
+from calibrant.inference.result import LEAST
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
-_LEAST = float(np.finfo(np.float64).tiny)
 _FORMS = ("kuiper", "kolmogorov-smirnov")
 
 
@@ -90,7 +90,7 @@ def cumulative_calibration_test(
     )
     tail = (_range_tail if form == "kuiper" else _maximum_tail)(observed)
     method = f"cumulative differences, {form.title()} ({n_resamples:,} resamples)"
-    return ClassicalResult(observed, pvalue, pvalue <= level, level, method, min(1.0, max(_LEAST, tail)))
+    return ClassicalResult(observed, pvalue, pvalue <= level, level, method, min(1.0, max(LEAST, tail)))
 
 
 def _maximum_tail(x: float) -> float:

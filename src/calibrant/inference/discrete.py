@@ -8,13 +8,12 @@ import numpy as np
 
 from calibrant.errors import InputError
 from calibrant.inference.arguments import check_level
-from calibrant.inference.result import TestResult
+from calibrant.inference.result import LEAST, TestResult
 from calibrant.inputs import Column
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
 _RARE = 1e-200  # below it scipy's binomial overflows, and a single event is all that can be told
-_LEAST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def discrete_calibration_test(
             for m, k, p in zip(ones, counts, v, strict=True)
         ]
     )
-    pvalues = np.clip(pvalues, _LEAST, 1.0)
+    pvalues = np.clip(pvalues, LEAST, 1.0)
     if correction == "bonferroni":
         adjusted = np.minimum(t * pvalues, 1.0)
     else:

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.errors import InputError
 from calibrant.inference.arguments import check_level, read_binary
+from calibrant.inference.result import LEAST
 from calibrant.inputs import Column, FloatArray
 from calibrant.sample import Sample
 
@@ -173,7 +174,7 @@ class CalibrationMonitor:
         now = self._log_evalue()
         return MonitorReading(
             evalue=_exp(now),
-            pvalue=max(float(np.finfo(np.float64).tiny), math.exp(-self._largest)),
+            pvalue=max(LEAST, math.exp(-self._largest)),
             reject=self._largest >= -math.log(self.level),
             level=self.level,
             n_rows=self._n_rows,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+
+LEAST = sys.float_info.min
+"""A p-value is never said to be 0: one that underflows is said to be this, 2.2e-308."""
 
 
 @dataclass(frozen=True)
