@@ -67,11 +67,11 @@ def places(tree: ast.AST) -> list[tuple[ast.AST, str]]:
 def change(node: ast.AST, how: str) -> None:
     """Change a node in place."""
     if how == "compare" and isinstance(node, ast.Compare):
-        node.ops[0] = _SWAPS[type(node.ops[0])]()  # type: ignore[assignment]
+        node.ops[0] = _SWAPS[type(node.ops[0])]()
     elif how == "count" and isinstance(node, ast.Constant):
-        node.value = node.value + 1  # type: ignore[operator]
+        node.value = node.value + 1
     elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
-        node.op = _SWAPS[type(node.op)]()  # type: ignore[assignment]
+        node.op = _SWAPS[type(node.op)]()
 
 
 def main() -> None:
@@ -93,7 +93,7 @@ def main() -> None:
             target = Path(name) / "src/calibrant/kernels" / f"{kernel}.py"
             tree = ast.parse(source.read_text())
             node, how = places(tree)[number]
-            line, before = node.lineno, ast.unparse(node)  # type: ignore[attr-defined]
+            line, before = node.lineno, ast.unparse(node)
             change(node, how)
             target.write_text(ast.unparse(ast.fix_missing_locations(tree)))
             caught = _fails(name, TESTS[kernel])
