@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import synthetic
-from calibrant.experiments import hardness, nearly_linear_time, unifying_theory
+from calibrant.experiments import hardness, nearly_linear_time, type_one, unifying_theory
 from tests.oracles import distance as oracle
 
 
@@ -54,3 +54,16 @@ def test_the_papers_ratios_are_met_beside_ours():
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in body.splitlines() if line.startswith("| ")]
     found = {row[-2]: row[-1] for row in cells if row[-2] in ("1", "3/2")}
     assert found == {"1": "1", "3/2": "1.5"}
+
+
+def test_false_rejections_are_counted_whole_and_where_the_test_applies(monkeypatch):
+    monkeypatch.setitem(type_one._TESTS, "mine", lambda _y, _p, rng: bool(rng.random() < 0.2))
+    whole = np.array(type_one.count("mine", 50, "uniform", 0, 400))
+    parts = sum(np.array(type_one.count("mine", 50, "uniform", k, k + 100)) for k in range(0, 400, 100))
+    assert whole.tolist() == parts.tolist()
+    assert whole[1] == 400
+    assert 50 <= whole[0] <= 110
+    # T-Cal says that it is not for three values; a test of few values says that it is not for 100 different ones.
+    assert type_one.count("adaptive T-Cal, labels redrawn", 100, "discrete", 0, 3) == (0, 0)
+    assert type_one.count("discrete_calibration_test", 100, "uniform", 0, 3)[1] < 3
+    assert type_one.count("discrete_calibration_test", 100, "discrete", 0, 3)[1] == 3

@@ -9,9 +9,7 @@ from calibrant.measures.smooth import smooth_calibration_error
 from calibrant.synthetic import shifted_uniform
 from tests.shared_data import FOLDER, needs_data
 
-SMALL = [
-    name for name in registry.experiments() if not name.startswith(("tcal", "type-one-errors-tcal", "verified", "real"))
-]
+SMALL = [name for name in registry.experiments() if not name.startswith(("tcal", "verified", "real"))]
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from calibrant.errors import InputError
+from calibrant.inference.binomial import two_sided_pvalues
 from calibrant.inference.discrete import discrete_calibration_test
 from tests.oracles import tcal as oracle
 
@@ -74,3 +75,26 @@ def test_chances_that_scipy_cannot_take():
         broken = discrete_calibration_test([0, 1], [v, v])
         assert 0.0 < broken.pvalue < 1e-199
         assert broken.reject
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(
+        st.integers(1, 3000).flatmap(
+            lambda n: st.tuples(
+                st.integers(0, n),
+                st.just(n),
+                st.one_of(
+                    st.floats(0, 1), st.integers(0, n).map(lambda k: k / n), st.sampled_from([1e-12, 1 - 1e-12, 0.5])
+                ),
+            )
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_pvalues_of_many_values_are_scipys_of_each(cases):
+    ones, count, chance = (np.array(column) for column in zip(*cases, strict=True))
+    chance = np.where(chance < 1e-200, 0.0, chance)
+    expected = [binomtest(int(m), int(n), float(p)).pvalue for m, n, p in zip(ones, count, chance, strict=True)]
+    assert two_sided_pvalues(ones, count, chance.astype(float)) == pytest.approx(expected, rel=1e-9, abs=1e-300)

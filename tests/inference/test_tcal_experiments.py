@@ -7,7 +7,6 @@ from calibrant.errors import FileError
 from calibrant.experiments import tcal, tcal_published
 from calibrant.experiments.tcal_figures import bump, figure_2, figures_3_and_4, oscillation, plug_in, split_statistics
 from calibrant.experiments.tcal_tables import DATASETS, cells
-from calibrant.experiments.tcal_type_one import measure, table
 from calibrant.inference.tcal import debiased_plug_in
 from tests.oracles import tcal as oracle
 from tests.shared_data import FOLDER, needs_data
@@ -73,10 +72,3 @@ def test_power_lies_on_the_papers_curve():
     debiased = figures_3_and_4(2000, draws=300, repeats=3)[0]
     assert debiased.name == "debiased"
     assert debiased.mean == pytest.approx(tcal_published.FIGURES_3_AND_4[2000]["debiased"], abs=0.12)
-
-
-def test_measured_errors_are_counted_and_shown():
-    found = list(measure(trials=5, sizes=(100,)))
-    assert any(cell.trials == 0 and cell.refused for cell in found)
-    assert all(cell.rejections <= cell.trials <= 5 for cell in found)
-    assert "| exact binomial tests | 100 | - |" in table(found)

@@ -1,94 +1,34 @@
-"""Measured error rates: false rejections of every test, power against three departures, coverage of every interval."""
+"""Measured error rates: power of every test against three departures, coverage of every interval."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
-from os import cpu_count
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.stats import binomtest
 
 import calibrant
 from calibrant import synthetic
+from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
+from calibrant.experiments.type_one import LEVEL, PREDICTIONS
 from calibrant.inference.verified_bounds import squared_error_bootstrap, squared_error_interval
 from calibrant.inputs import FloatArray
 from calibrant.measures.registry import measures
 from calibrant.report.reliability import reliability
 from calibrant.sample import Sample
 
-_LEVEL = 0.05
-_PREDICTIONS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
-    "uniform": lambda rng, n: rng.random(n),
-    "skewed": lambda rng, n: rng.beta(0.3, 3.0, n),
-    "discrete": lambda rng, n: rng.choice([0.1, 0.4, 0.7], n),
-    "tied": lambda rng, n: np.round(rng.random(n), 2),
-}
-_TESTS: dict[str, dict[str, Any]] = {
-    "smooth_calibration_test": {},
-    "kernel_calibration_test": {},
-    "cox_test": {},
-    "hosmer_lemeshow_test": {},
-    "miller_test": {},
-    "spiegelhalter_test": {},
-    "cumulative_calibration_test": {},
-    "cumulative_calibration_test, Kolmogorov-Smirnov": {"form": "kolmogorov-smirnov"},
-}
-_MONITOR = "CalibrationMonitor, 20 looks"
-_LOOKS = 20
-
-
-def type_one_errors(quick: bool = False, _data: Path | None = None) -> Reproduction:
-    """False rejections of the tests that redraw outcomes, and of the monitor."""
-    sizes, trials = ((100,), 100) if quick else ((100, 1000, 10_000), 10_000)
-    cells = [(test, n, kind, trials) for test in (*_TESTS, _MONITOR) for n in sizes for kind in _PREDICTIONS]
-    rows: list[list[object]] = []
-    over = 0
-    for (test, n, kind, _), rejected in zip(cells, _on_all_processors(_false_rejections, cells), strict=True):
-        low, high = binomtest(rejected, trials).proportion_ci(0.99, "exact")
-        over += low > _LEVEL
-        if kind == "uniform":
-            rows.append([test, f"{n:,}"])
-        rows[-1].append(f"{rejected / trials:.4f} [{low:.4f}, {high:.4f}]")
-    note = (
-        f"Nominal level {_LEVEL}, 19 resamples (a multiple of 20 less one, with which the level is reached exactly), "
-        f"{trials:,} trials a cell; calibrated predictions; exact 99% intervals. Skewed predictions are Beta(0.3, 3), "
-        "discrete ones take three values, tied ones are rounded to hundredths.\n\n"
-    )
-    finding = f"{over} of {len(cells)} cells are significantly above the level."
-    return Reproduction(
-        "False rejections of calibrated predictions", finding, note + table(["test", "rows", *_PREDICTIONS], rows)
-    )
-
-
-def _false_rejections(name: str, n: int, kind: str, trials: int) -> int:
-    rejected = 0
-    for trial in range(trials):
-        rng = np.random.default_rng([n, trial])
-        y_prob = _PREDICTIONS[kind](rng, n)
-        y_true = (rng.random(n) < y_prob).astype(np.float64)
-        if name == _MONITOR:
-            monitor = calibrant.CalibrationMonitor(_LEVEL)
-            for rows in np.array_split(np.arange(n), _LOOKS):
-                monitor.update(y_true[rows], y_prob[rows])
-            rejected += monitor.reading().reject
-        else:
-            rejected += _run(name, y_true, y_prob, 19, trial)
-    return rejected
-
-
-def _run(name: str, y_true: FloatArray, y_prob: FloatArray, n_resamples: int, seed: int) -> bool:
-    test = getattr(calibrant, name.partition(",")[0])
-    result = test(y_true, y_prob, level=_LEVEL, n_resamples=n_resamples, random_state=seed, **_TESTS.get(name, {}))
-    return bool(result.reject)
-
-
+_RIVALS = (
+    "tcal_test",
+    "smooth_calibration_test",
+    "kernel_calibration_test",
+    "cox_test",
+    "hosmer_lemeshow_test",
+    "miller_test",
+    "spiegelhalter_test",
+    "cumulative_calibration_test",
+)
 _DEPARTURES: dict[str, tuple[str, tuple[float, ...], Callable[[int, float, int], tuple[FloatArray, FloatArray]]]] = {
     "temperature": (
         "temperature of the predictor (1: calibrated)",
@@ -106,7 +46,6 @@ _DEPARTURES: dict[str, tuple[str, tuple[float, ...], Callable[[int, float, int],
         lambda n, bias, seed: synthetic.hidden_bias(n, 30, bias, seed),
     ),
 }
-_RIVALS = ("tcal_test", *(name for name in _TESTS if "Kolmogorov" not in name))
 
 
 def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
@@ -118,7 +57,7 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
         for name in _RIVALS
         for strength in strengths
     ]
-    rejected = dict(zip(cells, _on_all_processors(_rejections, cells), strict=True))
+    rejected = dict(zip(cells, on_all_processors(_rejections, cells), strict=True))
     figure = Figure(figsize=(7, 9), layout="constrained")
     axes, parts, best = figure.subplots(len(_DEPARTURES), 1), [], []
     for ax, (departure, (label, strengths, _)) in zip(axes, _DEPARTURES.items(), strict=True):
@@ -128,12 +67,12 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
             ax.plot(strengths, rates, marker="ovs^D<>*"[k], ms=4, lw=1.2, label=name.replace("_", " "))
             rows.append([name, *rates])
         ax.set(xlabel=label, ylabel=f"rejected of {trials}", ylim=(-0.02, 1.02))
-        ax.axhline(_LEVEL, color="0.6", lw=0.8, ls=":")
+        ax.axhline(LEVEL, color="0.6", lw=0.8, ls=":")
         parts.append(f"## {departure.capitalize()}: {label}\n\n" + table(["test", *map(str, strengths)], rows))
         mean = {str(row[0]): float(np.mean([float(str(x)) for x in row[1:]])) for row in rows}
         best.append(f"against {departure} {max(mean, key=lambda name: mean[name])}")
     axes[0].legend(fontsize=7, ncols=2)
-    note = f"Share of {trials} samples of {n:,} rows rejected at level {_LEVEL}; 99 resamples, T-Cal 1,999.\n\n"
+    note = f"Share of {trials} samples of {n:,} rows rejected at level {LEVEL}; 99 resamples, T-Cal 1,999.\n\n"
     finding = f"Most often rejects {', '.join(best)}; no test is best against all."
     return Reproduction("Power of the tests", finding, note + "\n".join(parts), figure)
 
@@ -141,23 +80,14 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
 def _rejections(name: str, departure: str, n: int, strength: float, trials: int) -> int:
     draw = _DEPARTURES[departure][2]
     resamples = 1999 if name == "tcal_test" else 99  # T-Cal splits the level between scales
-    return sum(_run(name, *draw(n, strength, trial), resamples, trial) for trial in range(trials))
+    test = getattr(calibrant, name)
+    return sum(
+        test(*draw(n, strength, trial), level=LEVEL, n_resamples=resamples, random_state=trial).reject
+        for trial in range(trials)
+    )
 
 
 _COVERED = ("population: smooth", "population: distance", "bootstrap: smooth", "bootstrap: distance")
-_PAIRS = (
-    ("calibrated", "coarse"),
-    ("calibrated", "shifted"),
-    ("shifted", "sharp"),
-    ("shifted", "more"),
-    ("coarse", "sharp"),
-)
-_COMPARED = (
-    "smooth_calibration_error",
-    "kernel_calibration_error",
-    "expected_calibration_error",
-    "lower_calibration_distance",
-)
 
 
 def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
@@ -167,21 +97,13 @@ def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
     cells = [(n, shift, trials if n < 10_000 else few) for n in sizes for shift in shifts]
     bounds = [
         [f"{n:,}", shift, *(row for row in found)]
-        for (n, shift, _), found in zip(cells, _on_all_processors(_bounds_coverage, cells), strict=True)
+        for (n, shift, _), found in zip(cells, on_all_processors(_bounds_coverage, cells), strict=True)
     ]
     others = [(n, few) for n in sizes]
     bands = [
-        [f"{n:,}", *found] for (n, _), found in zip(others, _on_all_processors(_band_coverage, others), strict=True)
+        [f"{n:,}", *found] for (n, _), found in zip(others, on_all_processors(_band_coverage, others), strict=True)
     ]
-    smaller = sizes[:2]
-    compared = [(measure, *pair, n, few) for measure in _COMPARED for n in smaller for pair in _PAIRS]
-    pairs = [
-        [measure.replace("_", " "), f"{first} - {second}", f"{n:,}", *found]
-        for (measure, first, second, n, _), found in zip(
-            compared, _on_all_processors(_comparison_coverage, compared), strict=True
-        )
-    ]
-    worst = min(*(float(str(x)) for row in bounds for x in row[2:6]), *(float(str(row[4])) for row in pairs))
+    worst = min(float(str(x)) for row in bounds for x in row[2:6])
     body = (
         f"Nominal 0.95. {trials:,} trials a row for bounds up to 2,000 rows, {few:,} else.\n\n## Bounds for the population\n\n"
         "Shifted uniform predictors, whose smooth error and lower distance are the shift. Both ends, together.\n\n"
@@ -202,14 +124,8 @@ def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
             ],
             bands,
         )
-        + "\n## Differences between two predictors\n\n"
-        "Predictors of one uniform rate: itself (calibrated), its tenths (coarse, calibrated), shifted by 0.05 or 0.06 "
-        "(more), sharpened. 199 resamples.\n\n"
-        + table(["measure", "difference", "rows", "truth", "covered", "mean width"], pairs)
     )
-    return Reproduction(
-        "Coverage of every interval", f"The lowest coverage of bounds and comparisons is {worst:.3f}.", body
-    )
+    return Reproduction("Coverage of every interval", f"The lowest coverage of the bounds is {worst:.3f}.", body)
 
 
 def _bounds_coverage(n: int, shift: float, trials: int) -> list[float]:
@@ -232,10 +148,10 @@ def _band_coverage(n: int, trials: int) -> list[object]:
     for trial in range(trials):
         rng = np.random.default_rng([n, trial])
         for kind, found in inside.items():
-            y_prob = _PREDICTIONS[kind](rng, n)
+            y_prob = PREDICTIONS[kind](rng, n)
             sample = Sample.from_columns((rng.random(n) < y_prob).astype(np.float64), y_prob)
             bandwidth = measures()["convolved_calibration_error"].on_sample(sample, bandwidth=None)
-            outside = reliability(sample, bandwidth, _LEVEL, 199, rng).outside
+            outside = reliability(sample, bandwidth, LEVEL, 199, rng).outside
             found.append(1.0 - (outside or 0.0))
         y_prob = rng.choice(values, n)
         y_true = (rng.random(n) < y_prob).astype(np.float64)
@@ -260,46 +176,3 @@ def _band_coverage(n: int, trials: int) -> list[object]:
     times = trials
     means = [float(np.mean(found)) for found in (*inside.values(), consistent)]
     return [*means, isotonic / times, share, resampled / times]
-
-
-def _predictors(rate: FloatArray) -> dict[str, FloatArray]:
-    return {
-        "calibrated": rate,
-        "coarse": (np.floor(10.0 * rate) + 0.5) / 10.0,
-        "shifted": np.clip(rate + 0.05, 0.0, 1.0),
-        "more": np.clip(rate + 0.06, 0.0, 1.0),
-        "sharp": rate**1.5 / (rate**1.5 + (1.0 - rate) ** 1.5),
-    }
-
-
-def _comparison_coverage(measure: str, first: str, second: str, n: int, trials: int) -> list[float]:
-    fine = (np.arange(100_000) + 0.5) / 100_000
-    function, every = getattr(calibrant, measure), _predictors(fine)
-    options = {"tol": 1e-5} if measure == "lower_calibration_distance" else {}
-    truth = function(fine, every[first], **options) - function(fine, every[second], **options)
-    held, width = 0, 0.0
-    for trial in range(trials):
-        rng = np.random.default_rng([n, trial])
-        rate = rng.random(n)
-        y_true, every = (rng.random(n) < rate).astype(np.float64), _predictors(rate)
-        low, high = calibrant.compare_calibration(
-            y_true, every[first], every[second], measure=measure, n_resamples=199, random_state=trial
-        ).interval
-        held += low - 1e-6 <= truth <= high + 1e-6  # the truth itself is known to a grid
-        width += high - low
-    return [round(truth, 6) + 0.0, held / trials, width / trials]
-
-
-def _on_all_processors(function: Callable[..., Any], cells: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Results in the order of the cells; every cell seeds itself, and every worker keeps to one processor."""
-    context = multiprocessing.get_context("spawn")
-    free = context.Queue()
-    for processor in range(cpu_count() or 1):
-        free.put(processor)
-    with ProcessPoolExecutor(cpu_count(), mp_context=context, initializer=_keep_to_one, initargs=(free,)) as pool:
-        return [job.result() for job in [pool.submit(function, *cell) for cell in cells]]
-
-
-def _keep_to_one(free: Any) -> None:
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[free.get() % len(os.sched_getaffinity(0))]})

@@ -52,9 +52,10 @@ _HOME = {
     "hardness-subset-sum": ("hardness", "subset_sum", "distances that decide subset sums"),
     "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
     "hardness-birthday": ("hardness", "birthday", "domains that no small sample tells apart"),
-    "type-one-errors": ("error_rates", "type_one_errors", "false rejections of tests that redraw outcomes; an hour"),
+    "type-one-errors": ("type_one", "type_one_errors", "false rejections of every test but T-Cal's; half an hour"),
     "power": ("error_rates", "power", "how often each test rejects, against three kinds of departure"),
-    "interval-coverage": ("error_rates", "interval_coverage", "how often every interval holds; an hour"),
+    "interval-coverage": ("error_rates", "interval_coverage", "how often every bound and band holds; ten minutes"),
+    "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; half an hour"),
     "real-predictions": ("verdicts", "real_predictions", "what audit and gate say of the papers' predictions"),
     "tcal-table-1": ("tcal", "table_1", "verdicts and errors of CIFAR-10 networks, recalibrated six ways"),
     "tcal-table-2": ("tcal", "table_2", "the same of CIFAR-100 networks"),
@@ -68,7 +69,7 @@ _HOME = {
     "verified-deviation": ("verified", "deviation", "how near both estimators come to the squared error"),
     "verified-brier": ("verified", "brier", "what 10 to 100 bins cost and certify"),
     "verified-postprocessing": ("verified", "postprocessing", "smooth error of networks after recalibration"),
-    "type-one-errors-tcal": ("tcal", "type_one_errors", "false rejections of every test of T-Cal; hours"),
+    "type-one-errors-tcal": ("type_one", "type_one_errors_tcal", "the same of T-Cal and its relatives; an hour"),
 }
 _NO_FOLDER = "is needed here: the folder that holds the papers' predictions"
 

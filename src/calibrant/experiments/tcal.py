@@ -9,8 +9,6 @@ import numpy as np
 from calibrant.experiments import tcal_figures as figures
 from calibrant.experiments import tcal_published as published
 from calibrant.experiments.tcal_tables import DATASETS, table
-from calibrant.experiments.tcal_type_one import measure
-from calibrant.experiments.tcal_type_one import table as type_one_table
 
 
 def table_1(folder: Path) -> str:
@@ -26,11 +24,6 @@ def table_2(folder: Path) -> str:
 def table_3(folder: Path) -> str:
     """Tables 3 and 6: ImageNet. About six minutes."""
     return table(DATASETS[2], folder)
-
-
-def type_one_errors(trials: int = 10_000, seconds: float = float("inf")) -> str:
-    """Measured false rejections of every test of the family; hours with the defaults, `seconds` bounds a cell."""
-    return type_one_table(list(measure(trials, seconds)))
 
 
 def figure_2(draws: int = 1000) -> str:

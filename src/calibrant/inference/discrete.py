@@ -13,8 +13,6 @@ from calibrant.inputs import Column
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
-_RARE = 1e-200  # below it scipy's binomial overflows, and a single event is all that can be told
-
 
 @dataclass(frozen=True)
 class DiscreteResult(TestResult):
@@ -95,7 +93,7 @@ def discrete_calibration_test(
     >>> result.summary()
     'miscalibrated: exact binomial test of each of 2 values (holm) rejects calibration at level 0.05 (p = 4.2e-06)'
     """
-    from scipy.stats import binomtest
+    from calibrant.inference.binomial import two_sided_pvalues
 
     level = check_level(level)
     one_of(correction, ("holm", "bonferroni"), "correction")
@@ -113,13 +111,7 @@ def discrete_calibration_test(
             f"holds {t:,} distinct predictions, none with rows enough to be rejected at level {level:g} / {t:,}. "
             "Use tcal_test, which pools near predictions",
         )
-    pvalues = np.array(
-        [
-            binomtest(int(m), int(k), p).pvalue if p > _RARE else _rare(int(m), int(k), p)
-            for m, k, p in zip(ones, counts, v, strict=True)
-        ]
-    )
-    pvalues = np.clip(pvalues, LEAST, 1.0)
+    pvalues = np.clip(two_sided_pvalues(ones, counts, v), LEAST, 1.0)
     if correction == "bonferroni":
         adjusted = np.minimum(t * pvalues, 1.0)
     else:
@@ -140,8 +132,3 @@ def discrete_calibration_test(
         adjusted_pvalues=tuple(adjusted.tolist()),
         miscalibrated=tuple(v[adjusted <= level].tolist()),
     )
-
-
-def _rare(ones: int, count: int, chance: float) -> float:
-    """The same p-value where the chance is so small that two events are less than any number."""
-    return (1.0, count * chance, 0.0)[min(ones, 2)]

@@ -1,0 +1,83 @@
+"""Measured coverage of the difference between two predictors, for every measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import beta
+
+import calibrant
+from calibrant.experiments.processors import on_all_processors
+from calibrant.experiments.registry import Reproduction, table
+from calibrant.experiments.type_one import PREDICTIONS
+from calibrant.inputs import FloatArray
+from calibrant.measures.registry import measures
+
+_PAIRS = {
+    "uniform": (
+        ("calibrated", "coarse"),
+        ("calibrated", "shifted"),
+        ("shifted", "sharp"),
+        ("shifted", "more"),
+        ("coarse", "sharp"),
+    ),
+    "skewed": (("calibrated", "sharp"), ("shifted", "sharp")),
+}
+_GRID = 20_000
+_RESAMPLES = 99
+
+
+def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
+    """How often the interval of `compare_calibration` holds the truth."""
+    sizes, trials = ((200,), 4) if quick else ((200, 2000), 200)
+    cells = [
+        (measure, rates, *pair, n, trials)
+        for measure in measures()
+        for n in sizes
+        for rates, pairs in _PAIRS.items()
+        for pair in pairs
+    ]
+    found = on_all_processors(_coverage, cells)
+    rows = [
+        [measure.replace("_", " "), rates, f"{first} - {second}", f"{n:,}", *numbers]
+        for (measure, rates, first, second, n, _), numbers in zip(cells, found, strict=True)
+    ]
+    worst = min(numbers[1] for numbers in found)
+    body = (
+        f"Nominal 0.95; {trials:,} trials a row, {_RESAMPLES} resamples. Predictors of one rate, uniform or skewed "
+        "(Beta(0.3, 3)): itself (calibrated), its tenths (coarse, calibrated where the rate is uniform), shifted by 0.05 "
+        "or 0.06 (more), sharpened.\n\n"
+        + table(["measure", "rates", "difference", "rows", "truth", "covered", "mean width"], rows)
+    )
+    return Reproduction("Coverage of differences between predictors", f"The lowest coverage is {worst:.3f}.", body)
+
+
+def _predictors(rate: FloatArray) -> dict[str, FloatArray]:
+    return {
+        "calibrated": rate,
+        "coarse": (np.floor(10.0 * rate) + 0.5) / 10.0,
+        "shifted": np.clip(rate + 0.05, 0.0, 1.0),
+        "more": np.clip(rate + 0.06, 0.0, 1.0),
+        "sharp": rate**1.5 / (rate**1.5 + (1.0 - rate) ** 1.5),
+    }
+
+
+def _coverage(measure: str, rates: str, first: str, second: str, n: int, trials: int) -> list[float]:
+    """Truth, share of intervals that hold it, and their mean width; the population is a grid, its rates outcomes."""
+    grid = (np.arange(_GRID) + 0.5) / _GRID
+    fine = grid if rates == "uniform" else np.asarray(beta(0.3, 3.0).ppf(grid))
+    found, every = measures()[measure], _predictors(fine)
+    truth = found.function(fine, every[first], **found.parameters)
+    truth -= found.function(fine, every[second], **found.parameters)
+    held, width = 0, 0.0
+    for trial in range(trials):
+        rng = np.random.default_rng([n, trial])
+        rate = PREDICTIONS[rates](rng, n)
+        y_true, every = (rng.random(n) < rate).astype(np.float64), _predictors(rate)
+        low, high = calibrant.compare_calibration(
+            y_true, every[first], every[second], measure=measure, n_resamples=_RESAMPLES, random_state=trial
+        ).interval
+        held += low - 1e-6 <= truth <= high + 1e-6  # the truth itself is known to a grid
+        width += high - low
+    return [round(truth, 6) + 0.0, held / trials, width / trials]

@@ -1,0 +1,197 @@
+"""Measured false rejections of every test: predictors for which the hypothesis is true, and how often it is rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binomtest
+
+import calibrant
+from calibrant.errors import InputError
+from calibrant.experiments.processors import on_all_processors
+from calibrant.experiments.registry import Reproduction, table
+from calibrant.inference.discrete import discrete_calibration_test
+from calibrant.inference.tcal_scales import dyadic_scales
+from calibrant.inference.two_sample import two_sample_calibration_test
+from calibrant.inputs import FloatArray
+
+LEVEL = 0.05
+PREDICTIONS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "uniform": lambda rng, n: rng.random(n),
+    "skewed": lambda rng, n: rng.beta(0.3, 3.0, n),
+    "discrete": lambda rng, n: rng.choice([0.1, 0.4, 0.7], n),
+    "tied": lambda rng, n: np.round(rng.random(n), 2),
+}
+_MEANT = "Skewed predictions are Beta(0.3, 3), discrete ones take three values, tied ones are rounded to hundredths."
+_SIZES = (100, 1000, 10_000)
+_TRIALS = 10_000
+_CHUNK = 500
+_LOOKS = 20
+_NEAR, _FAR = 0.02, 0.1
+_OFF = 0.05
+
+Test = Callable[[FloatArray, FloatArray, np.random.Generator], bool]
+"""Takes outcomes, calibrated predictions and a source of randomness; says whether the test rejects."""
+
+
+def _redrawn(name: str, **options: object) -> Test:
+    def test(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
+        function = getattr(calibrant, name)
+        return bool(function(y, p, level=LEVEL, n_resamples=19, random_state=rng, **options).reject)
+
+    return test
+
+
+def _monitor(y: FloatArray, p: FloatArray, _rng: np.random.Generator) -> bool:
+    monitor = calibrant.CalibrationMonitor(LEVEL)
+    for rows in np.array_split(np.arange(y.size), _LOOKS):
+        monitor.update(y[rows], p[rows])
+    return bool(monitor.reading().reject)
+
+
+def _off_by(p: FloatArray, rng: np.random.Generator, bias: float) -> tuple[FloatArray, FloatArray]:
+    """Outcomes anew, from rates that a prediction can be off from on both sides."""
+    rate = np.clip(p, bias, 1.0 - bias)
+    return (rng.random(p.size) < rate).astype(np.float64), rate
+
+
+def _tolerant(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
+    y, rate = _off_by(p, rng, _NEAR)
+    found = calibrant.tolerant_calibration_test(
+        y, rate + _NEAR, accept_below=_NEAR, reject_above=_FAR, failure_probability=LEVEL
+    )
+    return found.decision == "reject"
+
+
+def _compared(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
+    y, rate = _off_by(p, rng, _OFF)
+    return calibrant.compare_calibration(y, rate - _OFF, rate + _OFF, n_resamples=39, random_state=rng).reject
+
+
+def _canonical(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
+    rows = np.column_stack([p, 0.7 * (1.0 - p), 0.3 * (1.0 - p)])
+    label = (rng.random(p.size)[:, None] > rows.cumsum(axis=1)[:, :2]).sum(axis=1)
+    return calibrant.canonical_kernel_test(label, rows, level=LEVEL, n_resamples=19, random_state=rng).reject
+
+
+_TESTS: dict[str, Test] = {
+    "smooth_calibration_test": _redrawn("smooth_calibration_test"),
+    "kernel_calibration_test": _redrawn("kernel_calibration_test"),
+    "cox_test": _redrawn("cox_test"),
+    "hosmer_lemeshow_test": _redrawn("hosmer_lemeshow_test"),
+    "miller_test": _redrawn("miller_test"),
+    "spiegelhalter_test": _redrawn("spiegelhalter_test"),
+    "cumulative_calibration_test": _redrawn("cumulative_calibration_test"),
+    "cumulative_calibration_test, Kolmogorov-Smirnov": _redrawn(
+        "cumulative_calibration_test", form="kolmogorov-smirnov"
+    ),
+    "canonical_kernel_test, three classes": _canonical,
+    f"CalibrationMonitor, {_LOOKS} looks": _monitor,
+    f"tolerant_calibration_test, distance {_NEAR:g} accepted": _tolerant,
+    f"compare_calibration, {_OFF:g} too low against {_OFF:g} too high": _compared,
+}
+
+
+def _scaled(n: int, parts: int = 1) -> int:
+    """The fewest resamples with which the level is reached exactly when scales and parts share it."""
+    return round(len(dyadic_scales(n)) * parts / LEVEL) - 1
+
+
+def _adaptive(how: str) -> Test:
+    return lambda y, p, rng: (
+        calibrant.tcal_test(y, p, level=LEVEL, n_resamples=_scaled(y.size), random_state=rng, critical_value=how).reject
+    )
+
+
+def _known_smoothness(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
+    return calibrant.tcal_test(y, p, level=LEVEL, smoothness=0.6, n_resamples=199, random_state=rng).reject
+
+
+def _two_samples(y: FloatArray, p: FloatArray, rng: np.random.Generator, **options: object) -> bool:
+    resamples = round(6 / LEVEL) - 1 if options else _scaled(y.size, 6)
+    found = two_sample_calibration_test(y, p, level=LEVEL, n_resamples=resamples, random_state=rng, **options)  # type: ignore[arg-type]
+    return found.reject
+
+
+_MULTI_SCALE = "two samples, multi-scale permutation"
+_TCAL: dict[str, Test] = {
+    "adaptive T-Cal, labels redrawn": _adaptive("label_resampling"),
+    "adaptive T-Cal, rows and labels redrawn": _adaptive("consistency_resampling"),
+    "adaptive T-Cal, the theorem's critical value": _adaptive("theorem"),
+    "T-Cal for smoothness 0.6, labels redrawn": _known_smoothness,
+    "discrete_calibration_test": lambda y, p, _rng: discrete_calibration_test(y, p, level=LEVEL).reject,
+    "two samples, permutation, smoothness 0.6": partial(_two_samples, test="permutation", smoothness=0.6),
+    "two samples, chi-squared, smoothness 0.6": partial(_two_samples, test="chi_squared", smoothness=0.6),
+    _MULTI_SCALE: _two_samples,
+}
+_FEWER = {(_MULTI_SCALE, 10_000): 500}
+"""Trials of the one cell of which 10,000 would take hours."""
+
+
+def type_one_errors(quick: bool = False, _data: Path | None = None) -> Reproduction:
+    """False rejections of every test but T-Cal's family."""
+    notes = (
+        f"19 resamples (a multiple of 20 less one, with which the level is reached exactly; the comparison 39). The "
+        f"tolerant test is given predictions {_NEAR:g} too high, the most that it must accept; the comparison two "
+        f"predictors whose errors are equal and not 0. The canonical test has p, 0.7 (1 - p) and 0.3 (1 - p) for three "
+        "classes."
+    )
+    return _measured("False rejections of calibrated predictions", _TESTS, notes, quick)
+
+
+def type_one_errors_tcal(quick: bool = False, _data: Path | None = None) -> Reproduction:
+    """False rejections of T-Cal's family."""
+    notes = (
+        "Resamples are the fewest with which the level can be reached. A dash: the test says that it does not apply. The "
+        f"multi-scale permutation test of 10,000 rows has {_FEWER[_MULTI_SCALE, 10_000]:,} trials, half a second each."
+    )
+    return _measured("False rejections of calibrated predictions: T-Cal and its relatives", _TCAL, notes, quick)
+
+
+def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool) -> Reproduction:
+    sizes, most = (_SIZES[:1], 100) if quick else (_SIZES, _TRIALS)
+    cells = [(test, n, kind) for test in tests for n in sizes for kind in PREDICTIONS]
+    chunks = [
+        (*cell, first, min(first + _CHUNK, trials))
+        for cell in cells
+        for trials in [min(most, _FEWER.get(cell[:2], most))]
+        for first in range(0, trials, _CHUNK)
+    ]
+    counted = {cell: np.zeros(2, dtype=np.int64) for cell in cells}
+    for chunk, found in zip(chunks, on_all_processors(count, chunks), strict=True):
+        counted[chunk[:3]] += found
+    rows: list[list[object]] = []
+    over = answered = 0
+    for test in tests:
+        for n in sizes:
+            rows.append([test, f"{n:,}"])
+            for kind in PREDICTIONS:
+                rejected, trials = counted[test, n, kind].tolist()
+                if not trials:
+                    rows[-1].append("-")
+                    continue
+                low, high = binomtest(rejected, trials).proportion_ci(0.99, "exact")
+                over, answered = over + (low > LEVEL), answered + 1
+                rows[-1].append(f"{rejected / trials:.4f} [{low:.4f}, {high:.4f}]")
+    note = f"Nominal level {LEVEL}; {most:,} trials a cell, with exact 99% intervals. {_MEANT} {notes}\n\n"
+    finding = f"{over} of {answered} cells are significantly above the level."
+    return Reproduction(title, finding, note + table(["test", "rows", *PREDICTIONS], rows))
+
+
+def count(test: str, n: int, kind: str, first: int, last: int) -> tuple[int, int]:
+    """Rejections, and trials in which the test applied, of those from `first` to before `last`."""
+    rejected = done = 0
+    for trial in range(first, last):
+        rng = np.random.default_rng([n, trial])
+        y_prob = PREDICTIONS[kind](rng, n)
+        y_true = (rng.random(n) < y_prob).astype(np.float64)
+        try:
+            rejected += {**_TESTS, **_TCAL}[test](y_true, y_prob, rng)
+            done += 1
+        except InputError as problem:
+            if problem.argument != "y_prob":  # it is the predictions that a test does not apply to
+                raise
+    return rejected, done
