@@ -1,10 +1,15 @@
 """The book's examples run as they stand, chapter by chapter; their assertions are the book's claims."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+import calibrant
+from calibrant.measures.registry import measures
 
 ROOT = Path(__file__).parents[1]
 SKETCHES = {"architecture.md"}  # shows the shape of code, not code
@@ -29,3 +34,34 @@ def test_links_between_pages_lead_somewhere():
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def entries(page):
+    """Heading of each entry of a page, with its text."""
+    parts = (ROOT / "docs" / page).read_text().split("\n## ")[1:]
+    return {part.partition("\n")[0]: part for part in parts}
+
+
+def test_every_measure_and_test_has_an_entry_with_a_picture_and_its_limits():
+    of_measures, of_tests = entries("measures-one-by-one.md"), entries("tests-one-by-one.md")
+    assert set(measures()) <= set(of_measures)
+    assert {name for name in calibrant.__all__ if name.endswith("_test")} <= set(of_tests)
+    for name, text in {**of_measures, **of_tests}.items():
+        assert hasattr(calibrant, name), name
+        assert f"](pictures/{name}.svg)" in text
+        assert all(word in text for word in ("**Proves:**", "**Does not:**", "**Source:**")), name
+
+
+def test_the_pictures_are_those_that_the_program_draws(tmp_path):
+    subprocess.run([sys.executable, str(ROOT / "tools" / "pictures"), str(tmp_path)], check=True)
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn == {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert all(path.read_text().endswith("</svg>\n") for path in tmp_path.iterdir())
+
+
+def test_the_list_of_reproductions_repeats_each_pages_finding():
+    folder = ROOT / "docs" / "reproductions"
+    rows = re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| (.+) \|$", (folder / "index.md").read_text(), flags=re.MULTILINE)
+    assert {name for name, _ in rows} == {path.name for path in folder.glob("*.md")} - {"index.md"}
+    for name, finding in rows:
+        assert finding == "see there" or f"**{finding}**" in (folder / name).read_text(), name

@@ -1,0 +1,257 @@
+"""One picture a test, bound or monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.axes import Axes
+from scipy.stats import binom
+from style import BLUE, HAIRLINE, HIGH, INK, LOW, MUTED, Picture, calibrated, chance, overconfident
+
+import calibrant
+
+_DRAWS = 500
+
+
+def _redrawn(v: np.ndarray, statistic: Callable[[np.ndarray, np.ndarray], float]) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    return np.array([statistic((rng.random(v.size) < v).astype(float), v) for _ in range(_DRAWS)])
+
+
+def tcal(ax: Axes) -> None:
+    y, v = overconfident(1000)
+    found = calibrant.tcal_test(y, v, random_state=0)
+    ax.bar(range(len(found.scales)), -np.log10(found.pvalues), color=BLUE, alpha=0.7)
+    limit = found.level / len(found.scales)
+    ax.axhline(-np.log10(limit), color=HIGH, ls="--", label="each scale's share of the level 0.05")
+    names = [f"2^{int(np.log2(scale))}" for scale in found.scales]
+    ax.set(xlabel="bins", ylabel="-log10 p", xticks=range(len(names)), xticklabels=names)
+    ax.legend()
+
+
+def smooth(ax: Axes) -> None:
+    y, v = overconfident(300)
+    chance(
+        ax, _redrawn(v, calibrant.smooth_calibration_error), calibrant.smooth_calibration_error(y, v), "smooth error"
+    )
+
+
+def kernel(ax: Axes) -> None:
+    y, v = overconfident(300)
+    chance(
+        ax, _redrawn(v, calibrant.kernel_calibration_error), calibrant.kernel_calibration_error(y, v), "kernel error"
+    )
+
+
+def canonical(ax: Axes) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet([1.2, 1.2, 1.2], 600)
+
+    def error(rows: np.ndarray, seed: int) -> float:
+        label = (np.random.default_rng(seed).random(rows.shape[0])[:, None] > rows.cumsum(axis=1)[:, :2]).sum(axis=1)
+        return calibrant.squared_canonical_kernel_error(label, table, random_state=0)
+
+    flatter = table**0.5 / (table**0.5).sum(axis=1, keepdims=True)
+    chance(ax, np.array([error(table, s) for s in range(_DRAWS)]), error(flatter, 1), "squared canonical kernel error")
+
+
+def cumulative(ax: Axes) -> None:
+    y, v = overconfident(500)
+    order = np.argsort(v)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        ax.plot(v[order], ((rng.random(500) < v) - v)[order].cumsum(), color=HAIRLINE, lw=0.5)
+    walk = (y - v)[order].cumsum()
+    ax.plot(v[order], walk, color=HIGH, lw=2, label="seen: Kuiper's statistic is highest less lowest")
+    ax.set(xlabel="prediction v", ylabel="sum of y - v so far")
+    ax.legend(loc="lower left")
+
+
+def cox(ax: Axes) -> None:
+    y, v = overconfident(1000)
+    found = calibrant.cox_test(y, v, random_state=0)
+    at = np.linspace(0.002, 0.998, 300)
+    odds = found.intercept + found.slope * np.log(at / (1.0 - at))
+    ax.plot([0, 1], [0, 1], color=HAIRLINE)
+    ax.plot(at, 1.0 / (1.0 + np.exp(-odds)), color=BLUE, lw=2)
+    ax.set(
+        xlabel=f"prediction; intercept {found.intercept:.2f}, slope {found.slope:.2f} (calibrated: 0 and 1)",
+        ylabel="rate",
+    )
+
+
+def hosmer_lemeshow(ax: Axes) -> None:
+    y, v = overconfident(1000)
+    groups = np.array_split(np.argsort(v), 10)
+    expected, seen = (np.array([column[rows].sum() for rows in groups]) for column in (v, y))
+    spread = 1.96 * np.sqrt([(v[rows] * (1.0 - v[rows])).sum() for rows in groups])
+    at = np.arange(1, 11)
+    ax.errorbar(at, expected, spread, fmt="none", ecolor=MUTED, capsize=3, label="expected, give or take chance")
+    ax.scatter(at, seen, color=HIGH, s=22, zorder=3, label="ones seen")
+    ax.set(xlabel="tenth of the rows, by prediction", ylabel="ones", xticks=at)
+    ax.legend()
+
+
+def spiegelhalter(ax: Axes) -> None:
+    at = np.linspace(0, 1, 300)
+    ax.plot(at, 1.0 - 2.0 * at, color=BLUE, lw=2, label="weight of an error in the statistic")
+    ax.fill_between(at, 0.8 * np.abs(np.sin(2 * np.pi * at)), color=HIGH, alpha=0.3, label="a fault that it cannot see")
+    ax.axhline(0, color=HAIRLINE)
+    ax.set(xlabel="prediction v")
+    ax.legend()
+
+
+def _tenths() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    v = rng.integers(1, 10, 900) / 10
+    return (rng.random(900) < np.where(v == 0.7, 0.5, v)).astype(float), v
+
+
+def miller(ax: Axes) -> None:
+    y, v = _tenths()
+    values = np.unique(v)
+    terms = [((y - p)[v == p].sum()) ** 2 / ((v == p).sum() * p * (1 - p)) for p in values]
+    total = calibrant.miller_test(y, v, random_state=0)
+    ax.bar(values, terms, 0.06, color=BLUE, alpha=0.7)
+    ax.set(xlabel=f"prediction; the terms add up to {total.statistic:.1f} (p = {total.pvalue:.3f})", ylabel="squared z")
+
+
+def discrete(ax: Axes) -> None:
+    y, v = _tenths()
+    found = calibrant.discrete_calibration_test(y, v)
+    p, n = np.array(found.predictions), np.array(found.counts)
+    limit = 0.05 / p.size
+    low, high = binom.ppf(limit / 2, n, p) / n, binom.isf(limit / 2, n, p) / n
+    wrong = np.isin(p, found.miscalibrated)
+    ax.vlines(p, low, high, color=HAIRLINE, lw=8, label="counts that chance allows")
+    ax.scatter(p, np.array(found.ones) / n, color=np.where(wrong, HIGH, BLUE), s=24, zorder=3, label="seen")
+    ax.set(xlabel="prediction", ylabel="rate")
+    ax.legend()
+
+
+def two_samples(ax: Axes) -> None:
+    y, v = overconfident(2000)
+    drawn = np.random.default_rng(0).random(v.size) < v
+    bins = np.linspace(0, 1, 17)
+    ax.hist(v[:1000][y[:1000] == 1], bins, histtype="step", color=HIGH, lw=2, label="where it happened, one half")
+    ax.hist(v[1000:][drawn[1000:]], bins, histtype="step", color=BLUE, lw=2, label="where it was drawn, other half")
+    ax.set(xlabel="prediction", ylabel="rows")
+    ax.legend(loc="upper left")
+
+
+def bounds(ax: Axes) -> None:
+    sizes = np.geomspace(100, 100_000, 13).astype(int)
+    for call, colour, label in (
+        (calibrant.population_bounds, BLUE, "proved, at any number of rows"),
+        (lambda y, v: calibrant.bootstrap_bounds(y, v, n_resamples=199, random_state=0), HIGH, "resampled"),
+    ):
+        ends = np.array([call(*calibrant.synthetic.shifted_uniform(int(n), 0.1, 1)).lower_distance for n in sizes])
+        ax.fill_between(sizes, *ends.T, color=colour, alpha=0.3, label=label, lw=0)
+    ax.axhline(0.1, color=INK, lw=1, label="the truth")
+    ax.set(xscale="log", ylim=(0, 0.4), xlabel="rows", ylabel="lower distance")
+    ax.legend()
+
+
+def gate(ax: Axes) -> None:
+    for k, (shift, n) in enumerate(((0.0, 20_000), (0.04, 20_000), (0.1, 20_000))):
+        found = calibrant.calibration_gate(*calibrant.synthetic.shifted_uniform(n, shift, 2), max_distance=0.05)
+        colour = {"within": LOW, "beyond": HIGH, "undecided": MUTED}[found.verdict]
+        ax.plot(found.lower_distance, [k, k], color=colour, lw=8, solid_capstyle="butt")
+        ax.text(found.lower_distance[1] + 0.003, k, found.verdict, va="center", color=colour)
+    ax.axvline(0.05, color=INK, ls="--", lw=1)
+    ax.set(xlim=(0, 0.16), yticks=[], xlabel="population's lower distance; limit 0.05", ylim=(-0.6, 2.6))
+
+
+def tolerant(ax: Axes) -> None:
+    for k, n in enumerate((500, 2000, 20_000, 100_000)):
+        found = calibrant.tolerant_calibration_test(
+            *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.05, reject_above=0.1
+        )
+        ends = max(found.statistic - found.margin, 0), found.statistic + found.margin
+        ax.plot(ends, [k, k], color=LOW if found.decision == "accept" else MUTED, lw=6, solid_capstyle="butt")
+        ax.text(ends[1] + 0.004, k, f"{n:,} rows: {found.decision}", va="center", color=MUTED)
+    ax.axvspan(0.05, 0.1, color=HAIRLINE, alpha=0.6, lw=0)
+    ax.set(xlim=(0, 0.3), yticks=[], xlabel="lower distance; grey: either answer is right", ylim=(-0.6, 3.6))
+
+
+def compare(ax: Axes) -> None:
+    y, v = calibrated(3000)
+    rivals = {"its tenths": (np.floor(10 * v) + 0.5) / 10, "0.05 too high": np.clip(v + 0.05, 0, 1), "squared": v**2}
+    for k, (name, other) in enumerate(rivals.items()):
+        found = calibrant.compare_calibration(y, v, other, random_state=0)
+        ax.plot(found.interval, [k, k], color=HIGH if found.reject else MUTED, lw=6, solid_capstyle="butt")
+        ax.plot(found.statistic, k, "o", color=INK, ms=4)
+        ax.text(0.03, k, f"against {name}", va="center", color=MUTED)
+    ax.axvline(0, color=INK, lw=1)
+    ax.set(
+        yticks=[],
+        xlim=(-0.2, 0.12),
+        xlabel="smooth error of calibrated predictions, less the other's",
+        ylim=(-0.6, 2.6),
+    )
+
+
+def monitor(ax: Axes) -> None:
+    rng = np.random.default_rng(7)
+    for change, colour, label in ((60, HIGH, "0.15 too high from day 60 on"), (999, BLUE, "calibrated")):
+        watch, evidence = calibrant.CalibrationMonitor(0.05), []
+        for day in range(120):
+            v = rng.random(50) * 0.8
+            shown = v + 0.15 if day >= change else v
+            watch.update((rng.random(50) < v).astype(float), shown)
+            evidence.append(watch.reading().evalue)
+        ax.plot(evidence, color=colour, label=label)
+    ax.axhline(20, color=INK, ls="--", lw=1, label="1 / 0.05: alarm")
+    ax.set(yscale="log", ylim=(1e-3, 1e6), xlabel="day, 50 forecasts each", ylabel="evidence")
+    ax.legend(loc="upper left")
+
+
+def corp_regions(ax: Axes) -> None:
+    y, v = overconfident(600)
+    found = calibrant.corp_regions(y, v, n_resamples=199, random_state=0)
+    at = found.prediction
+    ax.fill_between(at, found.consistency_lower, found.consistency_upper, color=HAIRLINE, label="consistency")
+    ax.plot(at, found.confidence_lower, color=BLUE, lw=0.8, ls=":", label="confidence, all points at once")
+    ax.plot(at, found.confidence_upper, color=BLUE, lw=0.8, ls=":")
+    ax.step(at, found.recalibrated, where="mid", color=BLUE, lw=1.5)
+    ax.set(xlabel="prediction", ylabel="isotonic rate")
+    ax.legend(loc="upper left")
+
+
+def squared_interval(ax: Axes) -> None:
+    values = (np.arange(10) + 0.5) / 10
+    for k, n in enumerate((5000, 20_000, 80_000)):
+        rng = np.random.default_rng(10 + k)
+        v = rng.choice(values, n)
+        y = (rng.random(n) < np.clip(v + 0.1 * np.sign(0.5 - v), 0, 1)).astype(float)
+        estimate = calibrant.squared_calibration_error(y, v)
+        proved = calibrant.squared_error_interval(estimate, n, values.size)
+        near = calibrant.squared_error_bootstrap(y, v, n_resamples=199, random_state=0)
+        for found, colour, up in ((proved, BLUE, 0.12), (near, HIGH, -0.12)):
+            ax.plot((found.lower, found.upper), [k + up, k + up], color=colour, lw=5, solid_capstyle="butt")
+    ax.axvline(0.01, color=INK, lw=1)
+    ax.set(yticks=range(3), xlabel="squared error; blue: the theorem's interval, red: the bootstrap's; truth 0.01")
+    ax.set_yticklabels(["5,000 rows", "20,000", "80,000"])
+
+
+PICTURES: dict[str, Picture] = {
+    "tcal_test": tcal,
+    "smooth_calibration_test": smooth,
+    "kernel_calibration_test": kernel,
+    "canonical_kernel_test": canonical,
+    "cumulative_calibration_test": cumulative,
+    "cox_test": cox,
+    "hosmer_lemeshow_test": hosmer_lemeshow,
+    "spiegelhalter_test": spiegelhalter,
+    "miller_test": miller,
+    "discrete_calibration_test": discrete,
+    "two_sample_calibration_test": two_samples,
+    "population_bounds": bounds,
+    "calibration_gate": gate,
+    "tolerant_calibration_test": tolerant,
+    "compare_calibration": compare,
+    "CalibrationMonitor": monitor,
+    "corp_regions": corp_regions,
+    "squared_error_interval": squared_interval,
+}
