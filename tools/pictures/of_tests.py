@@ -25,8 +25,8 @@ def tcal(ax: Axes) -> None:
     ax.bar(range(len(found.scales)), -np.log10(found.pvalues), color=BLUE, alpha=0.7)
     limit = found.level / len(found.scales)
     ax.axhline(-np.log10(limit), color=HIGH, ls="--", label="each scale's share of the level 0.05")
-    names = [f"2^{int(np.log2(scale))}" for scale in found.scales]
-    ax.set(xlabel="bins", ylabel="-log10 p", xticks=range(len(names)), xticklabels=names)
+    names = [int(np.log2(scale)) for scale in found.scales]
+    ax.set(xlabel="bins, as a power of 2", ylabel="-log10 p", xticks=range(len(names)), xticklabels=names)
     ax.legend()
 
 

@@ -24,7 +24,8 @@ _STYLE = {
     "axes.labelcolor": INK,
     "xtick.color": MUTED,
     "ytick.color": MUTED,
-    "legend.frameon": False,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
     "legend.fontsize": 8,
 }
 
