@@ -20,9 +20,11 @@ def chapters():
     return [page for page in pages if "```python" in page.read_text() and page.name not in SKETCHES]
 
 
+@pytest.mark.filterwarnings("ignore:The ``noload``:DeprecationWarning")  # MLflow's, of its database
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.name)
 def test_every_example_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     y_prob = np.random.default_rng(0).random(500)
     # What every reader has at hand.
     names = {"y_prob": y_prob, "y_true": (np.random.default_rng(1).random(500) < y_prob**2).astype(float)}
