@@ -23,7 +23,7 @@ TESTS = {
     "pairs": ["tests/measures/test_kernel.py"],
     "interval": ["tests/measures/test_interval.py"],
     "sketching": ["tests/scale/test_sketch.py"],
-    "slopes": ["tests/test_torch.py"],
+    "slopes": ["tests/kernels/test_slopes.py"],
     "smooth": ["tests/measures/test_smooth.py"],
     "sorting": ["tests/test_inputs.py", "tests/measures/test_smooth.py"],
     "squared": ["tests/measures/test_squared.py"],
@@ -86,9 +86,10 @@ def main() -> None:
         pool += [(kernel, number) for number in range(len(places(ast.parse(text))))]
     drawn = random.Random(asked.seed).sample(pool, min(asked.sample, len(pool)))
     killed = 0
+    print(f"{len(drawn)} mutants of {len(pool)}", flush=True)
     with tempfile.TemporaryDirectory() as name:
         shutil.copytree(ROOT / "src", Path(name) / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        for kernel, number in drawn:
+        for tried, (kernel, number) in enumerate(drawn):
             source = ROOT / "src/calibrant/kernels" / f"{kernel}.py"
             target = Path(name) / "src/calibrant/kernels" / f"{kernel}.py"
             tree = ast.parse(source.read_text())
@@ -99,9 +100,10 @@ def main() -> None:
             caught = _fails(name, TESTS[kernel])
             killed += caught
             if not caught:
-                print(f"survived: {kernel}.py:{line}: {before} -> {ast.unparse(node)}", flush=True)
+                found = f"{kernel}.py:{line}: {before} -> {ast.unparse(node)}"
+                print(f"survived: {found}; {killed} of {tried + 1} killed", flush=True)
             shutil.copy(source, target)
-    print(f"{killed} of {len(drawn)} mutants of {len(pool)} were killed")
+    print(f"{killed} of {len(drawn)} mutants were killed")
 
 
 def _fails(folder: str, tests: list[str]) -> bool:
