@@ -56,9 +56,9 @@ def test_every_measure_and_test_has_an_entry_with_a_picture_and_its_limits():
 
 def test_the_pictures_are_those_that_the_program_draws(tmp_path):
     subprocess.run([sys.executable, str(ROOT / "tools" / "pictures"), str(tmp_path)], check=True)
-    drawn = {path.name for path in tmp_path.iterdir()}
-    assert drawn == {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
-    assert all(path.read_text().endswith("</svg>\n") for path in tmp_path.iterdir())
+    drawn = {path.name for path in tmp_path.glob("*.svg")}
+    assert drawn == {path.name for path in (ROOT / "docs" / "pictures").glob("*.svg")}
+    assert all(path.read_text().endswith("</svg>\n") for path in tmp_path.glob("*.svg"))
 
 
 def test_the_list_of_reproductions_repeats_each_pages_finding():
