@@ -138,7 +138,8 @@ class BetaScaling(Recalibrator):
 
     def _describe(self) -> str:
         return (
-            f"Beta scaling sets log-odds to {self.a_:.3f} log(p) - {self.b_:.3f} log(1 - p) {self.c_:+.3f} "
+            f"Beta scaling sets log-odds to {self.a_:.3f} log(p) - {self.b_:.3f} log(1 - p) "
+            f"{'-' if self.c_ < 0 else '+'} {abs(self.c_):.3f} "
             f"(1, 1 and 0 would change nothing){'; outcomes smoothed: they are separable' if self.smoothed_ else ''}."
         )
 
