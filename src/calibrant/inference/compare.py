@@ -179,8 +179,16 @@ def _by_chance(value: FloatArray, chance: FloatArray, level: float) -> tuple[lis
 def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
     """The measure, the same as resamples need it, and its name in words."""
     if callable(measure):
-        function = getattr(measure, "func", measure)  # of a functools.partial
-        return measure, measure, getattr(function, "__name__", "error").replace("_", " ")
+        function = measure
+
+        def finite(y: FloatArray, v: FloatArray) -> float:
+            value = function(y, v)
+            if not isinstance(value, int | float | np.number) or not math.isfinite(value):
+                raise InputError("measure", f"returned {value!r:.40}; a finite number is needed")
+            return float(value)
+
+        named = getattr(function, "func", function)  # of a functools.partial
+        return finite, finite, getattr(named, "__name__", "error").replace("_", " ")
     one_of(measure, tuple(measures()), "measure")
     found = measures()[measure]
 
@@ -195,6 +203,5 @@ def _read(y_true: Column, y_prob: Column, name: str) -> tuple[IntArray, FloatArr
     try:
         return read_binary(y_true, y_prob)
     except InputError as problem:
-        if problem.argument != "y_prob":
-            raise
-        raise InputError(name, str(problem).partition(": ")[2], row=problem.row) from None
+        said = str(problem).partition(": ")[2].replace("y_prob", name)
+        raise InputError(problem.argument.replace("y_prob", name), said, row=problem.row) from None
