@@ -79,9 +79,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kernel", choices=TESTS, action="append", help="these alone")
     asked = parser.parse_args()
     pool = []
-    for kernel in TESTS:
+    for kernel in asked.kernel or TESTS:
         text = (ROOT / "src/calibrant/kernels" / f"{kernel}.py").read_text()
         pool += [(kernel, number) for number in range(len(places(ast.parse(text))))]
     drawn = random.Random(asked.seed).sample(pool, min(asked.sample, len(pool)))

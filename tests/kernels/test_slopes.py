@@ -15,12 +15,12 @@ def drawn(n, seed, bend=1.7):
     return (rng.random(n) < v**bend).astype(float), v
 
 
-def slope_of_smooth_error(y, v):
-    sample = Sample.from_columns(y, v)
+def slope_of_smooth_error(y, v, weight):
+    sample = Sample.from_columns(y, v, weight)
     witness = witness_from_sample(sample)
     price = gap_prices(sample.prediction, sample.residual(), witness.heights)
     moved = np.concatenate([[0.0], price]) - np.concatenate([price, [0.0]])
-    return moved[np.searchsorted(sample.prediction, v)] - witness(v) / v.size
+    return moved[np.searchsorted(sample.prediction, v)] - witness(v) * weight / weight.sum()
 
 
 def peaked(n, seed):
@@ -36,21 +36,31 @@ def valley(seed):
     return (np.abs(v - 0.5) > 0.12).astype(float), v
 
 
-@pytest.mark.parametrize("seed", range(400))
+def heavy_valley(seed):
+    """Two heavy ones that hold the witness at 1, and a zero half way between them: both links are at their limits."""
+    half = 0.5 ** (2 + seed % 3)
+    v = np.array([0.5 - half, 0.5, 0.5 + half])
+    return np.array([1.0, 0.0, 1.0]), v, np.array([20.0, 1.0 + seed % 7, 30.0])
+
+
+@pytest.mark.parametrize("seed", range(420))
 def test_the_smooth_errors_slope_is_that_of_finite_differences(seed):
     n = 2 + seed % 25
     y, v = drawn(n, seed, [0.4, 1.0, 3.0][seed % 3]) if seed < 200 else peaked(n, seed)
-    if seed >= 300:
+    weight = np.ones(n)
+    if seed >= 400:
+        y, v, weight = heavy_valley(seed)
+    elif seed >= 300:
         y, v = valley(seed)
-        n = v.size
-    slope, step = slope_of_smooth_error(y, v), 1e-7
-    for i in range(n):
+        weight = np.ones(v.size)
+    slope, step = slope_of_smooth_error(y, v, weight), 1e-7
+    for i in range(v.size):
         ends = []
         for sign in (1, -1):
             moved = v.copy()
             moved[i] += sign * step
-            ends.append(smooth_calibration_error(y, np.clip(moved, 0, 1)))
-        centre = smooth_calibration_error(y, v)
+            ends.append(smooth_calibration_error(y, np.clip(moved, 0, 1), sample_weight=weight))
+        centre = smooth_calibration_error(y, v, sample_weight=weight)
         right, left = (ends[0] - centre) / step, (centre - ends[1]) / step
         # Where the error has a kink the slope lies between those of its two sides.
         assert min(left, right) - 1e-5 <= slope[i] <= max(left, right) + 1e-5
