@@ -73,3 +73,13 @@ def test_what_is_refused():
         canonical_kernel_test([0, 1], [[0.5, 0.4]] * 2)
     with pytest.raises(InputError, match="n_resamples"):
         canonical_kernel_test([0, 1], [[0.5, 0.5]] * 2, n_resamples=3)
+
+
+def test_labels_are_drawn_by_their_probabilities_and_rounding_leaves_the_last():
+    from calibrant.kernels.canonical import draw_labels
+
+    # The fifth row's probabilities add up to a little less than 1, and its number lies beyond.
+    cumulative = np.array([[0.25, 0.5, 1.0]] * 4 + [[0.25, 0.5, 1.0 - 1e-9], [0.25, 0.5, 1.0]])
+    label = np.empty(6, dtype=np.int64)
+    draw_labels(cumulative, np.array([0.0, 0.25, 0.4999, 0.5, 1.0 - 1e-12, 0.999]), label)
+    assert label.tolist() == [0, 1, 1, 2, 2, 2]
