@@ -21,8 +21,6 @@ from calibrant.measures.registry import measures
 from calibrant.sample import Sample
 
 _LEAST_ROWS = 8
-_ENOUGH = {"lower_calibration_distance": {"tol": 1e-4}}
-"""Parameters for resamples of a measure whose last digits cost much and are far below the noise."""
 
 Evaluate = Callable[[FloatArray, FloatArray], float]
 """Takes outcomes and predictions, and gives the error."""
@@ -195,8 +193,8 @@ def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
     def with_options(options: Mapping[str, Any]) -> Evaluate:
         return lambda y, v: found.on_sample(Sample.from_columns(y, v), **options)
 
-    enough = {**found.parameters, **_ENOUGH.get(measure, {})}
-    return with_options(found.parameters), with_options(enough), measure.replace("_", " ")
+    resampled_ones = {**found.parameters, **found.when_resampled}
+    return with_options(found.parameters), with_options(resampled_ones), measure.replace("_", " ")
 
 
 def _read(y_true: Column, y_prob: Column, name: str) -> tuple[IntArray, FloatArray]:

@@ -97,7 +97,7 @@ def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
     return _solved(sample, tol).upper
 
 
-@register(lower_distance_from_sample, symmetric=True, maximum_rows=50_000)
+@register(lower_distance_from_sample, symmetric=True, maximum_rows=50_000, when_resampled={"tol": 1e-4})
 def lower_calibration_distance(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, tol: float = 1e-9
 ) -> float:

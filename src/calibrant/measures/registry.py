@@ -46,6 +46,8 @@ class Measure:
         Values for the parameters that have no default, used where the measure is run on its own accord.
     maximum_rows : int or None
         The number of distinct predictions up to which the audit computes it unasked.
+    when_resampled : mapping
+        Values of parameters to use instead in resamples, where last digits would cost much and drown in the noise.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Measure:
     symmetric: bool
     parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     maximum_rows: int | None = None
+    when_resampled: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def title(self) -> str:
@@ -71,6 +74,7 @@ def register(
     symmetric: bool,
     parameters: Mapping[str, Any] | None = None,
     maximum_rows: int | None = None,
+    when_resampled: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]:
     """Enter the decorated public function in the list of measures, and return it unchanged."""
 
@@ -86,6 +90,7 @@ def register(
             symmetric,
             MappingProxyType(dict(parameters or {})),
             maximum_rows,
+            MappingProxyType(dict(when_resampled or {})),
         )
         return function
 
