@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,7 @@ import calibrant
 from calibrant.errors import InputError
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
-from calibrant.inference.discrete import discrete_calibration_test
 from calibrant.inference.tcal_scales import dyadic_scales
-from calibrant.inference.two_sample import two_sample_calibration_test
 from calibrant.inputs import FloatArray
 
 LEVEL = 0.05
@@ -111,10 +108,14 @@ def _known_smoothness(y: FloatArray, p: FloatArray, rng: np.random.Generator) ->
     return calibrant.tcal_test(y, p, level=LEVEL, smoothness=0.6, n_resamples=199, random_state=rng).reject
 
 
-def _two_samples(y: FloatArray, p: FloatArray, rng: np.random.Generator, **options: object) -> bool:
-    resamples = round(6 / LEVEL) - 1 if options else _scaled(y.size, 6)
-    found = two_sample_calibration_test(y, p, level=LEVEL, n_resamples=resamples, random_state=rng, **options)  # type: ignore[arg-type]
-    return found.reject
+def _two_samples(how: str, smoothness: float | None = None) -> Test:
+    def test(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
+        resamples = _scaled(y.size, 6) if smoothness is None else round(6 / LEVEL) - 1
+        return calibrant.two_sample_calibration_test(
+            y, p, test=how, smoothness=smoothness, level=LEVEL, n_resamples=resamples, random_state=rng
+        ).reject
+
+    return test
 
 
 _MULTI_SCALE = "two samples, multi-scale permutation"
@@ -123,10 +124,10 @@ _TCAL: dict[str, Test] = {
     "adaptive T-Cal, rows and labels redrawn": _adaptive("consistency_resampling"),
     "adaptive T-Cal, the theorem's critical value": _adaptive("theorem"),
     "T-Cal for smoothness 0.6, labels redrawn": _known_smoothness,
-    "discrete_calibration_test": lambda y, p, _rng: discrete_calibration_test(y, p, level=LEVEL).reject,
-    "two samples, permutation, smoothness 0.6": partial(_two_samples, test="permutation", smoothness=0.6),
-    "two samples, chi-squared, smoothness 0.6": partial(_two_samples, test="chi_squared", smoothness=0.6),
-    _MULTI_SCALE: _two_samples,
+    "discrete_calibration_test": lambda y, p, _rng: calibrant.discrete_calibration_test(y, p, level=LEVEL).reject,
+    "two samples, permutation, smoothness 0.6": _two_samples("permutation", 0.6),
+    "two samples, chi-squared, smoothness 0.6": _two_samples("chi_squared", 0.6),
+    _MULTI_SCALE: _two_samples("multiscale_permutation"),
 }
 _FEWER = {
     (_COMPARISON, 10_000): 1000,
@@ -193,13 +194,14 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool) ->
 
 def count(test: str, n: int, kind: str, first: int, last: int) -> tuple[int, int]:
     """Rejections, and trials in which the test applied, of those from `first` to before `last`."""
+    rejects = {**_TESTS, **_TCAL}[test]
     rejected = done = 0
     for trial in range(first, last):
         rng = np.random.default_rng([n, trial])
         y_prob = PREDICTIONS[kind](rng, n)
         y_true = (rng.random(n) < y_prob).astype(np.float64)
         try:
-            rejected += {**_TESTS, **_TCAL}[test](y_true, y_prob, rng)
+            rejected += rejects(y_true, y_prob, rng)
             done += 1
         except InputError as problem:
             if problem.argument != "y_prob":  # it is the predictions that a test does not apply to
