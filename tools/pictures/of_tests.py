@@ -60,8 +60,8 @@ def cumulative(ax: Axes) -> None:
     y, v = overconfident(500)
     order = np.argsort(v)
     rng = np.random.default_rng(0)
-    for _ in range(60):
-        ax.plot(v[order], ((rng.random(500) < v) - v)[order].cumsum(), color=HAIRLINE, lw=0.5)
+    for _ in range(40):
+        ax.plot(v[order][::10], ((rng.random(500) < v) - v)[order].cumsum()[::10], color=HAIRLINE, lw=0.5)
     walk = (y - v)[order].cumsum()
     ax.plot(v[order], walk, color=HIGH, lw=2, label="seen: Kuiper's statistic is highest less lowest")
     ax.set(xlabel="prediction v", ylabel="sum of y - v so far")
