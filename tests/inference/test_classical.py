@@ -21,6 +21,8 @@ PREDICTIONS = {
     "uniform": lambda rng, n: rng.random(n),
     "skewed": lambda rng, n: rng.beta(0.3, 3.0, n),
     "tied": lambda rng, n: np.round(rng.random(n), 1),
+    "at the ends": lambda rng, n: rng.beta(0.05, 0.05, n),
+    "rare": lambda rng, n: 10.0 ** rng.uniform(-320, -1, n),
 }
 
 
@@ -49,14 +51,23 @@ def test_cox_is_the_score_test_of_statsmodels(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_hosmer_lemeshow_is_that_of_statsmodels(seed):
+@pytest.mark.parametrize("spread", [False, True])
+def test_hosmer_lemeshow_is_that_of_statsmodels_but_for_the_variance_within_groups(seed, spread):
     from statsmodels.stats.diagnostic_gen import test_chisquare_binning as binning
 
     y, v = drawn(400, seed, bend=1.2)
+    if not spread:  # one prediction a group: then N p (1 - p) is the sum of v (1 - v)
+        v = np.repeat(np.linspace(0.05, 0.95, 10), 40)
     theirs = binning(np.column_stack([1 - y, y]), np.column_stack([1 - v, v]), sort_var=v, bins=10, df=10)
+    groups = np.array_split(np.argsort(v), 10)
+    ratio = [(v[g] * (1 - v[g])).sum() / (g.size * v[g].mean() * (1 - v[g].mean())) for g in groups]
+    parts = [(y[g].sum() - v[g].sum()) ** 2 / (g.size * v[g].mean() * (1 - v[g].mean())) for g in groups]
+    assert sum(parts) == pytest.approx(theirs.statistic, rel=1e-8)
+    expected = sum(part / r for part, r in zip(parts, ratio, strict=True))
+    assert max(ratio) < 1 if spread else expected == pytest.approx(theirs.statistic, rel=1e-8)
     mine = hosmer_lemeshow_test(y, v, n_resamples=19, random_state=0)
-    assert mine.statistic == pytest.approx(theirs.statistic, rel=1e-8)
-    assert mine.asymptotic_pvalue == pytest.approx(theirs.pvalue, rel=1e-8)
+    assert mine.statistic == pytest.approx(expected, rel=1e-8)
+    assert mine.asymptotic_pvalue == pytest.approx(chi2.sf(expected, 10), rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -145,6 +156,29 @@ def test_certain_predictions(run):
     assert broken.pvalue == 0.001
     assert math.isinf(broken.statistic)
     assert 0.0 < broken.asymptotic_pvalue < 1e-300
+
+
+@pytest.mark.parametrize("run", TESTS)
+def test_a_prediction_one_step_from_certain_among_certain_ones(run):
+    v = np.ones(100)
+    v[3] = 1.0 - 2.0**-53
+    found = run(np.ones(100), v, random_state=0)
+    assert (found.pvalue, found.reject) == (1.0, False)
+    assert found.statistic <= 1e-7
+
+
+def test_a_contradicted_zero_and_a_contradicted_one_do_not_cancel():
+    found = hosmer_lemeshow_test([1, 0, 0, 1], [0.0, 1.0, 0.0, 1.0], n_bins=1, random_state=0)
+    assert math.isinf(found.statistic)
+    assert found.pvalue == 0.001
+
+
+@pytest.mark.parametrize("run", TESTS)
+def test_no_warning_where_a_chance_is_below_what_a_quotient_holds(run, recwarn):
+    found = run([1, 0, 0, 1], [1e-310, 5e-324, 0.5, 0.5], random_state=0)
+    assert not recwarn.list
+    assert found.reject or run is cumulative_calibration_test  # in which one row of four is little
+    assert not math.isnan(found.statistic)
 
 
 @pytest.mark.parametrize("run", TESTS)

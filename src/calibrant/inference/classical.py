@@ -149,7 +149,7 @@ def hosmer_lemeshow_test(
     Returns
     -------
     ClassicalResult
-        The sum over groups of (ones - expected)^2 / (N p (1 - p)), with p the mean prediction of a group of N rows.
+        The sum over groups of (ones - expected)^2 / (sum of v (1 - v) over the rows of the group).
 
     Raises
     ------
@@ -158,8 +158,12 @@ def hosmer_lemeshow_test(
 
     Notes
     -----
-    ``asymptotic_pvalue`` has as many degrees of freedom as there are groups that predict more than 0 and less than 1,
-    as it must for predictions that were not fitted to these outcomes. Miscalibration within a group is not seen.
+    The variance of a group's ones is the sum of v (1 - v). Textbooks put N p (1 - p), with p the mean of the group's N
+    predictions, which is larger by N times their variance within the group: there the statistic falls short of its
+    distribution, and next to 0 and 1 the mean rounds to certainty. Both agree where a group has one prediction.
+    ``asymptotic_pvalue`` has as many degrees of freedom as there are groups that are not all certain, as it must for
+    predictions that were not fitted to these outcomes. Miscalibration within a group is not seen. Where a group of
+    certain predictions is contradicted the statistic is infinite.
 
     References
     ----------
@@ -177,11 +181,7 @@ def hosmer_lemeshow_test(
     positive_integer(n_bins, "n_bins")
     sample, level = _read(y_true, y_prob, level)
     first = np.searchsorted(sample.prediction, bins_from_sample(sample, n_bins, "quantile").first)
-    count = np.add.reduceat(sample.count, first)
-    mean = np.add.reduceat(sample.count * sample.prediction, first) / count
-    return _chi_squared_of(
-        sample, first, count * mean * (1.0 - mean), "Hosmer-Lemeshow test", level, n_resamples, random_state
-    )
+    return _chi_squared_of(sample, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
 
 
 def miller_test(
@@ -221,16 +221,8 @@ def miller_test(
     28.125
     """
     sample, level = _read(y_true, y_prob, level)
-    v = sample.prediction
-    return _chi_squared_of(
-        sample,
-        np.arange(v.size),
-        sample.count * v * (1.0 - v),
-        "Miller's chi-squared test",
-        level,
-        n_resamples,
-        random_state,
-    )
+    first = np.arange(sample.n_distinct)
+    return _chi_squared_of(sample, first, "Miller's chi-squared test", level, n_resamples, random_state)
 
 
 def spiegelhalter_test(
@@ -300,23 +292,21 @@ def _read(y_true: Column, y_prob: Column, level: float) -> tuple[Sample, float]:
 
 
 def _chi_squared_of(
-    sample: Sample,
-    first: np.ndarray,
-    variance: FloatArray,
-    name: str,
-    level: float,
-    n_resamples: int,
-    random_state: RandomState,
+    sample: Sample, first: np.ndarray, name: str, level: float, n_resamples: int, random_state: RandomState
 ) -> ClassicalResult:
-    """Sum over groups of consecutive predictions of squared excess over variance."""
+    """Sum over groups of consecutive predictions of squared excess over its variance."""
+    v = sample.prediction
+    variance = np.add.reduceat(sample.count * v * (1.0 - v), first)  # above 0 unless all of a group are certain
     random = variance > 0.0
     divisor = np.where(random, variance, 1.0)
+    certain = ~np.repeat(random, np.diff(first, append=v.size))
 
     def statistic(excess: FloatArray) -> float:
-        moved = np.add.reduceat(excess, first)
-        if not random.all() and (moved[~random] != 0.0).any():
+        if excess[certain].any():  # one by one: a contradicted 0 and a contradicted 1 must not cancel
             return math.inf
-        return float((moved**2 / divisor)[random].sum())
+        moved = np.add.reduceat(excess, first)
+        with np.errstate(over="ignore"):  # one event where the chance is below 1e-308
+            return float((moved**2 / divisor)[random].sum())
 
     observed, pvalue = redrawn_pvalue(
         sample, statistic, level=level, n_resamples=n_resamples, random_state=random_state

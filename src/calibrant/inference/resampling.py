@@ -59,9 +59,19 @@ def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> None:
 
 def pvalue_among(observed: float, drawn: FloatArray) -> float:
     """Share of the redrawn statistics, and the observed one itself, that are at least as large as it."""
+    return float(pvalues_among(np.array([observed]), drawn[:, None])[0])
+
+
+def pvalues_among(observed: FloatArray, drawn: FloatArray) -> FloatArray:
+    """The same for several statistics at once, of shape (k,), redrawn ones of shape (resamples, k).
+
+    Infinite statistics tie with infinite ones. What cannot be compared (there should be none) counts as at least as
+    large, so that it never speaks against the predictions.
+    """
     # Rounding must not make one of two equal statistics the larger.
-    extreme = int((drawn >= observed - 1e-12 * abs(observed)).sum()) if math.isfinite(observed) else 0
-    return (1.0 + extreme) / (1.0 + drawn.size)
+    slack = np.where(np.isfinite(observed), 1e-12 * np.abs(observed), 0.0)
+    smaller = drawn < observed - slack
+    return np.asarray((1.0 + (~smaller).sum(axis=0)) / (1.0 + len(drawn)))
 
 
 def resampled(

@@ -17,6 +17,7 @@ from calibrant.inference.arguments import (
     read_binary,
     read_classes,
 )
+from calibrant.inference.resampling import pvalues_among
 from calibrant.inference.result import TestResult
 from calibrant.inference.tcal_scales import Rows, class_rows, dyadic_scales, event_rows, smooth_scale
 from calibrant.inference.threads import in_blocks
@@ -245,7 +246,7 @@ def _test(label: IntArray, prediction: FloatArray, plan: _Plan, rng: np.random.G
         consistency = plan.critical_value == "consistency_resampling"
         found = _statistics(rows, len(scales), n_resamples, seed, redraw_rows=consistency)
         statistics = found[0]
-        pvalues = (1.0 + (found[1:] >= statistics).sum(axis=0)) / (1.0 + n_resamples)
+        pvalues = pvalues_among(statistics, found[1:])
 
     best = int(np.argmin(pvalues))
     pvalue = min(1.0, len(scales) * float(pvalues[best]))

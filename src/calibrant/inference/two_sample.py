@@ -18,6 +18,7 @@ from calibrant.inference.arguments import (
     read_binary,
     read_classes,
 )
+from calibrant.inference.resampling import pvalues_among
 from calibrant.inference.result import TestResult
 from calibrant.inference.tcal_scales import Rows, class_rows, event_rows
 from calibrant.inference.threads import in_blocks
@@ -255,7 +256,7 @@ def _compare(
             permuted_statistics(1 - sides.half, rows.gap, test != "chi_squared", seed, first, out[first:last])
 
     in_blocks(fill, 1 + n_resamples, work=order.size * n_resamples)
-    pvalues = (1.0 + (out[1:] >= out[0]).sum(axis=0)) / (1.0 + n_resamples)
+    pvalues = pvalues_among(out[0], out[1:])
     best = int(np.argmin(pvalues))
     return _Found(float(out[0, best]), min(1.0, len(scales) * float(pvalues[best])), scales)
 
