@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from scipy.stats import beta
+
 from calibrant import InputError, corp_decomposition, corp_regions
 
 
@@ -49,6 +51,67 @@ def test_the_curve_is_corps_and_order_does_not_matter():
     order = np.random.default_rng(0).permutation(100)
     again = corp_regions(y[order], v[order], random_state=2)
     assert np.array_equal(found.consistency_lower, again.consistency_lower)
+
+
+SATURATED = {
+    "largest": lambda rng, n: np.minimum(1.0, rng.random(n) * 1.05),
+    "smallest": lambda rng, n: np.maximum(0.0, rng.random(n) * 1.05 - 0.05),
+    "both": lambda rng, n: np.clip(rng.random(n) * 1.6 - 0.3, 0.0, 1.0),
+    "nearly all": lambda rng, n: np.minimum(1.0, rng.random(n) * 5.0),
+    "inside": lambda rng, n: np.where(rng.random(n) < 0.3, 0.4, rng.random(n)),
+    "small float": lambda rng, n: (1 / (1 + np.exp(-5 * rng.normal(size=n)))).astype(np.float16).astype(float),
+}
+
+
+def slow_regions(v, y, level):
+    """Groups and confidence bounds by definition, a group and a pair at a time."""
+    values, count = np.unique(v, return_counts=True)
+    groups, before = [], 0
+    for value, rows in zip(values, count, strict=True):
+        part = (2 * before + rows) * 160 // (2 * v.size) if values.size > 160 else value
+        if not groups or groups[-1][0] != part:
+            groups.append((part, []))
+        groups[-1][1].append(value)
+        before += rows
+    groups = [members for _, members in groups]
+    tail = level / (len(groups) * (len(groups) + 1))
+    lower, upper = np.zeros(values.size), np.ones(values.size)
+    pairs = [(first[0], last[-1]) for i, first in enumerate(groups) for last in groups[i:]]
+    seen = [(k.size, k.sum()) for low, high in pairs for k in [y[(v >= low) & (v <= high)]]]
+    n, k = np.array(seen).T
+    above, below = beta.ppf(tail, np.maximum(k, 1), n - k + 1), beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1))
+    for (first, last), n_rows, ones, low, high in zip(pairs, n, k, above, below, strict=True):
+        lower[values >= last] = np.maximum(lower[values >= last], low if ones > 0 else 0.0)
+        upper[values <= first] = np.minimum(upper[values <= first], high if ones < n_rows else 1.0)
+    shown = np.isin(values, [end for members in groups for end in (members[0], members[-1])])
+    return values[shown], lower[shown], upper[shown]
+
+
+@pytest.mark.parametrize("kind", SATURATED)
+@pytest.mark.parametrize("n", [250])
+def test_saturated_and_heavy_predictions_are_grouped_as_defined(kind, n):
+    rng = np.random.default_rng(n)
+    v = SATURATED[kind](rng, n)
+    y = (rng.random(n) < v).astype(float)
+    found = corp_regions(y, v, n_resamples=39, random_state=0)
+    values, lower, upper = slow_regions(v, y, 0.05)
+    assert np.array_equal(found.prediction, values)
+    assert found.confidence_lower == pytest.approx(lower, abs=1e-12)
+    assert found.confidence_upper == pytest.approx(upper, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", SATURATED)
+def test_the_truth_is_inside_where_predictions_are_saturated(kind):
+    missed = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        v = SATURATED[kind](rng, 2000)
+        found = corp_regions((rng.random(2000) < v).astype(float), v, n_resamples=39, random_state=0)
+        truth = found.prediction
+        missed += not ((found.confidence_lower <= truth) & (truth <= found.confidence_upper)).all()
+        heavy = np.unique(v)[np.unique(v, return_counts=True)[1] > 25]
+        assert np.isin(heavy, truth).all()
+    assert missed <= 2
 
 
 @pytest.mark.parametrize("rows", [([1], [0.3]), ([0, 1], [0.0, 1.0]), ([1, 1, 1], [0.5, 0.5, 0.5])])

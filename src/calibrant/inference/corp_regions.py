@@ -127,10 +127,15 @@ def corp_regions(
 
 
 def _group_starts(count: FloatArray) -> np.ndarray:
-    """Where groups of about equally many rows begin; distinct predictions stay whole."""
-    before = count.cumsum() - count
-    wanted = np.arange(_GROUPS) / _GROUPS * count.sum()
-    return np.unique(np.searchsorted(before, wanted))[: count.size] if count.size > _GROUPS else np.arange(count.size)
+    """Where groups begin: distinct predictions share one if their middle rows fall into the same 160th of the rows.
+
+    A prediction of more than two 160ths is a group by itself, wherever it lies.
+    """
+    if count.size <= _GROUPS:
+        return np.arange(count.size)
+    middle = count.cumsum() - 0.5 * count
+    part = np.floor(_GROUPS * middle / count.sum())
+    return np.flatnonzero(np.diff(part, prepend=-1.0))
 
 
 def _confidence(sample: Sample, starts: np.ndarray, level: float) -> tuple[FloatArray, FloatArray]:
