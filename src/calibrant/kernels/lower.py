@@ -72,8 +72,8 @@ def solve(
     z = np.empty((n, _SIDES))
     inverse = np.empty((n, _SIDES))  # of the slacks
     dz = np.empty((n, _SIDES))
-    factor = np.empty((n, 6))  # t, l, delta of T; both conductances of the edge; 1 / det(T + E)
-    y = np.empty((n, 2))
+    factor = np.empty((n, 8))  # t, l, delta of T; conductances of the edge; 1 / det(T + E); l's fall; a1 - l a0
+    y = np.empty((n, 2))  # what is carried: of r0, and of r1 less l times that
     predicted = np.empty((n, 4))  # predictor: rise of r0 and of r1 along the edge, of the calibration row; dr1
     step = np.empty((n, 5))  # corrector: the same, then dr0 and dr1
     rhs = np.empty((n, 2))
@@ -100,38 +100,50 @@ def solve(
                 z[k, i] = 0.0
     upper = np.inf
     lower = -np.inf
+    bias = np.empty(n)  # what a rise along the calibration row earns
+    for k in range(n):
+        bias[k] = (1.0 - u[k]) * q[k] - u[k] * p[k]
     halved = np.inf  # the gap when it had last halved, and when that was
     since = 0
     for k in range(n):
         lam[k] = z[k, 4]
     for iteration in range(limit):
         # Factor and carry the predictor's right-hand side (p, q) forward. T is kept as t (1, l)'(1, l) + diag(0,
-        # delta), in which neither adding a calibration row nor the parallel sum with an edge subtracts anything.
+        # delta), in which neither adding a calibration row nor the parallel sum with an edge subtracts anything. The
+        # right-hand side is carried across (1, l): in a nearly calibrated sample that is many orders below its parts.
         t = 0.0
         slope = 0.0
         delta = 0.0
         y0 = 0.0
-        y1 = 0.0
+        across = 0.0
         for k in range(n):
             a1 = u[k]
             a0 = 1.0 - a1
             d = z[k, 4] * inverse[k, 4]
             grown = t + d * a0 * a0
+            turn = a1 - slope * a0
+            fall = 0.0
             if grown > 0.0:
-                across = a1 - slope * a0
-                delta += t * d / grown * across * across
+                delta += t * d / grown * turn * turn
+                fall = -d * a0 / grown * turn
                 slope = (t * slope + d * a0 * a1) / grown
+                turn *= t / grown
                 t = grown
             else:
                 delta += d * a1 * a1
             grown = t + proximal
             delta += t * slope * slope * (proximal / grown) + proximal
+            less = slope * (proximal / grown)
+            fall += less
+            turn += less * a0
             slope *= t / grown
             t = grown
+            factor[k, 6] = fall
+            factor[k, 7] = turn
+            across += fall * y0 + ((bias[k] + turn * p[k]) / a0 if a0 > 0.0 else q[k] - slope * p[k])
             y0 += p[k]
-            y1 += q[k]
             y[k, 0] = y0
-            y[k, 1] = y1
+            y[k, 1] = across
             e0 = z[k, 0] * inverse[k, 0] + z[k, 1] * inverse[k, 1]
             e1 = z[k, 2] * inverse[k, 2] + z[k, 3] * inverse[k, 3]
             free = delta + e1
@@ -144,9 +156,8 @@ def solve(
             factor[k, 4] = e1
             factor[k, 5] = det
             if k + 1 < n:
-                new0 = e0 * det * ((tl * slope + free) * y0 - tl * y1)
-                y1 = e1 * det * ((t + e0) * y1 - tl * y0)
-                y0 = new0
+                y0 = e0 * det * (free * y0 - tl * across)
+                across *= e1 / free
                 t *= e0 * free * det
                 slope *= e1 / free
                 delta *= e1 / free
@@ -162,11 +173,10 @@ def solve(
             t, slope, delta = factor[k, 0], factor[k, 1], factor[k, 2]
             e0, e1, det = factor[k, 3], factor[k, 4], factor[k, 5]
             tl = t * slope
-            along = tl * dx1 + t * dx0
-            v0 = y[k, 0] - along
-            v1 = y[k, 1] - slope * along - delta * dx1
-            rise0 = det * (tl * v1 - (tl * slope + delta + e1) * v0)
-            rise1 = det * (tl * v0 - (t + e0) * v1)
+            along = y[k, 0] - (tl * dx1 + t * dx0)
+            across = y[k, 1] - delta * dx1
+            rise0 = det * (tl * across - (delta + e1) * along)
+            rise1 = -det * (e0 * slope * along + (t + e0) * across)
             dx0 -= rise0
             dx1 -= rise1
             predicted[k, 0] = rise0
@@ -220,7 +230,7 @@ def solve(
         centre = mu * ratio * ratio * ratio
         # Corrector, forward with the factors at hand.
         y0 = 0.0
-        y1 = 0.0
+        across = 0.0
         before0 = 0.0
         before1 = 0.0
         for k in range(n):
@@ -241,18 +251,21 @@ def solve(
                 flow1 -= centre * inverse[k, 3] - z[k, 3] * w * (1.0 - w)
             rhs[k, 0] = p[k] - (1.0 - u[k]) * c4 + flow0 - before0
             rhs[k, 1] = q[k] - u[k] * c4 + flow1 - before1
+            t, slope, delta = factor[k, 0], factor[k, 1], factor[k, 2]
+            e0, e1, det = factor[k, 3], factor[k, 4], factor[k, 5]
+            a1 = u[k]
+            a0 = 1.0 - a1
+            tilt = bias[k] + a0 * (flow1 - before1) - a1 * (flow0 - before0)
+            across += factor[k, 6] * y0
+            across += (tilt + factor[k, 7] * rhs[k, 0]) / a0 if a0 > 0.0 else rhs[k, 1] - slope * rhs[k, 0]
             y0 += rhs[k, 0]
-            y1 += rhs[k, 1]
             before0 = flow0
             before1 = flow1
             y[k, 0] = y0
-            y[k, 1] = y1
-            t, slope, delta = factor[k, 0], factor[k, 1], factor[k, 2]
-            e0, e1, det = factor[k, 3], factor[k, 4], factor[k, 5]
-            tl = t * slope
-            new0 = e0 * det * ((tl * slope + delta + e1) * y0 - tl * y1)
-            y1 = e1 * det * ((t + e0) * y1 - tl * y0)
-            y0 = new0
+            y[k, 1] = across
+            free = delta + e1
+            y0 = e0 * det * (free * y0 - t * slope * across)
+            across *= e1 / free
         dx0 = 0.0
         dx1 = 0.0
         shrink_s = 1.0
@@ -262,11 +275,10 @@ def solve(
             t, slope, delta = factor[k, 0], factor[k, 1], factor[k, 2]
             e0, e1, det = factor[k, 3], factor[k, 4], factor[k, 5]
             tl = t * slope
-            along = tl * dx1 + t * dx0
-            v0 = y[k, 0] - along
-            v1 = y[k, 1] - slope * along - delta * dx1
-            rise0 = det * (tl * v1 - (tl * slope + delta + e1) * v0)
-            rise1 = det * (tl * v0 - (t + e0) * v1)
+            along = y[k, 0] - (tl * dx1 + t * dx0)
+            across = y[k, 1] - delta * dx1
+            rise0 = det * (tl * across - (delta + e1) * along)
+            rise1 = -det * (e0 * slope * along + (t + e0) * across)
             dx0 -= rise0
             dx1 -= rise1
             step[k, 0] = rise0
