@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
-from calibrant.measures.registry import FAMILIES, measures
+from calibrant.measures.registry import FAMILIES, measures, register
 from calibrant.sample import Sample
 from tests.strategies import samples
 
@@ -37,6 +37,37 @@ def test_is_public_and_has_a_sentence_and_an_oracle(measure):
     family = measure.function.__module__.rsplit(".", 1)[1]
     assert family in FAMILIES
     assert callable(getattr(importlib.import_module(f"tests.oracles.{family}"), measure.name))
+
+
+@EVERY
+def test_its_texts_are_those_of_its_docstring(measure):
+    """Nothing reads docstrings at run time; this holds the two together."""
+    said = " ".join((measure.function.__doc__ or "").split())
+    assert said.startswith(measure.sentence)
+    assert measure.source in said
+    assert measure.definition
+
+
+def _anything(*_columns, **_weights):
+    return 0.0
+
+
+@pytest.mark.parametrize("missing", ["sentence", "definition", "source"])
+def test_a_measure_without_its_texts_is_refused(missing):
+    texts = {"sentence": "A number.", "definition": "0.", "source": "Nobody."}
+    _anything.__module__ = "calibrant.measures.smooth"
+    with pytest.raises(ValueError, match=f"_anything: its {missing} is empty"):
+        register(_anything, symmetric=True, **{**texts, missing: " "})(_anything)
+    del texts[missing]
+    with pytest.raises(TypeError, match=missing):
+        register(_anything, symmetric=True, **texts)
+    assert "_anything" not in measures()
+
+
+def test_a_measure_outside_the_families_is_refused():
+    _anything.__module__ = "calibrant.measures.elsewhere"
+    with pytest.raises(ValueError, match=r"calibrant\.measures\.elsewhere is not one of FAMILIES"):
+        register(_anything, sentence="A.", definition="B.", source="C.", symmetric=True)(_anything)
 
 
 @EVERY

@@ -13,10 +13,11 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "calibrant"
 
 # Room -> (rooms it may import, third-party libraries it may import). A room is a folder or a file of the package.
-DOOR = {"errors", "inputs", "sample"}
+DOOR = {"errors", "inputs", "sample", "values"}
 RULES: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "kernels": ({"kernels"}, {"numpy", "numba", "llvmlite"}),
+    "values": (set(), {"numpy"}),
     "inputs": ({"errors"}, {"numpy", "narwhals"}),
     "sample": ({"errors", "inputs", "kernels"}, {"numpy"}),
     "measures": (DOOR | {"kernels", "measures"}, {"numpy", "scipy"}),

@@ -109,7 +109,19 @@ def _bound_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "u
     return float((np.abs(bins.residual) + bins.mass * (bins.upper - bins.lower)).sum())
 
 
-@register(_error_from_sample, symmetric=False)
+@register(
+    _error_from_sample,
+    sentence="Average gap between predicted and observed rates over bins of predictions.",
+    definition=(
+        "Sum over 15 bins of equal width of |mean outcome - mean prediction| times the bin's share of the rows, "
+        "between 0 and 1."
+    ),
+    source=(
+        "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition "
+        "1.1 and Section 4.3."
+    ),
+    symmetric=False,
+)
 def expected_calibration_error(
     y_true: Column,
     y_prob: Column,
@@ -172,7 +184,13 @@ def expected_calibration_error(
     return _error_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), n_bins, strategy, norm)
 
 
-@register(_bound_from_sample, symmetric=False)
+@register(
+    _bound_from_sample,
+    sentence="Binned error plus average bin width: a certified upper bound on the distance from calibration.",
+    definition="Sum over bins of |mean residual's share| + mass * (upper edge - lower edge), in probability units.",
+    source="Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Equation 5.",
+    symmetric=False,
+)
 def binned_calibration_error_bound(
     y_true: Column,
     y_prob: Column,

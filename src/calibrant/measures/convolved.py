@@ -105,7 +105,20 @@ def _from_sample(sample: Sample, bandwidth: float | None = None) -> float:
     return SmoothedResidual(v, r, grid_size(bandwidth)).error(float(bandwidth))
 
 
-@register(_from_sample, symmetric=True)
+@register(
+    _from_sample,
+    sentence="Average size of the error after smoothing it over predictions, at a bandwidth equal to the error itself.",
+    definition=(
+        "Integral over t in [0, 1] of |mean of (y - v) phi(t - v)|, with a Gaussian phi reflected at 0 and 1. "
+        "Accurate to 1e-6; a fixed point below 8e-6 is returned to that absolute accuracy."
+    ),
+    source=(
+        "Błasiok and Nakkiran, Smooth ECE: principled reliability diagrams via kernel smoothing, ICLR 2024. Hu, "
+        "Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Definition 9 and "
+        "Lemma 25."
+    ),
+    symmetric=True,
+)
 def convolved_calibration_error(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, bandwidth: float | None = None
 ) -> float:

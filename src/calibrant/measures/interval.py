@@ -103,7 +103,21 @@ def _from_sample(sample: Sample) -> float:
     return partition_from_sample(sample).value
 
 
-@register(_from_sample, symmetric=True, maximum_rows=1_000_000)
+@register(
+    _from_sample,
+    sentence=(
+        "Least binned error plus average bin width over all ways to bin: a bound on the distance from calibration."
+    ),
+    definition=(
+        "The exact minimum over partitions of the predictions into intervals; an interval is as wide as the "
+        "predictions in it, so a single value has width 0."
+    ),
+    source=(
+        "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 6.1."
+    ),
+    symmetric=True,
+    maximum_rows=1_000_000,
+)
 def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
     """Least binned error plus average bin width over all ways to bin: a bound on the distance from calibration.
 

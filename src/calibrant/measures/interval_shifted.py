@@ -33,7 +33,16 @@ def surrogate_from_sample(sample: Sample) -> float:
     return best
 
 
-@register(random_from_sample, symmetric=True, parameters={"width": 0.1})
+@register(
+    random_from_sample,
+    sentence="Binned error at one bin width, averaged over every position of the grid of bins.",
+    definition="The exact expectation over a uniform shift, between 0 and 1; no shift is drawn.",
+    source=(
+        "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 6.5."
+    ),
+    symmetric=True,
+    parameters={"width": 0.1},
+)
 def random_interval_calibration_error(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, width: float
 ) -> float:
@@ -78,7 +87,18 @@ def random_interval_calibration_error(
     return random_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), width)
 
 
-@register(surrogate_from_sample, symmetric=True)
+@register(
+    surrogate_from_sample,
+    sentence="Least randomly shifted binned error plus bin width, over bin widths 1, 1/2, 1/4 and so on.",
+    definition=(
+        "The infimum over k >= 0 of the random interval error at width 2**-k, plus 2**-k. The limit of large k, "
+        "the error of exact level sets, belongs to it."
+    ),
+    source=(
+        "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 6.10."
+    ),
+    symmetric=True,
+)
 def surrogate_interval_calibration_error(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None
 ) -> float:

@@ -107,7 +107,17 @@ def _unbiased(sample: Sample, square: float) -> float:
     return math.copysign(math.sqrt(abs(estimate)), estimate)
 
 
-@register(_from_sample, symmetric=True)
+@register(
+    _from_sample,
+    sentence="Root mean product of the errors of two random rows, counted by how close their predictions are.",
+    definition="Root of the mean of (y - v) (y' - v') exp(-|v - v'|) over all pairs of rows, between 0 and 1.",
+    source=(
+        "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition "
+        "8.1, Claim 8.3, Theorems 8.5 and 8.6. Kumar, Sarawagi and Jain, Trainable calibration measures, ICML "
+        "2018."
+    ),
+    symmetric=True,
+)
 def kernel_calibration_error(
     y_true: Column,
     y_prob: Column,

@@ -97,7 +97,24 @@ def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
     return _solved(sample, tol).upper
 
 
-@register(lower_distance_from_sample, symmetric=True, maximum_rows=50_000, when_resampled={"tol": 1e-4})
+@register(
+    lower_distance_from_sample,
+    sentence=(
+        "Smallest average change of the predictions that could make them calibrated, for all that the sample can tell."
+    ),
+    definition=(
+        "The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample and whose u is "
+        "calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact "
+        "distance, and above it by at most `tol` (rounding apart); `lower_calibration_certificate` says what was "
+        "reached."
+    ),
+    source=(
+        "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 5.3."
+    ),
+    symmetric=True,
+    maximum_rows=50_000,
+    when_resampled={"tol": 1e-4},
+)
 def lower_calibration_distance(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, tol: float = 1e-9
 ) -> float:

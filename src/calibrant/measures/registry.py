@@ -4,9 +4,14 @@ A measure is registered where it is defined::
 
     def _from_sample(sample: Sample) -> float: ...
 
-    @register(_from_sample, symmetric=True)
+    @register(
+        _from_sample,
+        sentence="One sentence that says what the number means.",
+        definition="What is computed, in words or symbols.",
+        source="Who defined it, and where.",
+        symmetric=True,
+    )
     def my_calibration_error(y_true, y_prob, *, sample_weight=None) -> float:
-        \"\"\"One sentence that says what the number means. ...\"\"\"
         return _from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
 
 and `tests/oracles/` holds its slow twin of the same name.
@@ -17,11 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, TypeVar
 
+from calibrant.values import ReadOnly
+
 FAMILIES = ("smooth", "lower", "interval", "interval_shifted", "kernel", "convolved", "binned")
-"""Modules of this room, one a family; importing one registers its measures."""
+"""Modules of this room, one a family, in the order of the report; importing one registers its measures."""
 
 _MEASURES: dict[str, Measure] = {}
 
@@ -39,7 +45,11 @@ class Measure:
     on_sample : callable
         ``(sample, **parameters) -> float``, for callers that hold a `Sample` already.
     sentence : str
-        What the number means: the first sentence of the docstring.
+        What the number means.
+    definition : str
+        What is computed.
+    source : str
+        Who defined it, and where.
     symmetric : bool
         Whether replacing p by 1 - p and y by 1 - y leaves it unchanged.
     parameters : mapping
@@ -54,10 +64,12 @@ class Measure:
     function: Callable[..., float]
     on_sample: Callable[..., float]
     sentence: str
+    definition: str
+    source: str
     symmetric: bool
-    parameters: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    parameters: Mapping[str, Any] = field(default_factory=lambda: ReadOnly({}))
     maximum_rows: int | None = None
-    when_resampled: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    when_resampled: Mapping[str, Any] = field(default_factory=lambda: ReadOnly({}))
 
     @property
     def title(self) -> str:
@@ -71,26 +83,40 @@ F = TypeVar("F", bound=Callable[..., float])
 def register(
     on_sample: Callable[..., float],
     *,
+    sentence: str,
+    definition: str,
+    source: str,
     symmetric: bool,
     parameters: Mapping[str, Any] | None = None,
     maximum_rows: int | None = None,
     when_resampled: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]:
-    """Enter the decorated public function in the list of measures, and return it unchanged."""
+    """Enter the decorated public function in the list of measures, and return it unchanged.
+
+    Raises
+    ------
+    ValueError
+        If a text is empty, or the function is defined in a module that is not one of `FAMILIES`.
+    """
 
     def enter(function: F) -> F:
-        doc = function.__doc__ or ""
         name = function.__name__
-        sentence = " ".join(doc.strip().split("\n\n")[0].split())
+        for what, text in (("sentence", sentence), ("definition", definition), ("source", source)):
+            if not text.strip():
+                raise ValueError(f"measure {name}: its {what} is empty")
+        if _family(function) not in FAMILIES:
+            raise ValueError(f"measure {name}: its module {function.__module__} is not one of FAMILIES")
         _MEASURES[name] = Measure(
             name,
             function,
             on_sample,
             sentence,
+            definition,
+            source,
             symmetric,
-            MappingProxyType(dict(parameters or {})),
+            ReadOnly(parameters or {}),
             maximum_rows,
-            MappingProxyType(dict(when_resampled or {})),
+            ReadOnly(when_resampled or {}),
         )
         return function
 
@@ -98,7 +124,12 @@ def register(
 
 
 def measures() -> Mapping[str, Measure]:
-    """All measures by name, in the order of `FAMILIES` and of definition."""
+    """All measures by name, in the order of `FAMILIES` and of definition, whatever was imported before."""
     for family in FAMILIES:
         import_module(f"calibrant.measures.{family}")
-    return MappingProxyType(_MEASURES)
+    # A family's measures were entered in the order of definition, and a sort keeps it.
+    return ReadOnly(dict(sorted(_MEASURES.items(), key=lambda item: FAMILIES.index(_family(item[1].function)))))
+
+
+def _family(function: Callable[..., float]) -> str:
+    return function.__module__.removeprefix("calibrant.measures.")

@@ -86,7 +86,23 @@ def witness_from_sample(sample: Sample) -> Witness:
     return Witness(max(0.0, value), max(upper, value, 0.0), v, heights)
 
 
-@register(smooth_error_from_sample, symmetric=True)
+@register(
+    smooth_error_from_sample,
+    sentence=(
+        "Largest average error that a weighting of the predictions can expose, if the weighting may not change "
+        "abruptly."
+    ),
+    definition=(
+        "The maximum over 1-Lipschitz functions h from [0, 1] to [-1, 1] of the mean of (y - v) h(v), in "
+        "probability units, between 0 and 1. Exact up to rounding; 0 only if every distinct prediction equals its "
+        "outcomes' mean."
+    ),
+    source=(
+        "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition "
+        "7.2. Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Section 3."
+    ),
+    symmetric=True,
+)
 def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
     """Largest average error that a weighting of the predictions can expose, if the weighting may not change abruptly.
 

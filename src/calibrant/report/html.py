@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -67,12 +66,13 @@ def _environment() -> Environment:
 def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
     from calibrant import __version__
 
+    known = measures()
     return {
         "audit": audit,
         "facts": facts(audit),
         "bars": bars(audit, most),
         "diagram": _diagram(audit),
-        "definitions": {name: _definition(measures()[name].function) for name in audit.measures},
+        "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},
         "drift_words": periods_in_words(audit.periods) if audit.periods else "",
         "drift_picture": _coloured(drift_svg(audit), "Evidence by period") if audit.periods else "",
         "infinity": math.inf,
@@ -116,18 +116,6 @@ def _coloured(text: str, label: str) -> Markup:
     # matplotlib's text has no colour of its own where it is black, and its size is in points.
     text = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', "", text, count=1)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
-
-
-def _definition(function: Any) -> str:
-    """What the documentation says that the number is, and who defined it."""
-    text = inspect.getdoc(function) or ""
-    found = [
-        re.search(rf"{name}\n-+\n(.*?)(?:\n\n[A-Z][a-z]+\n-+|\Z)", text, re.DOTALL)
-        for name in ("Returns", "References")
-    ]
-    parts = [re.sub(r"\s*\n\s*", " ", each[1]).strip() for each in found if each is not None]
-    parts[0] = re.sub(r"^float ", "", parts[0]) if parts else ""
-    return "\n".join(parts)
 
 
 def _renamed(page: str, ending: str) -> str:
