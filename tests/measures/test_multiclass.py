@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant import InputError
+from calibrant import InputError, discrete_calibration_test
 from calibrant.measures.multiclass import multiclass_sample
 from calibrant.measures.squared import squared_calibration_error
 from tests.oracles import multiclass as oracle
@@ -127,4 +127,50 @@ def test_ten_classes_of_a_network():
     top = sample.top_label()
     assert top.y_true.mean() == pytest.approx(0.9365, abs=0.02)
     assert top.y_prob.mean() > top.y_true.mean()
-    assert np.sum([q.y_prob for q in sample.class_wise()], axis=0) == pytest.approx(1.0, abs=1e-12)
+    assert (np.column_stack([q.y_prob for q in sample.class_wise()]) == frame[[f"p{k}" for k in range(10)]].to_numpy()).all()
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("k", [2, 3, 10, 1000])
+def test_probabilities_are_the_very_numbers_given(kind, k):
+    rng = np.random.default_rng(k)
+    table = rng.dirichlet(np.full(k, 0.3), 50).astype(kind)
+    label = rng.integers(0, k, 50)
+    for given_as in (table, table.tolist(), pd.DataFrame(table.astype(np.float64))):
+        assert (multiclass_sample(label, given_as).y_prob == table.astype(np.float64)).all()
+
+
+def test_ties_survive_as_given_and_in_sums():
+    votes = np.random.default_rng(0).multinomial(10, [0.5, 0.3, 0.2], size=500) / 10
+    sample = multiclass_sample(np.zeros(500, int), votes)
+    assert sample.top_label().y_prob.tolist() == votes.max(axis=1).tolist()
+    assert set(sample.top_k(2).y_prob) <= {i / 10 for i in range(11)}
+    assert sample.top_k(1).y_prob.tolist() == sample.top_label().y_prob.tolist()
+    near = [[0.5, 0.5 - 2.0**-53, 2.0**-53]]
+    assert multiclass_sample([0], near).top_k(2).y_prob[0] == 1.0 - 2.0**-53  # below 1 it stays
+
+
+@pytest.mark.parametrize("off", [0.00003, 0.02])
+def test_half_precision_is_known_by_its_numbers_and_nothing_else_is_let_through(off):
+    table = np.array([[0.5, 0.25, 0.25 + off], [0.5, 0.25, 0.25]])
+    with pytest.raises(InputError, match="row 0 adds up to"):
+        multiclass_sample([0, 1], table)
+    half = np.array([[0.5, 0.25, 0.24902], [0.5, 0.25, 0.25]], dtype=np.float16)
+    assert multiclass_sample([0, 1], half).y_prob[0].sum() < 0.9995
+    with pytest.raises(InputError, match=r"row 0 adds up to 0\.9799"):
+        multiclass_sample([0, 1], np.array([[0.5, 0.25, 0.23], [0.5, 0.25, 0.25]], dtype=np.float16))
+
+
+def test_six_decimals_of_a_thousand_classes():
+    table = np.round(np.random.default_rng(0).dirichlet(np.ones(1000), 200), 6)
+    assert np.abs(table.sum(axis=1) - 1).max() > 1e-5
+    assert (multiclass_sample(np.zeros(200, int), table).y_prob == table).all()
+
+
+def test_ten_votes_are_tested_as_they_are():
+    rng = np.random.default_rng(5)
+    votes = rng.multinomial(10, [0.45, 0.35, 0.2], size=2000) / 10
+    label = (rng.random(2000)[:, None] > votes.cumsum(axis=1)).sum(axis=1)
+    top = multiclass_sample(label, votes).top_label()
+    expected = discrete_calibration_test((votes.argmax(axis=1) == label).astype(int), votes.max(axis=1))
+    assert discrete_calibration_test(top.y_true, top.y_prob) == expected

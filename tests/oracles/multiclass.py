@@ -1,5 +1,7 @@
 """Binary questions about classes, row by row."""
 
+import math
+
 import numpy as np
 
 
@@ -14,12 +16,13 @@ def top_label(label, table):
 
 
 def top_k(label, table, k):
-    """Outcome and summed probability of the k most probable classes, the first of those that tie."""
+    """Outcome and summed probability, to 14 decimals, of the k most probable classes, the first of those that tie."""
     outcome, confidence = [], []
     for y, row in zip(label, table, strict=True):
         best = sorted(range(len(row)), key=lambda c: (-row[c], c))[:k]
         outcome.append(float(y in best))
-        confidence.append(min(sum(row[c] for c in best), 1.0))
+        exact = math.fsum(row[c] for c in best)
+        confidence.append(exact if k == 1 or round(exact, 14) == 1.0 > exact else min(round(exact, 14), 1.0))
     return np.array(outcome), np.array(confidence)
 
 

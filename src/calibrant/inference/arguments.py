@@ -40,7 +40,7 @@ def dimensions(y_prob: Column) -> int:
 
 
 def read_classes(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
-    """Return class labels 0..K-1 of shape (n,) and class probabilities of shape (n, K) whose rows add up to 1.
+    """Return class labels 0..K-1 of shape (n,) and class probabilities of shape (n, K), the numbers given.
 
     Raises
     ------
@@ -49,6 +49,15 @@ def read_classes(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
     """
     sample = multiclass_sample(y_true, y_prob)
     return sample.y_true, np.ascontiguousarray(sample.y_prob)
+
+
+def running_shares(table: FloatArray) -> FloatArray:
+    """Return running sums of class probabilities from which labels are drawn; each row ends at exactly 1.
+
+    What a row misses 1 by is shared in proportion, so that no class is drawn more often for being the last.
+    """
+    running = np.cumsum(table, axis=1)
+    return np.asarray(running / running[:, -1:])
 
 
 def check_level(level: float) -> float:

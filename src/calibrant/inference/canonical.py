@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.inference.arguments import RandomState, check_level, generator
+from calibrant.inference.arguments import RandomState, check_level, generator, running_shares
 from calibrant.inference.resampling import check_resamples, pvalue_among, resampled
 from calibrant.inference.result import TestResult
 from calibrant.inputs import Column
@@ -71,7 +71,7 @@ def canonical_kernel_test(
     check_resamples(n_resamples, level)
     rng = generator(random_state)
     label, table, pairs = paired(y_true, y_prob, bandwidth, block_size, rng)
-    cumulative = table.cumsum(axis=1)
+    cumulative = running_shares(table)
 
     def redrawn(source: np.random.Generator) -> float:
         other = np.empty_like(label)

@@ -75,8 +75,8 @@ def tcal_test(
     y_true : array-like of shape (n,), or (n, K) one-hot
         Outcomes, each 0 or 1; with K classes, labels 0 to K - 1 or one-hot rows.
     y_prob : array-like of shape (n,) or (n, K)
-        Predicted probabilities of the event, or of each class. Rows of class probabilities must add up to 1 within 1e-5
-        and are divided by their sum.
+        Predicted probabilities of the event, or of each class. Rows of class probabilities add up to 1, as
+        `multiclass_sample` takes them.
     smoothness : float, optional
         Hölder smoothness s of the miscalibration curve, which fixes floor(n^(2 / (4 s + K - 1))) bins per unit. None
         is the adaptive test: 2, 4, ..., 2^B bins, each at level / B.

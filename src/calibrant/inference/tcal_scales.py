@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.errors import InputError
-from calibrant.inference.arguments import IntArray
+from calibrant.inference.arguments import IntArray, running_shares
 from calibrant.inference.tcal_simplex import simplex_cells
 from calibrant.inputs import FloatArray
 from calibrant.kernels.tcal import BITS
@@ -98,7 +98,7 @@ def class_rows(label: IntArray, y_prob: FloatArray, scales: tuple[int, ...]) -> 
     names = [np.unique(simplex_cells(y_prob, m), axis=0, return_inverse=True)[1].reshape(-1) for m in scales]
     order = np.lexsort((label, *y_prob.T[::-1], *names[::-1]))
     z = np.ascontiguousarray(y_prob[order])
-    threshold = np.ceil(np.minimum(np.cumsum(z, axis=1), 1.0) * 2.0**BITS).astype(np.int64)
+    threshold = np.ceil(running_shares(z) * 2.0**BITS).astype(np.int64)
     # The last class takes what rounding left; so does a class after which all are impossible.
     last = z.shape[1] - 1 - np.argmax(z[:, ::-1] > 0.0, axis=1)
     threshold[np.arange(z.shape[1]) >= last[:, None]] = 2**BITS

@@ -17,6 +17,7 @@ from calibrant.inference.arguments import (
     generator,
     read_binary,
     read_classes,
+    running_shares,
 )
 from calibrant.inference.resampling import pvalues_among
 from calibrant.inference.result import TestResult
@@ -144,7 +145,7 @@ def two_sample_calibration_test(
 
     half = np.zeros(n, dtype=np.int64)
     half[rng.permutation(n)[n // 2 :]] = 1
-    drawn = (rng.random(n)[:, None] >= np.cumsum(table, axis=1)[:, :-1]).sum(axis=1)
+    drawn = (rng.random(n)[:, None] >= running_shares(table)[:, :-1]).sum(axis=1)
     statistics, pvalues, means, products, scales = [], [], [], [], []
     for k in range(n_classes):
         residual = (label == k) - table[:, k]

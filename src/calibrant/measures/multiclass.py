@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
+from calibrant.measures.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.measures.parameters import positive_integer
 
 FloatArray = npt.NDArray[np.float64]
@@ -18,6 +19,9 @@ IntArray = npt.NDArray[np.int64]
 
 SUM_TOLERANCE = 1e-5
 """By how much a row of class probabilities may miss a sum of 1; single precision misses it by 1e-6."""
+
+_SIX_DECIMALS = 5e-7
+"""What a value may lose that was written with six decimals: many classes add up to more than `SUM_TOLERANCE`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,22 +55,36 @@ class MulticlassSample:
     y_true : ndarray of shape (n,)
         Label of each row, as a column number of `y_prob`.
     y_prob : ndarray of shape (n, K)
-        Class probabilities; each row adds up to 1.
+        Class probabilities: the very numbers that were given. Each row adds up to 1 within their rounding.
     sample_weight : ndarray of shape (n,) or None
         Weights of the rows.
     classes : tuple
         Name of each column.
+    pos_label : object
+        Of two classes the one that is the event, where it was said.
     """
 
     y_true: IntArray
     y_prob: FloatArray
     sample_weight: FloatArray | None
     classes: tuple[Any, ...]
+    pos_label: Any = None
 
     @property
     def n_classes(self) -> int:
         """Number of classes, K."""
         return int(self.y_prob.shape[1])
+
+    @property
+    def positive_class(self) -> Any:
+        """Of two classes the event: `pos_label`, else the second in sorted order, as in scikit-learn's ``classes_``."""
+        if self.n_classes != 2:
+            raise InputError("y_prob", f"has {self.n_classes} columns; only one of two classes can be the event")
+        return second_in_order(self.classes) if self.pos_label is None else self.pos_label
+
+    def event(self) -> BinaryReduction:
+        """Of two classes: did the positive one happen?"""
+        return self.class_wise()[self.classes.index(self.positive_class)]
 
     def top_label(self) -> BinaryReduction:
         """Was the most probable class right? Of classes that tie, the first is predicted."""
@@ -82,14 +100,22 @@ class MulticlassSample:
         )
 
     def top_k(self, k: int) -> BinaryReduction:
-        """Was it one of the k most probable classes? Of classes that tie, the first ones are predicted."""
+        """Was it one of the k most probable classes? Of classes that tie, the first ones are predicted.
+
+        Sums are rounded to 14 decimals, so that those which tie on paper do.
+        """
         positive_integer(k, "k")
         if k >= self.n_classes:
             raise InputError("k", f"is {k}; it must be below the number of classes, {self.n_classes}")
+        if k == 1:
+            return self.top_label()
         best = np.argsort(-self.y_prob, axis=1, kind="stable")[:, :k]
-        confidence = np.minimum(np.take_along_axis(self.y_prob, best, axis=1).sum(axis=1), 1.0)
+        exact = np.take_along_axis(self.y_prob, best, axis=1).sum(axis=1)
+        # In doubles the last bits of 0.7 + 0.1 and 0.5 + 0.3 differ. What is below 1 must stay below it.
+        tied = np.round(exact, 14)
+        confidence = np.minimum(np.where(tied < 1.0, tied, exact), 1.0)
         hit = (best == self.y_true[:, None]).any(axis=1)
-        return self._question("top label" if k == 1 else f"top {k} labels", hit, confidence)
+        return self._question(f"top {k} labels", hit, confidence)
 
     def reductions(self, top_k: Sequence[int] = ()) -> tuple[BinaryReduction, ...]:
         """All questions: the top label first, then the wanted top k, then every class."""
@@ -111,7 +137,8 @@ def multiclass_sample(
     *,
     sample_weight: Column | None = None,
     classes: Sequence[Any] | None = None,
-    tolerance: float = SUM_TOLERANCE,
+    pos_label: Any = None,
+    tolerance: float | None = None,
 ) -> MulticlassSample:
     """Validate class probabilities and labels, for the binary questions that can be asked of them.
 
@@ -120,19 +147,25 @@ def multiclass_sample(
     y_true : column of shape (n,), or table of shape (n, K)
         Labels: column numbers 0 to K - 1, or names that are in `classes`, or one-hot rows with a single 1.
     y_prob : table of shape (n, K), K >= 2
-        Class probabilities in [0, 1], each row adding up to 1: a NumPy array, list of rows or data frame.
+        Class probabilities in [0, 1], each row adding up to 1: a NumPy array, list of rows or data frame. They are
+        taken as they are, never divided by their sum: that would part predictions that tie.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     classes : sequence of K names, optional
-        Names of the columns, as in ``estimator.classes_``. By default 0 to K - 1 for whole numbers and one-hot rows;
-        for other labels the column names of a data frame, or the sorted labels, if all K of them occur.
-    tolerance : float, default 1e-5
-        By how much a row may miss a sum of 1; what it misses is divided away.
+        Names of the columns, as in ``estimator.classes_``. By default the column names of a data frame that hold all
+        labels; else 0 to K - 1 for numbers and one-hot rows, and for other labels these in sorted order, if all K
+        occur.
+    pos_label : label, optional
+        Of two classes the event, for ``event()``; without it the second in sorted order. Numbers other than 0 and 1
+        need it, and so does text of which one label occurs; the columns are then in the order of the two labels.
+    tolerance : float, optional
+        By how much a row may miss a sum of 1. By default 1e-5, which single precision keeps, or 5e-7 a class, what six
+        decimals lose, where that is more; 0.002 and 6e-8 a class for numbers that half precision holds.
 
     Returns
     -------
     MulticlassSample
-        With the methods ``top_label()``, ``class_wise()``, ``top_k(k)`` and ``reductions()``.
+        With the methods ``top_label()``, ``class_wise()``, ``top_k(k)`` and ``reductions()``; ``event()`` of two.
 
     Raises
     ------
@@ -159,21 +192,22 @@ def multiclass_sample(
     >>> round(smooth_calibration_error(top.y_true, top.y_prob), 6)
     0.15625
     """
-    names = getattr(y_prob, "columns", None)
     table = class_probabilities(y_prob, tolerance)
     n, k = table.shape
-    label, found = _read_labels(y_true, k, _read_classes(classes, k), names)
+    label, found = read_labels(y_true, k, read_classes(classes, k), column_names(y_prob), pos_label)
     if label.size != n:
         raise InputError("y_true", f"has {label.size:,} rows but y_prob has {n:,}; they must match")
     weight = read_columns(np.zeros(n), np.zeros(n), sample_weight)[2]
-    return MulticlassSample(label, table, weight, found)
+    return MulticlassSample(label, table, weight, found, pos_label)
 
 
-def class_probabilities(y_prob: Any, tolerance: float = SUM_TOLERANCE) -> FloatArray:
-    """Class probabilities of shape (n, K) as float64, rows adding up to 1; InputError if they are not that."""
-    if not isinstance(tolerance, int | float | np.number) or not 0.0 <= tolerance < 1.0:
+def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArray:
+    """Class probabilities of shape (n, K) as float64, the numbers given; InputError if rows do not add up to 1."""
+    if tolerance is not None and (
+        not isinstance(tolerance, int | float | np.number) or isinstance(tolerance, bool) or not 0.0 <= tolerance < 1.0
+    ):
         raise InputError("tolerance", f"is {tolerance!r:.40}; it must lie in [0, 1)")
-    table = _as_table(y_prob, "y_prob")
+    table = _as_table(y_prob)
     if table.shape[0] == 0:
         raise InputError("y_prob", "is empty; at least one row is needed")
     if table.shape[1] < 2:
@@ -184,107 +218,40 @@ def class_probabilities(y_prob: Any, tolerance: float = SUM_TOLERANCE) -> FloatA
         column = int(np.argmax(bad[row]))
         problem = f"row {row}, column {column} is {table[row, column]:.6g}; class probabilities must lie in [0, 1]"
         raise InputError("y_prob", problem, row=row)
-    sums = table.sum(axis=1)
-    off = np.abs(sums - 1.0) > tolerance
-    if off.any():
-        row = int(np.argmax(off))
-        problem = f"row {row} adds up to {sums[row]:.7g}; class probabilities must add up to 1 within {tolerance:g}"
+    miss = np.abs(table.sum(axis=1) - 1.0)
+    allowed = _allowed(table, miss) if tolerance is None else tolerance
+    if (miss > allowed).any():
+        row = int(np.argmax(miss > allowed))
+        problem = f"row {row} adds up to {table[row].sum():.7g}; class probabilities must add up to 1 within {allowed:g}"
         raise InputError("y_prob", problem, row=row)
-    return np.asarray(np.minimum(table / sums[:, None], 1.0) + 0.0)  # minus zero becomes zero
+    return np.asarray(table + 0.0)  # minus zero becomes zero
 
 
-def _as_table(values: Any, name: str) -> FloatArray:
+def _allowed(table: FloatArray, miss: FloatArray) -> float:
+    """By how much rows may miss a sum of 1, by the type that their numbers come from."""
+    k = table.shape[1]
+    usual = max(SUM_TOLERANCE, _SIX_DECIMALS * k)
+    # Rounding p to half precision moves it by p / 2048 at most, or by 3e-8 near 0: a row by 1 / 2048 + 3e-8 K. Four and
+    # two times that leave room for a softmax that was itself computed so. The numbers tell the type, whatever holds them.
+    if miss.max() > usual and np.array_equal(table.astype(np.float16), table):
+        return float(4.0 * 2.0**-11 + k * 2.0**-24)
+    return usual
+
+
+def _as_table(values: Any) -> FloatArray:
     if hasattr(values, "detach"):  # a torch tensor, which numpy refuses while it carries a gradient
         values = values.detach().cpu().double()
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        row = int(np.argmax(np.ma.getmaskarray(values).reshape(len(values), -1).any(axis=1)))
+        raise InputError("y_prob", f"row {row} has masked values; masked rows must be removed first", row=row)
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "O":
+        if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
             array = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(name, "is not a table of numbers: rows of one length are needed") from None
+        raise InputError("y_prob", "is not a table of numbers: rows of one length are needed") from None
     if array.ndim != 2:
-        raise InputError(name, f"has shape {array.shape}; a table with a row a case and a column a class is needed")
+        raise InputError("y_prob", f"has shape {array.shape}; a table with a row a case and a column a class is needed")
     if array.dtype.kind not in "fiub":
-        raise InputError(name, f"holds {array.dtype.name} values; numbers are needed")
+        raise InputError("y_prob", f"holds {array.dtype.name} values; numbers are needed")
     return array.astype(np.float64)
-
-
-def _read_classes(classes: Sequence[Any] | None, k: int) -> tuple[Any, ...] | None:
-    if classes is None:
-        return None
-    found = tuple(np.asarray(classes).tolist())
-    if len(found) != k:
-        raise InputError("classes", f"has {len(found)} names but y_prob has {k} columns; they must match")
-    if len(set(found)) != k:
-        raise InputError("classes", "holds a name twice; every column needs its own")
-    return found
-
-
-def _read_labels(y_true: Any, k: int, classes: tuple[Any, ...] | None, names: Any) -> tuple[IntArray, tuple[Any, ...]]:
-    """Labels as column numbers, and the name of each column."""
-    values = _as_labels(y_true)
-    if values.ndim == 2 and values.shape[1] > 1:
-        return _from_one_hot(_as_table(values, "y_true"), k), tuple(range(k)) if classes is None else classes
-    values = values.ravel() if values.ndim == 2 else values
-    if values.ndim != 1:
-        raise InputError("y_true", f"has shape {values.shape}; a label a row, or one-hot rows, are needed")
-    missing = _missing(values)
-    if missing is not None:
-        raise InputError("y_true", f"row {missing} is {values[missing]!s}; every row needs a label", row=missing)
-    if classes is None and values.dtype.kind in "iubf":
-        classes = tuple(range(k))
-    if classes is None:
-        classes = _classes_of_names(values, k, names)
-    column = {name: i for i, name in enumerate(classes)}
-    if values.dtype.kind == "O":
-        number = np.array([column.get(name, -1) for name in values.tolist()], dtype=np.int64)
-    else:
-        distinct, inverse = np.unique(values, return_inverse=True)
-        number = np.array([column.get(name, -1) for name in distinct.tolist()], dtype=np.int64)[inverse]
-    if number.size and number.min() < 0:
-        row = int(np.argmin(number))
-        shown = ", ".join(map(str, classes[:6])) + (", ..." if k > 6 else "")
-        problem = f"row {row} is {values[row]!s:.40}, which is no class; the classes are {shown}"
-        raise InputError("y_true", problem, row=row)
-    return number, classes
-
-
-def _as_labels(y_true: Any) -> npt.NDArray[Any]:
-    try:
-        return np.asarray(y_true.detach().cpu() if hasattr(y_true, "detach") else y_true)
-    except ValueError:
-        raise InputError("y_true", "is not a column of labels (its rows differ in length)") from None
-
-
-def _missing(values: npt.NDArray[Any]) -> int | None:
-    """First row without a label."""
-    if values.dtype.kind == "O":
-        # None, NaN, or the missing value of a data frame, which is equal to nothing and not even unequal.
-        none = np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values], dtype=bool)
-        return int(np.argmax(none)) if none.any() else None
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        return int(np.argmax(np.isnan(values)))
-    return None
-
-
-def _from_one_hot(table: FloatArray, k: int) -> IntArray:
-    if table.shape[1] != k:
-        raise InputError("y_true", f"has {table.shape[1]} columns but y_prob has {k}; one-hot rows need one a class")
-    bad = ~np.isin(table, (0.0, 1.0)).all(axis=1) | (table.sum(axis=1) != 1.0)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError("y_true", f"row {row} is not one-hot; it needs a single 1, and 0 elsewhere", row=row)
-    return np.asarray(np.argmax(table, axis=1), dtype=np.int64)
-
-
-def _classes_of_names(values: npt.NDArray[Any], k: int, names: Any) -> tuple[Any, ...]:
-    """Classes of labels that are not numbers: the names of the columns if they hold all labels, else sorted labels."""
-    seen = set(values.tolist())
-    if names is not None and seen <= set(names):
-        return tuple(names)
-    if len({type(label) for label in seen}) > 1:
-        raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
-    if len(seen) != k:
-        problem = f"holds {len(seen)} different labels but y_prob has {k} columns; pass their names as classes"
-        raise InputError("y_true", problem)
-    return tuple(sorted(seen))

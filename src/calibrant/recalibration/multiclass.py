@@ -28,7 +28,7 @@ _COLDEST, _HOTTEST = 1e-3, 1e3
 class MulticlassRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A map from K class probabilities to corrected ones, fitted to labels.
 
-    ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1 within 1e-5, and
+    ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and
     labels as `calibrant.measures.multiclass.multiclass_sample` reads them; ``predict(y_prob)`` returns a table.
     """
 
