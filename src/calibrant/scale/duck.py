@@ -24,12 +24,15 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
         rows.append(f"{numbers['sample_weight']} AS w")
     segments = [f"_s{i}" for i in range(len(by))]
     rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
-    good = "v BETWEEN 0 AND 1 AND y BETWEEN 0 AND 1" + (" AND w >= 0 AND w < 'inf'::DOUBLE" if weighted else "")
+    # Statistics of Parquet files leave NaN out, and DuckDB folds comparisons and isnan() by them; not isfinite().
+    good = _within_unit("v") + " AND " + _within_unit("y")
+    if weighted:
+        good += " AND isfinite(w) AND w >= 0"
     cell = (
         f"CASE WHEN {good} THEN CAST(floor(x) + ceil(x) AS INTEGER) "
-        "WHEN v IS NULL OR isnan(v) THEN -1 WHEN NOT v BETWEEN 0 AND 1 THEN -2 "
-        "WHEN y IS NULL OR isnan(y) THEN -3 WHEN NOT y BETWEEN 0 AND 1 THEN -4 "
-        + ("WHEN w IS NULL OR isnan(w) THEN -5 ELSE -6 END" if weighted else "END")
+        f"WHEN {_missing('v')} THEN -1 WHEN NOT ({_within_unit('v')}) THEN -2 "
+        f"WHEN {_missing('y')} THEN -3 WHEN NOT ({_within_unit('y')}) THEN -4 "
+        + (f"WHEN {_missing('w')} THEN -5 ELSE -6 END" if weighted else "END")
     )
     w = "w * " if weighted else ""
     sums = {
@@ -54,6 +57,14 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
         f"SELECT {groups}, {listed} FROM (SELECT *, {cell} AS _cell FROM ({inner})) GROUP BY {groups}",
     )
     return found.to_arrow_table()
+
+
+def _within_unit(number: str) -> str:
+    return f"isfinite({number}) AND {number} BETWEEN 0 AND 1"
+
+
+def _missing(number: str) -> str:
+    return f"({number} IS NULL OR NOT (isfinite({number}) OR isinf({number})))"
 
 
 def _whole_outcomes(relation: Any, number: str) -> bool:

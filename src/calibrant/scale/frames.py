@@ -102,7 +102,13 @@ def group_cells(frame: Any, names: dict[str, str | None], by: Sequence[str], res
 
     if table.implementation.is_duckdb():
         numbers = {argument: as_double(name) for argument, name in names.items() if name is not None}
-        return nw.from_native(group_relation(nw.to_native(table), numbers, by, resolution), eager_only=True)
+        import duckdb
+
+        try:
+            found = group_relation(nw.to_native(table), numbers, by, resolution)
+        except duckdb.Error as problem:
+            raise InputError("frame", f"cannot be read by DuckDB: {problem!s:.300}") from None
+        return nw.from_native(found, eager_only=True)
     weighted = names["sample_weight"] is not None
     parts = {"_y": number("y_true"), "_v": number("y_prob")}
     if weighted:
@@ -150,8 +156,12 @@ def _fault(parts: dict[str, Any]) -> Any:
         if name in parts:
             column = nw.col(name)
             known = column.fill_null(float("nan"))
-            missing = column.is_null() | known.is_nan()
-            inside = (known >= 0.0) & (known <= (1.7976931348623157e308 if name == "_w" else 1.0))
+            # Engines fold comparisons and is_nan() by a file's statistics, which leave NaN out; arithmetic they do not.
+            finite = (known - known) == 0.0
+            missing = column.is_null() | ~(finite | (known.abs() == float("inf")))
+            inside = finite & (known >= 0.0)
+            if name != "_w":
+                inside = inside & (known <= 1.0)
             fault = (
                 nw.when(missing)
                 .then(nw.lit(code, dtype=nw.Int32))
@@ -183,7 +193,30 @@ def good_cells(found: Any, exclude_bad: bool) -> tuple[IntArray, FloatArray]:
         raise InputError(
             told[0][0], f"{said}. Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)"
         )
-    return index[~bad], stacked(found)[~bad]
+    index, cells = index[~bad], stacked(found)[~bad]
+    _check_sums(cells)
+    return index, cells
+
+
+def _check_sums(cells: FloatArray) -> None:
+    """Whatever an engine took for a good row: sums of numbers in their ranges look like this."""
+    if not cells.size:
+        return
+    columns = dict(zip(MEASURED, cells.T, strict=True))
+    weight = columns["weight"]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        total = weight.sum()
+        mean = columns["squared_weight"].sum() / total  # of the weights, by weight: at most the largest
+    if total == 0.0:
+        raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
+    if (weight != columns["count"]).any() and not 1e-150 < mean < 1e150:
+        raise InputError("sample_weight", "holds values too large or too small to add up; scale them to lie near 1")
+    sound = np.isfinite(cells).all() and columns["low"].min() >= 0.0 and columns["high"].max() <= 1.0
+    rate = np.divide(columns["weighted_outcome"], weight, out=np.zeros_like(weight), where=weight > 0.0)
+    if not sound or not (rate.min() >= 0.0 and rate.max() <= 1.0 + 1e-6):
+        raise InputError(
+            "frame", "has rows that its engine took for numbers in [0, 1] and that are not; its statistics are untrue"
+        )
 
 
 def stacked(found: Any) -> FloatArray:
