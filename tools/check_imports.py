@@ -40,10 +40,11 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),
     "torch": (DOOR | {"kernels", "measures", "scale"}, {"numpy", "torch"}),
     "scoring": (DOOR | {"measures"}, {"numpy", "sklearn"}),
-    "file_audit": (DOOR | {"measures", "report", "scale"}, {"numpy"}),
-    "terminal": (DOOR, {"typer", "rich"}),
-    "cli": (DOOR | {"inference", "report", "scale", "demo", "experiments", "file_audit", "terminal"}, {"typer"}),
-    "__main__": ({"cli"}, set()),
+    "file_audit": (DOOR | {"inference", "measures", "report", "scale"}, {"numpy"}),
+    "exits": ({"errors"}, set()),
+    "terminal": (DOOR | {"exits"}, {"rich"}),
+    "cli": (DOOR | {"exits", "report", "scale", "demo", "experiments", "file_audit", "terminal"}, {"typer"}),
+    "__main__": ({"cli", "exits"}, set()),
     "__init__": (set(), set()),
 }
 

@@ -1,6 +1,16 @@
-"""`python -m calibrant`."""
+"""`python -m calibrant`, and the command `calibrant`: exit codes are seen to before anything else is imported."""
 
-from calibrant.cli import main
+from calibrant.exits import claim_streams, explained
+
+
+def main() -> None:
+    """Run the command line."""
+    claim_streams()
+    with explained():
+        from calibrant.cli import app
+
+        app(prog_name="calibrant")
+
 
 if __name__ == "__main__":
     main()

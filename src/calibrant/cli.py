@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from calibrant.errors import InputError
-from calibrant.terminal import Progress, check_target, explained
+from calibrant.exits import Leave, explained, show, tell
+from calibrant.terminal import Progress, check_target
 
 if TYPE_CHECKING:
     from calibrant.report.audit import Audit
     from calibrant.report.comparison import Comparison
+
+EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
 
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
@@ -21,14 +24,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-def main() -> None:
-    """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # a name that the terminal cannot show is no reason to fail
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    app(prog_name="calibrant")
 
 
 def _version(wanted: bool) -> None:
@@ -67,6 +62,7 @@ def audit_file(
     exclude_bad: Annotated[
         bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN or out of range; say how many.")
     ] = False,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
 ) -> None:
     """Measure how far the predictions in FILE are from calibrated; of two files, say which is better.
 
@@ -90,8 +86,12 @@ def audit_file(
             tuple(by.split(",")) if by else (),
             drift,
             exclude_bad,
+            unweighted,
         )
-        audited = [audit_of_file(file, options, progress, lambda said: print(said, file=sys.stderr)) for file in files]
+        audited = [
+            audit_of_file(file, options, progress, tell if len(files) == 1 else partial(_tell_of, file))
+            for file in files
+        ]
         found: Audit | Comparison = audited[0].audit
         if len(audited) == 2:
             from calibrant.report.comparison import compare
@@ -104,9 +104,13 @@ def audit_file(
             progress("Writing the report")
             found.to_html(html)
         progress.stop()
-        print(found.to_json() if json else found.summary(), flush=True)
+        show(found.to_json() if json else found.summary())
         if html is not None:
-            print(f"Report: {html}", file=sys.stderr if json else sys.stdout, flush=True)
+            (tell if json else show)(f"Report: {html}")
+
+
+def _tell_of(file: str, said: str) -> None:
+    tell(f"{file}: {said}")
 
 
 @app.command()
@@ -116,30 +120,30 @@ def gate(
     confidence: Annotated[float, typer.Option(help="Probability that what is said is true.")] = 0.95,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a distance from calibration on its population.
 
-    Exit code 0: proved within. 1: proved beyond. 3: undecided, with the rows still needed. 2: bad input.
+    Exit code 0: proved within. 1: proved beyond. 3: undecided, with the rows still needed. 2: bad input, or output that
+    cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. The proof is of unweighted rows: a column
+    of weights is refused unless --unweighted leaves it out.
 
     For example: calibrant gate predictions.parquet --max-distance 0.05 --confidence 0.95
     """
     with explained(), Progress() as progress:
-        from calibrant.file_audit import as_in_file
-        from calibrant.inference.gate import calibration_gate
-        from calibrant.scale.files import read_file
+        from calibrant.file_audit import FileOptions, gate_of_file
 
-        progress("Reading")
-        columns = read_file(file, y_true=y_true, y_prob=y_prob)
-        progress("Bounds")
-        try:
-            decision = calibration_gate(
-                columns.y_true, columns.y_prob, max_distance=max_distance, confidence=confidence
-            )
-        except InputError as problem:
-            raise as_in_file(problem, columns.names) from None
+        decision = gate_of_file(
+            file,
+            FileOptions(y_true, y_prob, unweighted=unweighted),
+            max_distance=max_distance,
+            confidence=confidence,
+            progress=progress,
+            say=tell,
+        )
         progress.stop()
-        print(decision.summary(), flush=True)
-    raise typer.Exit({"within": 0, "beyond": 1, "undecided": 3}[decision.verdict])
+        show(decision.summary())
+        raise Leave(EXIT_CODES[decision.verdict])
 
 
 @app.command()
@@ -160,8 +164,8 @@ def demo(
         found = comparison(seed, progress)
         found.to_html(target)
         progress.stop()
-        print(found.summary(), flush=True)
-        print(f"Report: {target}", flush=True)
+        show(found.summary())
+        show(f"Report: {target}")
 
 
 @app.command()
@@ -181,12 +185,12 @@ def reproduce(
         if name is None:
             progress.stop()
             for each, sentence in registry.experiments().items():
-                print(f"{each}: {sentence}")
+                show(f"{each}: {sentence}")
             return
         progress(name)
         done = registry.reproduce(name, quick=quick, data=data)
         written = registry.write(name, done, out)
         progress.stop()
-        print(f"{done.finding or done.title} ({done.seconds:,.1f} s)")
+        show(f"{done.finding or done.title} ({done.seconds:,.1f} s)")
         for path in written:
-            print(f"Wrote {path}", flush=True)
+            show(f"Wrote {path}")

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.errors import InputError
+from calibrant.inference.gate import GateDecision, calibration_gate, check_gate
 from calibrant.measures.multiclass import multiclass_sample
 from calibrant.report.audit import Audit, audit_classes, audit_sample
+from calibrant.report.options import check_options
 from calibrant.report.sketched import with_bounds
 from calibrant.sample import Sample
 from calibrant.scale.class_files import class_columns, read_classes_file
 from calibrant.scale.files import FileColumns, read_file
 from calibrant.scale.harness import is_harness_log, read_harness_log
-from calibrant.scale.large import file_by_segment, file_drift, is_large, sketch_file
+from calibrant.scale.large import file_by_segment, file_drift, is_large, sketch_file, weights_refused
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,6 +40,7 @@ class FileOptions:
     by: tuple[str, ...] = ()
     drift: str | None = None
     exclude_bad: bool = False
+    unweighted: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +62,7 @@ def audit_of_file(
     FileError, InputError
         If the file, a column or an option cannot be used.
     """
+    check_options(options.level, options.n_resamples)
     progress("Reading")
     harness = options.y_true is None and options.y_prob is None and is_harness_log(path)
     classes = None if harness else class_columns(path, options.y_prob)
@@ -83,19 +87,19 @@ def audit_of_file(
             y_true=names["y_true"],
             y_prob=names["y_prob"],
             sample_weight=names.get("sample_weight"),
+            unweighted="sample_weight" not in names,
             level=options.level,
             exclude_bad=options.exclude_bad,
         )
         audit = replace(audit, segments=tuple(segments), segmented_by=options.by)
     if options.drift:
         progress("Drift")
-        if "sample_weight" in names:
-            raise InputError("drift", "cannot take weights: the evidence counts single outcomes")
         periods = file_drift(
             path,
             options.drift,
             y_true=names["y_true"],
             y_prob=names["y_prob"],
+            unweighted=True,
             level=options.level,
             exclude_bad=options.exclude_bad,
         )
@@ -104,7 +108,13 @@ def audit_of_file(
 
 
 def _read(path: str, options: FileOptions) -> FileColumns:
-    return read_file(path, y_true=options.y_true, y_prob=options.y_prob, sample_weight=options.sample_weight)
+    return read_file(
+        path,
+        y_true=options.y_true,
+        y_prob=options.y_prob,
+        sample_weight=options.sample_weight,
+        unweighted=options.unweighted,
+    )
 
 
 def _audit_of_rows(
@@ -114,7 +124,8 @@ def _audit_of_rows(
     progress: Callable[[str], None],
     say: Callable[[str], None],
 ) -> tuple[Audit, dict[str, str], tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None]:
-    _say_guessed(read.names, read.guessed, say)
+    say_guessed(read.names, read.guessed, say)
+    _check_drift(options, read.names)
     progress("Pooling")
     try:
         sample = Sample.from_columns(read.y_true, read.y_prob, read.sample_weight)
@@ -140,9 +151,11 @@ def _audit_of_sketch(
         y_true=options.y_true,
         y_prob=options.y_prob,
         sample_weight=options.sample_weight,
+        unweighted=options.unweighted,
         exclude_bad=options.exclude_bad,
     )
-    _say_guessed(found.names, found.guessed, say)
+    say_guessed(found.names, found.guessed, say)
+    _check_drift(options, found.names)
     if found.n_excluded:
         say(f"Left out {found.n_excluded:,} rows that are null, NaN or out of range.")
     sketch = found.sketch
@@ -165,8 +178,10 @@ def _audit_of_classes(
     progress: Callable[[str], None],
     say: Callable[[str], None],
 ) -> Audit:
-    read = read_classes_file(path, columns, y_true=options.y_true, sample_weight=options.sample_weight)
-    _say_guessed(read.names, (*read.guessed, "y_prob"), say)
+    read = read_classes_file(
+        path, columns, y_true=options.y_true, sample_weight=options.sample_weight, unweighted=options.unweighted
+    )
+    say_guessed(read.names, (*read.guessed, "y_prob"), say)
     try:
         sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
     except InputError as problem:
@@ -181,6 +196,45 @@ def _audit_of_classes(
     )
 
 
+def _check_drift(options: FileOptions, names: dict[str, str]) -> None:
+    if options.drift and "sample_weight" in names:
+        raise InputError("drift", weights_refused(names["sample_weight"]))
+
+
+def gate_of_file(
+    path: str,
+    options: FileOptions,
+    *,
+    max_distance: float,
+    confidence: float,
+    progress: Callable[[str], None],
+    say: Callable[[str], None],
+) -> GateDecision:
+    """`calibration_gate` of a file or pattern; `say` is told which columns were guessed.
+
+    Raises
+    ------
+    FileError, InputError
+        If the file, a column or an option cannot be used, or a column of weights is there and not left out.
+    """
+    check_gate(max_distance, confidence)
+    progress("Reading")
+    columns = _read(path, options)
+    say_guessed(columns.names, columns.guessed, say)
+    if columns.sample_weight is not None:
+        column = columns.names["sample_weight"]
+        raise InputError(
+            "sample_weight",
+            f"column {column!r} holds weights, and the proof is of unweighted rows; --unweighted leaves them out, and "
+            "calibrant audit measures with them",
+        )
+    progress("Bounds")
+    try:
+        return calibration_gate(columns.y_true, columns.y_prob, max_distance=max_distance, confidence=confidence)
+    except InputError as problem:
+        raise as_in_file(problem, columns.names) from None
+
+
 def as_in_file(problem: InputError, names: dict[str, str]) -> InputError:
     """The problem in the words of someone who sees the file: its column's name, and how rows are counted."""
     column = names.get(problem.argument)
@@ -191,6 +245,7 @@ def as_in_file(problem: InputError, names: dict[str, str]) -> InputError:
     return InputError(at, said, row=problem.row)
 
 
-def _say_guessed(names: dict[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
+def say_guessed(names: dict[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
+    """Say which columns were taken by their names alone."""
     if guessed:
         say(f"Using {', '.join(f'{names[argument]!r} as the {ROLES[argument]}' for argument in guessed)}.")

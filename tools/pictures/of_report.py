@@ -18,7 +18,7 @@ def draw(folder: Path) -> None:
         print("no Chromium: report.png is left as it is")
         return
     with tempfile.TemporaryDirectory() as name:
-        run = [sys.executable, "-c", "from calibrant.cli import main; main()", "demo", "--folder", name]
+        run = [sys.executable, "-c", "from calibrant.__main__ import main; main()", "demo", "--folder", name]
         subprocess.run(run, check=True, capture_output=True)
         page = next(Path(name).glob("*.html")).as_uri()
         options = ["--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={_SIZE}"]

@@ -95,8 +95,7 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, con
     >>> calibration_gate(np.ones(20_000), y_prob, max_distance=0.1).verdict
     'beyond'
     """
-    _inside("max_distance", max_distance)
-    _inside("confidence", confidence)
+    check_gate(max_distance, confidence)
     sample = Sample.from_columns(*read_binary(y_true, y_prob))
     moments = Moments.of(sample)
     low, high = moments.sample_distance(sample)
@@ -232,6 +231,12 @@ def tolerant_calibration_test(
         sample.n_rows,
         needed,
     )
+
+
+def check_gate(max_distance: float, confidence: float) -> None:
+    """Refuse a limit or a confidence that is not strictly between 0 and 1."""
+    _inside("max_distance", max_distance)
+    _inside("confidence", confidence)
 
 
 def _inside(name: str, value: float) -> None:

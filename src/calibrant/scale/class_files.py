@@ -80,9 +80,14 @@ def class_columns(path: str, y_prob: str | None) -> list[str] | None:
 
 
 def read_classes_file(
-    path: str, columns: Sequence[str], *, y_true: str | None = None, sample_weight: str | None = None
+    path: str,
+    columns: Sequence[str],
+    *,
+    y_true: str | None = None,
+    sample_weight: str | None = None,
+    unweighted: bool = False,
 ) -> ClassColumns:
-    """Read labels and the given columns of class probabilities.
+    """Read labels and the given columns of class probabilities; weights as `read_file` does.
 
     Raises
     ------
@@ -94,7 +99,7 @@ def read_classes_file(
     connection = reader._connection()
     with reader._explained(path, kind, files):
         held, twins = reader._names_held(connection, files, kind)
-    asked = {"y_true": y_true, "y_prob": columns[0], "sample_weight": sample_weight}
+    asked = reader._asked(y_true, columns[0], sample_weight, unweighted)
     chosen, guessed = reader._choose(asked, [name for name in held if name not in columns[1:]], twins)
     arguments = {f"y_prob_{i}": name for i, name in enumerate(columns)}
     names = {**{argument: name for argument, name in chosen.items() if argument != "y_prob"}, **arguments}

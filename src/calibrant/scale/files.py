@@ -67,9 +67,16 @@ class FileColumns:
 
 
 def read_file(
-    path: str, *, y_true: str | None = None, y_prob: str | None = None, sample_weight: str | None = None
+    path: str,
+    *,
+    y_true: str | None = None,
+    y_prob: str | None = None,
+    sample_weight: str | None = None,
+    unweighted: bool = False,
 ) -> FileColumns:
     """Read outcomes, predictions and weights from a CSV, Parquet, JSON lines or Arrow file, or a pattern of files.
+
+    A column of weights is taken by its usual name unless `unweighted` says to leave it out.
 
     Raises
     ------
@@ -81,8 +88,7 @@ def read_file(
     connection = _connection()
     with _explained(path, kind, files):
         columns, twins = _names_held(connection, files, kind)
-    asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
-    names, guessed = _choose(asked, columns, twins)
+    names, guessed = _choose(_asked(y_true, y_prob, sample_weight, unweighted), columns, twins)
     with _explained(path, kind, files):
         arrays = _fetch(_rows(connection, files, kind, names), names, kind, len(files))
     return FileColumns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), names, guessed)
@@ -221,6 +227,16 @@ def _top_level(schema: list[tuple[str, int]]) -> list[str]:
             inside += schema[at][1] - 1
             at += 1
     return names
+
+
+def _asked(
+    y_true: str | None, y_prob: str | None, sample_weight: str | None, unweighted: bool
+) -> dict[str, str | None]:
+    """Argument -> column as asked for; None is to be guessed, what is absent is not wanted."""
+    if unweighted and sample_weight is not None:
+        raise FileError("--unweighted", f"leaves weights out, and --sample-weight asks for {sample_weight!r}")
+    asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
+    return {argument: asked[argument] for argument in asked if not (unweighted and argument == "sample_weight")}
 
 
 def _choose(

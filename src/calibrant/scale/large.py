@@ -50,6 +50,7 @@ def sketch_file(
     y_true: str | None = None,
     y_prob: str | None = None,
     sample_weight: str | None = None,
+    unweighted: bool = False,
     exclude_bad: bool = False,
 ) -> FileSketch:
     """Sketch a file or pattern by one GROUP BY; columns as `read_file` takes them.
@@ -59,7 +60,7 @@ def sketch_file(
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    found, names, guessed = _grouped(path, (y_true, y_prob, sample_weight), (), 65536)
+    found, names, guessed = _grouped(path, reader._asked(y_true, y_prob, sample_weight, unweighted), (), 65536)
     index, cells = good_cells(found, exclude_bad)
     if index.size == 0:
         raise FileError("file", "holds column names but no rows" + (" that are not excluded" if exclude_bad else ""))
@@ -74,6 +75,7 @@ def file_by_segment(
     y_true: str | None = None,
     y_prob: str | None = None,
     sample_weight: str | None = None,
+    unweighted: bool = False,
     level: float = 0.05,
     resolution: int = 128,
     exclude_bad: bool = False,
@@ -85,7 +87,7 @@ def file_by_segment(
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    found, _, _ = _grouped(path, (y_true, y_prob, sample_weight), by, resolution)
+    found, _, _ = _grouped(path, reader._asked(y_true, y_prob, sample_weight, unweighted), by, resolution)
     return segments_of_groups(found, len(by), level, resolution, exclude_bad)
 
 
@@ -95,23 +97,32 @@ def file_drift(
     *,
     y_true: str | None = None,
     y_prob: str | None = None,
+    unweighted: bool = False,
     level: float = 0.05,
     exclude_bad: bool = False,
 ) -> list[Period]:
-    """`calibration_drift` of a file or pattern.
+    """`calibration_drift` of a file or pattern; a column of weights is refused unless `unweighted` leaves it out.
 
     Raises
     ------
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    found, _, _ = _grouped(path, (y_true, y_prob, None), [by], RESOLUTION, "drift")
+    asked = reader._asked(y_true, y_prob, None, unweighted)
+    found, names, _ = _grouped(path, asked, [by], RESOLUTION, "drift")
+    if "sample_weight" in names:
+        raise FileError("drift", weights_refused(names["sample_weight"]))
     return periods_of_groups(found, level, exclude_bad)
+
+
+def weights_refused(column: str) -> str:
+    """Why drift is not followed through weighted rows, and what can be done."""
+    return f"the evidence counts single outcomes, and column {column!r} holds weights; --unweighted leaves them out"
 
 
 def _grouped(
     path: str,
-    columns: tuple[str | None, str | None, str | None],
+    asked: dict[str, str | None],
     by: Sequence[str],
     resolution: int,
     option: str = "by",
@@ -122,7 +133,6 @@ def _grouped(
     connection.execute("SET preserve_insertion_order = false")
     with reader._explained(path, kind, found):
         held, twins = reader._names_held(connection, found, kind)
-    asked = dict(zip(("y_true", "y_prob", "sample_weight"), columns, strict=True))
     names, guessed = reader._choose(asked, held, twins)
     by = [reader._present(name, held, option) for name in by]
     with reader._explained(path, kind, found):

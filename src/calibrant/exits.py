@@ -1,0 +1,205 @@
+"""Every way out of a command and its exit code: the standard library alone, so that it stands before any import."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import IO, Any
+
+from calibrant.errors import InputError
+
+BAD_INPUT = 2
+UNFORESEEN = 70
+TRACEBACK = "CALIBRANT_TRACEBACK"
+"""The environment variable that asks for the traceback of what was not foreseen."""
+
+_LAST_WORDS = b"calibrant: something unforeseen: no verdict was reached (out of memory)\n"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_USERS = {
+    *(errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.EROFS, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO),
+}
+"""What an operating system refuses for a reason that the user can see and change."""
+_OPTIONS = {
+    "level": "--level",
+    "by": "--by",
+    "max_distance": "--max-distance",
+    "confidence": "--confidence",
+    "drift": "--drift",
+    "exclude_bad": "--exclude-bad",
+    "n_resamples": "--resamples",
+    "random_state": "--seed",
+    "path": "--html",
+}
+"""What an argument of the audit is called here."""
+
+_received: list[int] = []
+
+
+class Leave(SystemExit):
+    """The command ends with this exit code, and whatever there was to say has been said."""
+
+
+class _Signalled(BaseException):
+    """Ctrl-C or a request to end, under a name of our own: libraries treat a KeyboardInterrupt in ways of theirs."""
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn a mistake into a message and exit code 2, a signal into 128 and its number, all else into 70.
+
+    Code 1 is left to a verdict: no traceback ends with it.
+    """
+    with _signals_heeded():
+        try:
+            yield
+            _heed()
+        except BaseException as problem:
+            try:
+                code = _explain(problem)
+            except MemoryError:  # not enough was left to say even that
+                os.write(2, _LAST_WORDS)
+                code = UNFORESEEN
+            raise Leave(code) from None
+
+
+def _explain(problem: BaseException) -> int:
+    """Say what went wrong, and return the exit code."""
+    if _received:  # whatever a library in between made of it
+        tell("calibrant: " + ("interrupted" if _received[0] == signal.SIGINT else "told to end"))
+        return 128 + _received[0]
+    if isinstance(problem, KeyboardInterrupt):
+        tell("calibrant: interrupted")
+        return 130
+    if isinstance(problem, Leave):
+        return int(problem.code or 0)
+    if isinstance(problem, SystemExit):  # the parser of the command line: usage, help
+        if problem.code in (0, None, BAD_INPUT):
+            return int(problem.code or 0) if _written(sys.stdout) else BAD_INPUT
+        if isinstance(problem.__context__, BrokenPipeError):  # help that is read no further
+            _drop(sys.stdout)
+            return 0
+    if isinstance(problem, InputError) or (isinstance(problem, OSError) and problem.errno in _USERS):
+        tell("calibrant: " + _in_words(problem).replace("\n", "\\n"))
+        return BAD_INPUT
+    first = next(iter(str(problem).splitlines()), "")
+    kind = type(problem).__name__ + (f": {first:.200}" if first else "")
+    tell(f"calibrant: something unforeseen: no verdict was reached ({kind}). {TRACEBACK}=1 shows the traceback.")
+    if os.environ.get(TRACEBACK):
+        tell("".join(traceback.format_exception(problem)).rstrip())
+    return UNFORESEEN
+
+
+def _in_words(problem: InputError | OSError) -> str:
+    if isinstance(problem, OSError):
+        return f"{problem.filename or 'output'}: {problem.strerror or problem}"
+    option = _OPTIONS.get(problem.argument)
+    message = str(problem)
+    return option + message[len(problem.argument) :] if option else message
+
+
+@contextmanager
+def _signals_heeded() -> Iterator[None]:
+    """Raise at Ctrl-C and at a request to end; a second one ends the process at once."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is _receive:
+        yield
+        return
+    _received.clear()
+    before = [(each, signal.signal(each, _receive)) for each in _SIGNALS if _can_be_heeded(each)]
+    try:
+        yield
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
+
+
+def _can_be_heeded(number: int) -> bool:
+    # What the caller had ignored (nohup, a job in the background) stays ignored.
+    return signal.getsignal(number) not in (signal.SIG_IGN, None)
+
+
+def _receive(number: int, _: FrameType | None) -> None:
+    _received.append(number)
+    signal.signal(number, signal.SIG_DFL)
+    raise _Signalled
+
+
+def _heed() -> None:
+    """Raise for a signal whose exception was swallowed on its way, as in a finaliser."""
+    if _received:
+        raise _Signalled
+
+
+def escaped(text: str) -> str:
+    r"""The text with whatever could steer a terminal written as an escape; valid inside JSON's strings as well.
+
+    >>> escaped("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c == "\n" or c.isprintable() or c == " " else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    if character < " ":
+        return f"\\x{ord(character):02x}"
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def show(text: str) -> None:
+    """Print what the command was asked for.
+
+    A reader that has left wanted no more of it, and changes nothing about the verdict; any other failure ends the
+    command with code 2, so that nothing that was not written passes for written.
+    """
+    _heed()
+    if not _written(sys.stdout, text + "\n"):
+        raise Leave(BAD_INPUT)
+
+
+def tell(text: str) -> None:
+    """Print a remark on the standard error; that it cannot be shown is no reason to fail."""
+    _written(sys.stderr, text + "\n")
+
+
+def _written(stream: IO[str] | Any, text: str = "") -> bool:
+    """Whether the text, and what was printed before it, is out, or there is nobody to read it."""
+    if stream is None:
+        return True
+    try:
+        stream.write(escaped(text))
+        stream.flush()
+    except OSError as problem:
+        _drop(stream)
+        if isinstance(problem, BrokenPipeError):
+            return True
+        if stream is not sys.stderr:
+            tell(f"calibrant: output: {problem.strerror or problem}")
+        return False
+    return True
+
+
+def _drop(stream: IO[str] | Any) -> None:
+    """Send what is left where it harms nobody, lest Python fails over it at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def claim_streams() -> None:
+    """See that 0, 1 and 2 are taken, lest a file opened later gets what is printed; show any name, however odd."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest that is free
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a name that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -1,0 +1,112 @@
+"""A column of weights is used or refused by name, by every command, and what was guessed is said."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import calibrant
+from calibrant.cli import app
+from calibrant.scale.large import file_drift
+
+RUN = CliRunner()
+
+
+def run(*arguments):
+    return RUN.invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def weighted(tmp_path):
+    """Calibrated as they stand; a few rows with nearly all the weight are not."""
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(6_000)
+    y_true = (rng.random(y_prob.size) < y_prob) * 1
+    y_true[:50], weight = 0, np.ones(y_prob.size)
+    weight[:50] = 1e4
+    path = tmp_path / "rows.csv"
+    columns = {"y_true": y_true, "y_prob": y_prob, "sample_weight": weight, "day": np.arange(y_prob.size) % 3}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
+
+
+def test_a_gate_refuses_weights_by_name(weighted):
+    refused = run("gate", weighted, "--max-distance", 0.05)
+    assert refused.exit_code == 2
+    assert "'sample_weight'" in refused.stderr
+    assert "--unweighted" in refused.stderr
+    assert not refused.stdout
+
+
+def test_a_gate_without_the_weights_says_what_it_used(weighted):
+    done = run("gate", weighted, "--max-distance", 0.05, "--unweighted")
+    assert done.exit_code == 0
+    assert done.stderr.strip() == "Using 'y_true' as the outcomes, 'y_prob' as the predictions."
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_an_audit_uses_weights_or_leaves_them_out(weighted, monkeypatch, large):
+    monkeypatch.setattr("calibrant.file_audit.is_large", lambda _: large)
+    values = {}
+    for options in ((), ("--unweighted",)):
+        done = run("audit", weighted, "--json", "--resamples", 0, "--by", "day", *options)
+        assert done.exit_code == 0, done.stderr
+        assert ("'sample_weight' as the weights" in done.stderr) is (not options)
+        found = json.loads(done.stdout)
+        values[options] = found["measures"]["smooth_calibration_error"]["value"]
+        lost = [each["n_rows"] - each["effective_rows"] for each in found["segments"]]
+        assert min(lost) > 1000 if not options else max(map(abs, lost)) < 1e-6
+    frame = pd.read_csv(weighted)
+    columns = frame["y_true"], frame["y_prob"]
+    expected = calibrant.smooth_calibration_error(*columns, sample_weight=frame["sample_weight"])
+    assert values[()] == pytest.approx(expected, abs=1e-4)
+    assert values[("--unweighted",)] == pytest.approx(calibrant.smooth_calibration_error(*columns), abs=1e-4)
+
+
+def test_drift_refuses_weights_before_the_work_and_by_name(weighted, monkeypatch):
+    monkeypatch.setattr("calibrant.file_audit.audit_sample", lambda *_, **__: pytest.fail("the audit was made"))
+    refused = run("audit", weighted, "--drift", "day")
+    assert refused.exit_code == 2
+    assert "--drift: " in refused.stderr
+    assert "'sample_weight'" in refused.stderr
+    with pytest.raises(calibrant.InputError, match="'sample_weight' holds weights"):
+        file_drift(str(weighted), "day")
+    assert len(file_drift(str(weighted), "day", unweighted=True)) == 3
+
+
+def test_drift_without_the_weights(weighted):
+    done = run("audit", weighted, "--drift", "day", "--unweighted", "--resamples", 0, "--json")
+    assert done.exit_code == 0
+    assert len(json.loads(done.stdout)["periods"]) == 3
+
+
+def test_weights_named_and_left_out_at_once(weighted):
+    refused = run("audit", weighted, "--sample-weight", "day", "--unweighted")
+    assert refused.exit_code == 2
+    assert "--unweighted: " in refused.stderr
+
+
+def test_classes_with_weights(tmp_path):
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(3), 300)
+    columns = {"y_true": rng.integers(3, size=300), **{f"p{k}": p[:, k] for k in range(3)}, "sample_weight": 2.5}
+    path = tmp_path / "classes.parquet"
+    pd.DataFrame(columns).to_parquet(path)
+    for options, weighted in (((), True), (("--unweighted",), False)):
+        done = run("audit", path, "--resamples", 0, *options)
+        assert done.exit_code == 0, done.stderr
+        assert ("'sample_weight' as the weights" in done.stderr) is weighted
+
+
+def test_of_two_files_each_says_what_it_used(weighted, tmp_path):
+    other = tmp_path / "other.csv"
+    pd.read_csv(weighted).head(100).drop(columns="sample_weight").rename(columns={"y_prob": "p"}).to_csv(other)
+    done = run("audit", weighted, other, "--resamples", 0)
+    assert done.exit_code == 0, done.stderr
+    first, second = done.stderr.splitlines()
+    assert first.startswith(f"{weighted}: Using")
+    assert first.endswith("'sample_weight' as the weights.")
+    assert second.startswith(f"{other}: Using")
+    assert "'p' as the predictions" in second
