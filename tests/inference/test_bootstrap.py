@@ -59,3 +59,52 @@ def test_order_seed_and_what_is_refused():
         bootstrap_bounds(y, v, n_resamples=20)
     with pytest.raises(InputError, match="level"):
         bootstrap_bounds(y, v, level=2.0)
+
+
+RARE = {
+    "uniform": lambda rng, n: 2e-3 * rng.random(n),
+    "beta": lambda rng, n: rng.beta(0.1, 100.0, n),
+    "atoms": lambda rng, n: np.where(rng.random(n) < 0.01, rng.random(n), (rng.random(n) < 0.5).astype(float)),
+    "five values": lambda rng, n: 1e-3 * rng.choice([0.1, 0.5, 1.0, 1.5, 1.9], n),
+}
+
+
+@pytest.mark.parametrize("kind", RARE)
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize("n", [50, 200, 2000])
+def test_rare_events_and_rare_non_events_are_refused(kind, flip, n):
+    rng = np.random.default_rng(n)
+    v = RARE[kind](rng, n)
+    y = rng.random(n) < v
+    with pytest.raises(InputError, match="Resampling needs 10 of both; population_bounds holds") as refused:
+        bootstrap_bounds(~y if flip else y, 1.0 - v if flip else v, random_state=0)
+    assert refused.value.argument == "y_true"
+
+
+def test_both_what_is_expected_and_what_is_seen_must_be_enough():
+    v = np.full(400, 0.05)  # 19 surprises expected
+    for events, answers in ((0, False), (5, False), (12, True)):
+        y = np.arange(400) < events
+        if answers:
+            assert bootstrap_bounds(y, v, n_resamples=99, random_state=0).n_rows == 400
+        else:
+            with pytest.raises(InputError, match="surprises"):
+                bootstrap_bounds(y, v, random_state=0)
+    with pytest.raises(InputError, match="the predictions expect 0 "):
+        bootstrap_bounds(np.arange(400) < 100, np.zeros(400), random_state=0)
+
+
+def test_truth_is_covered_just_above_the_minimum():
+    answered = missed = 0
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        v = 2 * 14 / 400 * rng.random(400)
+        y = rng.random(400) < v
+        try:
+            found = bootstrap_bounds(y, v, n_resamples=79, random_state=seed)
+        except InputError:
+            continue
+        answered += 1
+        missed += found.smooth_error[0] > 0 or found.lower_distance[0] > 0
+    assert answered > 60
+    assert missed <= 10  # 6 expected of 120; more than 10 has a chance of 3%

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from scipy.stats import beta
 
 from calibrant import InputError, corp_decomposition, corp_regions

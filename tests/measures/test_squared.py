@@ -137,6 +137,36 @@ def test_bootstrap_covers_and_holds_its_estimate():
     assert 120 <= hits <= 149
 
 
+@pytest.mark.parametrize("debiased", [True, False])
+@pytest.mark.parametrize("off", [0.0, 0.05, 0.1])
+@pytest.mark.parametrize("n", [400, 2000])
+def test_bootstrap_covers_the_truth_of_five_values(debiased, off, n):
+    values = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    rate = values + off * np.array([1, -1, 1, -1, 1])
+    hits = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        at = rng.integers(0, 5, n)
+        found = squared_error_bootstrap(
+            rng.random(n) < rate[at], values[at], debiased=debiased, n_resamples=199, random_state=rng
+        )
+        assert 0.0 <= found.lower <= found.estimate <= found.upper <= 1.0
+        hits += found.lower <= np.mean((values - rate) ** 2) <= found.upper
+    assert hits >= 181  # of 200 with 0.95 each, fewer has a chance of 0.2%
+
+
+def test_bootstrap_refuses_what_it_cannot_resample():
+    rng = np.random.default_rng(0)
+    many = rng.permutation(np.repeat(np.linspace(0.01, 0.99, 300), 2))[:400]
+    with pytest.raises(InputError, match="needs 5 or more in every group"):
+        squared_error_bootstrap(rng.random(400) < many, many)
+    rare = np.repeat([0.001, 0.01], 500)
+    with pytest.raises(InputError, match="Resampling needs 50 of both"):
+        squared_error_bootstrap(rng.random(1000) < rare, rare)
+    with pytest.raises(InputError, match="n_resamples"):
+        squared_error_bootstrap([0, 1] * 500, [0.5] * 1000, n_resamples=20)
+
+
 def test_counts_agree_with_rows():
     y_true, y_prob = np.array([0, 1, 1, 0, 1.0]), np.array([0.2, 0.2, 0.7, 0.7, 0.7])
     for debiased in (True, False):

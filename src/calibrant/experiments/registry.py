@@ -56,6 +56,7 @@ _HOME = {
     "measures-compared": ("measures_compared", "measures_compared", "value without fault, continuity and cost"),
     "power": ("error_rates", "power", "how often each test rejects, against three kinds of departure"),
     "interval-coverage": ("error_rates", "interval_coverage", "how often every bound and band holds; ten minutes"),
+    "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),
     "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; half an hour"),
     "real-predictions": ("verdicts", "real_predictions", "what audit and gate say of the papers' predictions"),
     "tcal-table-1": ("tcal", "table_1", "verdicts and errors of CIFAR-10 networks, recalibrated six ways"),

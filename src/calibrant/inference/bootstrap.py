@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.bounds import Moments, PopulationBounds
-from calibrant.inference.resampling import check_resamples, resampled
+from calibrant.inference.resampling import check_resamples, check_surprises, resampled
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample
@@ -39,10 +39,16 @@ def bootstrap_bounds(
     Raises
     ------
     InputError
-        If a column or option cannot be used, or there are too few resamples for the level.
+        If a column or option cannot be used, there are too few resamples for the level, or chance has shown too little
+        of itself: the predictions expect fewer than 10 surprises, the sum of v (1 - v), or the outcomes hold fewer than
+        10, the sum of (y - v)^2. For rare events both are about the number of events, expected and seen.
 
     Notes
     -----
+    What was never seen is never resampled: with no event among rare ones the bounds would close on a single value.
+    Coverage just above the minimum is measured in docs/reproductions/few-surprises.md; below it `population_bounds`
+    holds, at any number of rows.
+
     The error of the sample differs from the population's by at most the largest gap between the two over the class of
     functions that it is a supremum over (docs/bounds.md). The distribution of that gap, not of the error itself, is
     resampled with normal multipliers: it is that of a norm of noise, so that calibrated predictors, where a bootstrap
@@ -63,6 +69,7 @@ def bootstrap_bounds(
     label, prediction = read_binary(y_true, y_prob)
     level = check_level(level)
     check_resamples(n_resamples, level, tails=2)  # half of the level for each of the two quantities
+    check_surprises(label, prediction, "population_bounds holds at any number of rows")
     order = np.lexsort((label, prediction))
     y, v = label[order].astype(np.float64), prediction[order]
     n = v.size

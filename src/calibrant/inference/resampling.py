@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 
 from calibrant.errors import InputError
-from calibrant.inference.arguments import RandomState, generator
+from calibrant.inference.arguments import IntArray, RandomState, generator
 from calibrant.inference.threads import in_blocks
 from calibrant.inputs import FloatArray
+from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import positive_integer
 from calibrant.sample import Sample
+
+LEAST_SURPRISES = 10
+"""Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""
 
 Statistic = Callable[[FloatArray], float]
 """Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""
@@ -55,6 +59,22 @@ def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> None:
     needed = math.ceil(tails / level - 1.0 - 1e-9)
     if n_resamples < needed:
         raise InputError("n_resamples", f"is {n_resamples}; level {level:g} needs at least {needed}")
+
+
+def check_surprises(label: IntArray, prediction: FloatArray, instead: str, *, least: int = LEAST_SURPRISES) -> None:
+    """Refuse rows in which chance shows too little of itself for a resample to be like a new sample.
+
+    The sum of v (1 - v) is the variance of the number of events, and about their number where they are rare (or that
+    of non-events); the sum of (y - v)^2 is what was seen of it.
+    """
+    expected, seen = dot(prediction, 1.0 - prediction), dot(label - prediction, label - prediction)
+    if min(expected, seen) < least:
+        raise InputError(
+            "y_true",
+            f"holds {seen:.3g} surprises, of which the predictions expect {expected:.3g} (sums of (y - v)^2 and of "
+            f"v (1 - v): where events are rare, about their number). Resampling needs {least} of both; "
+            f"{instead}",
+        )
 
 
 def pvalue_among(observed: float, drawn: FloatArray) -> float:

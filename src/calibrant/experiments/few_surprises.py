@@ -1,0 +1,115 @@
+"""Coverage of resampled intervals just above the fewest surprises that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from calibrant.errors import InputError
+from calibrant.experiments.processors import on_all_processors
+from calibrant.experiments.registry import Reproduction, table
+from calibrant.inference.bootstrap import bootstrap_bounds
+from calibrant.inference.verified_bounds import squared_error_bootstrap
+from calibrant.inputs import FloatArray
+
+_FIVE = np.array([0.1, 0.5, 1.0, 1.5, 1.9])
+_RARE: dict[str, Callable[[np.random.Generator, int, float], FloatArray]] = {
+    "rare, uniform": lambda rng, n, mean: 2.0 * mean * rng.random(n),
+    "rare, beta": lambda rng, n, mean: rng.beta(0.2, 0.2 / mean - 0.2, n),
+    "rare, five values": lambda rng, n, mean: mean * rng.choice(_FIVE, n),
+    "nearly certain, beta": lambda rng, n, mean: 1.0 - rng.beta(0.2, 0.2 / mean - 0.2, n),
+    "atoms at 0 and 1": lambda rng, n, mean: np.where(rng.random(n) < 6.0 * mean, rng.random(n), rng.random(n) < 0.5),
+}
+"""Predictions that expect about n * mean surprises."""
+_FACTORS = (
+    1.0,
+    0.5,
+    1.9,
+)  # of the predictions: the true rates; the smooth error and the distance are |factor - 1| mean
+_RATES: dict[str, tuple[FloatArray, FloatArray]] = {
+    "one value": (np.array([0.5]), np.array([1.0])),
+    "five values": (np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([1.0, -1.0, 1.0, -1.0, 1.0])),
+    "twenty values": (np.linspace(0.025, 0.975, 20), np.tile([1.0, -1.0], 10)),
+    "five rare values": (0.1 * _FIVE, np.array([0.1, 0.5, 1.0, 1.5, 1.9])),
+}
+"""Values, and the direction in which each is off."""
+_OFF = (0.0, 0.05, 0.1)
+
+
+def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproduction:
+    """Coverage of `bootstrap_bounds` and `squared_error_bootstrap` near the least that they take."""
+    trials, many, sizes = (10, 10, (200,)) if quick else (200, 1000, (200, 1000))
+    cells = [
+        (kind, factor, n, expected, trials)
+        for kind in _RARE
+        for factor in (_FACTORS if kind.startswith("rare") else _FACTORS[:1])
+        for n in sizes
+        for expected in (5.0, 12.0, 20.0)
+        if not (kind == "atoms at 0 and 1" and 6.0 * expected > 0.5 * n)
+    ]
+    bounds = list(on_all_processors(_bounds, cells))
+    squares = [(kind, off, surprises, many) for kind in _RATES for off in _OFF for surprises in (40, 60, 200)]
+    intervals = list(on_all_processors(_squares, squares))
+    shown = [rate for rate, answered in (*bounds, *intervals) if answered >= 0.05]
+    first = [
+        [kind, factor, f"{n:,}", e, *_cells(found)]
+        for (kind, factor, n, e, _), found in zip(cells, bounds, strict=True)
+    ]
+    second = [[kind, off, s, *_cells(found)] for (kind, off, s, _), found in zip(squares, intervals, strict=True)]
+    body = (
+        f"Nominal 0.95; {trials:,} samples a row of the first table, {many:,} of the second; 79 resamples (a multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of (y - v)^2, "
+        "seen. Coverage is of the samples that were answered; the rest were refused. A dash: none was answered.\n\n"
+        "## bootstrap_bounds, from 10 surprises\n\n"
+        "Smooth error and lower distance both covered. True rates are the predictions times a factor.\n\n"
+        + table(["predictions", "factor", "rows", "expected surprises", "coverage", "answered"], first)
+        + "\n## squared_error_bootstrap, from 50 surprises and 5 rows a value\n\n"
+        "Each value is off by as much, up or down in turn; rare values by that share of the largest of them.\n\n"
+        + table(["predictions", "off by", "expected surprises", "coverage", "answered"], second)
+    )
+    finding = f"The lowest coverage is {min(shown):.3f}, of rows that answer at least one sample in twenty."
+    return Reproduction("Coverage just above the fewest surprises", finding, body)
+
+
+def _cells(found: tuple[float, float]) -> list[object]:
+    coverage, answered = found
+    return [f"{coverage:.3f}" if answered else "-", f"{answered:.2f}"]
+
+
+def _bounds(kind: str, factor: float, n: int, expected: float, trials: int) -> tuple[float, float]:
+    """Share covered of those answered, and share answered."""
+    held = answered = 0
+    mean = expected / n
+    for trial in range(trials):
+        rng = np.random.default_rng([n, int(expected), trial])
+        y_prob = np.clip(_RARE[kind](rng, n, mean), 0.0, 1.0)
+        y_true = (rng.random(n) < np.minimum(factor * y_prob, 1.0)).astype(np.float64)
+        try:
+            found = bootstrap_bounds(y_true, y_prob, n_resamples=79, random_state=trial)
+        except InputError:
+            continue
+        truth = abs(factor - 1.0) * mean
+        answered += 1
+        held += all(low <= truth <= high for low, high in (found.smooth_error, found.lower_distance))
+    return held / max(answered, 1), answered / trials
+
+
+def _squares(kind: str, off: float, surprises: int, trials: int) -> tuple[float, float]:
+    """The same for the squared error."""
+    values, direction = _RATES[kind]
+    rates = np.clip(values + off * direction * values.max(), 0.0, 1.0)
+    n = round(surprises / float(np.mean(values * (1.0 - values))))
+    truth = float(np.mean((values - rates) ** 2))
+    held = answered = 0
+    for trial in range(trials):
+        rng = np.random.default_rng([surprises, trial])
+        at = rng.integers(0, values.size, n)
+        y_true = (rng.random(n) < rates[at]).astype(np.float64)
+        try:
+            found = squared_error_bootstrap(y_true, values[at], n_resamples=79, random_state=trial)
+        except InputError:
+            continue
+        answered += 1
+        held += found.lower <= truth <= found.upper
+    return held / max(answered, 1), answered / trials
