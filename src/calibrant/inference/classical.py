@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.resampling import redrawn_pvalue
-from calibrant.inference.result import LEAST, TestResult
+from calibrant.inference.result import LEAST, ImpossibleRows, TestResult, impossible_rows
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import bins_from_sample
@@ -25,7 +25,7 @@ class ClassicalResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method
+    statistic, pvalue, reject, level, method, impossible
         As in `TestResult`; the p-value comes from redrawn outcomes and is exact at any number of rows.
     asymptotic_pvalue : float
         The textbook's, from the distribution that the statistic tends to; for comparison with other programs.
@@ -40,7 +40,7 @@ class CoxResult(ClassicalResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, asymptotic_pvalue
+    statistic, pvalue, reject, level, method, asymptotic_pvalue, impossible
         As in `ClassicalResult`.
     intercept, slope : float or None
         Maximum-likelihood fit of log-odds(outcome) = intercept + slope * log-odds(prediction); 0 and 1 when calibrated.
@@ -100,7 +100,7 @@ def cox_test(
     >>> result.reject, round(result.slope, 1)
     (True, 2.0)
     """
-    sample, level = _read(y_true, y_prob, level)
+    sample, impossible, level = _read(y_true, y_prob, level)
     v = sample.prediction
     inside = (v > 0.0) & (v < 1.0)
     weight = np.where(inside, sample.count * v * (1.0 - v), 0.0)
@@ -125,7 +125,8 @@ def cox_test(
     )
     line = _line(odds[inside], sample.ones[inside], sample.count[inside]) if sloped else (None, None)
     method = f"Cox's score test ({n_resamples:,} resamples)"
-    return CoxResult(observed, pvalue, pvalue <= level, level, method, _chi_squared(observed, degrees), *line)
+    asymptotic = _chi_squared(observed, degrees)
+    return CoxResult(observed, pvalue, pvalue <= level, level, method, asymptotic, *line, impossible=impossible)
 
 
 def hosmer_lemeshow_test(
@@ -179,9 +180,10 @@ def hosmer_lemeshow_test(
     True
     """
     positive_integer(n_bins, "n_bins")
-    sample, level = _read(y_true, y_prob, level)
+    sample, impossible, level = _read(y_true, y_prob, level)
     first = np.searchsorted(sample.prediction, bins_from_sample(sample, n_bins, "quantile").first)
-    return _chi_squared_of(sample, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
+    found = _chi_squared_of(sample, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
+    return replace(found, impossible=impossible)
 
 
 def miller_test(
@@ -220,9 +222,10 @@ def miller_test(
     >>> round(miller_test(y_true, [0.2] * 50 + [0.8] * 50, random_state=0).statistic, 9)
     28.125
     """
-    sample, level = _read(y_true, y_prob, level)
+    sample, impossible, level = _read(y_true, y_prob, level)
     first = np.arange(sample.n_distinct)
-    return _chi_squared_of(sample, first, "Miller's chi-squared test", level, n_resamples, random_state)
+    found = _chi_squared_of(sample, first, "Miller's chi-squared test", level, n_resamples, random_state)
+    return replace(found, impossible=impossible)
 
 
 def spiegelhalter_test(
@@ -265,7 +268,7 @@ def spiegelhalter_test(
     >>> round(result.statistic, 1), result.pvalue
     (-9.3, 0.001)
     """
-    sample, level = _read(y_true, y_prob, level)
+    sample, impossible, level = _read(y_true, y_prob, level)
     v = sample.prediction
     slope = 1.0 - 2.0 * v
     deviation = math.sqrt(dot(sample.count * v * (1.0 - v), slope**2))
@@ -284,11 +287,12 @@ def spiegelhalter_test(
     z = score(sample.ones - sample.count * v)
     asymptotic = max(LEAST, math.erfc(abs(z) / math.sqrt(2.0)))
     method = f"Spiegelhalter's test, two-sided ({n_resamples:,} resamples)"
-    return ClassicalResult(z, pvalue, pvalue <= level, level, method, asymptotic)
+    return ClassicalResult(z, pvalue, pvalue <= level, level, method, asymptotic, impossible=impossible)
 
 
-def _read(y_true: Column, y_prob: Column, level: float) -> tuple[Sample, float]:
-    return Sample.from_columns(*read_binary(y_true, y_prob)), check_level(level)
+def _read(y_true: Column, y_prob: Column, level: float) -> tuple[Sample, ImpossibleRows | None, float]:
+    rows = read_binary(y_true, y_prob)
+    return Sample.from_columns(*rows), impossible_rows(*rows), check_level(level)
 
 
 def _chi_squared_of(

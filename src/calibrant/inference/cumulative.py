@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.classical import ClassicalResult
 from calibrant.inference.resampling import redrawn_pvalue
-from calibrant.inference.result import LEAST
+from calibrant.inference.result import LEAST, impossible_rows
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import one_of
@@ -74,7 +74,8 @@ def cumulative_calibration_test(
     0.001
     """
     one_of(form, _FORMS, "form")
-    sample = Sample.from_columns(*read_binary(y_true, y_prob))
+    rows = read_binary(y_true, y_prob)
+    sample = Sample.from_columns(*rows)
     level = check_level(level)
     v = sample.prediction
     scale = math.sqrt(dot(sample.count * v, 1.0 - v))
@@ -90,7 +91,8 @@ def cumulative_calibration_test(
     )
     tail = (_range_tail if form == "kuiper" else _maximum_tail)(observed)
     method = f"cumulative differences, {form.title()} ({n_resamples:,} resamples)"
-    return ClassicalResult(observed, pvalue, pvalue <= level, level, method, min(1.0, max(LEAST, tail)))
+    asymptotic, impossible = min(1.0, max(LEAST, tail)), impossible_rows(*rows)
+    return ClassicalResult(observed, pvalue, pvalue <= level, level, method, asymptotic, impossible=impossible)
 
 
 def _maximum_tail(x: float) -> float:

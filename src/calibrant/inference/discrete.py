@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.errors import InputError
-from calibrant.inference.arguments import check_level
-from calibrant.inference.result import LEAST, TestResult
+from calibrant.inference.arguments import check_level, read_binary
+from calibrant.inference.result import LEAST, TestResult, impossible_rows
 from calibrant.inputs import Column
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
@@ -20,7 +20,7 @@ class DiscreteResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method
+    statistic, pvalue, reject, level, method, impossible
         As in `TestResult`; the statistic is the smallest of ``pvalues``.
     predictions : tuple of float
         The distinct predictions.
@@ -75,7 +75,7 @@ def discrete_calibration_test(
     The number of ones among N rows that predict v is Binomial(N, v) if v is calibrated. Its two-sided p-value adds up
     all counts no more likely than the one seen. The whole is tested by t min p over t values. No resampling, no
     asymptotics. Where a prediction of 0 or 1 is contradicted the p-value is 0; it is reported, like any that
-    underflows, as 2.2e-308. O(n log n) plus the binomial tests.
+    underflows, as 2.2e-308, and ``impossible`` names the row. O(n log n) plus the binomial tests.
 
     References
     ----------
@@ -97,9 +97,8 @@ def discrete_calibration_test(
 
     level = check_level(level)
     one_of(correction, ("holm", "bonferroni"), "correction")
-    sample = Sample.from_columns(y_true, y_prob)
-    if not sample.binary:
-        raise InputError("y_true", "holds event rates; a test counts single outcomes, each 0 or 1")
+    rows = read_binary(y_true, y_prob)
+    sample = Sample.from_columns(*rows)
     v = sample.prediction
     t = v.size
     counts, ones = sample.count.astype(np.int64), sample.ones.astype(np.int64)
@@ -131,4 +130,5 @@ def discrete_calibration_test(
         pvalues=tuple(pvalues.tolist()),
         adjusted_pvalues=tuple(adjusted.tolist()),
         miscalibrated=tuple(v[adjusted <= level].tolist()),
+        impossible=impossible_rows(*rows),
     )

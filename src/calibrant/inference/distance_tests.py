@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.resampling import redrawn_pvalue
-from calibrant.inference.result import TestResult
+from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels import pairs
 from calibrant.measures.parameters import positive
@@ -126,7 +126,8 @@ def _resampled(
     n_resamples: int,
     random_state: RandomState,
 ) -> TestResult:
-    sample = Sample.from_columns(*read_binary(y_true, y_prob))
+    rows = read_binary(y_true, y_prob)
+    sample = Sample.from_columns(*rows)
     level = check_level(level)
     v, n = np.ascontiguousarray(sample.prediction), sample.n_rows
     observed, pvalue = redrawn_pvalue(
@@ -136,4 +137,5 @@ def _resampled(
         n_resamples=n_resamples,
         random_state=random_state,
     )
-    return TestResult(observed, pvalue, pvalue <= level, level, f"{method} ({n_resamples:,} resamples)")
+    method = f"{method} ({n_resamples:,} resamples)"
+    return TestResult(observed, pvalue, pvalue <= level, level, method, impossible=impossible_rows(*rows))

@@ -19,6 +19,8 @@ from calibrant.sample import Sample
 LEAST_SURPRISES = 10
 """Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""
 
+MOST_RESAMPLES = 1_000_000
+
 Statistic = Callable[[FloatArray], float]
 """Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""
 
@@ -53,9 +55,16 @@ def redrawn_pvalue(
     return observed, pvalue_among(observed, drawn)
 
 
-def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> None:
-    """Refuse resamples so few that nothing could be said at this level, shared between that many tails."""
+def check_number(n_resamples: int) -> None:
+    """Refuse what is no number of resamples, or more than fit into memory: results of all are kept."""
     positive_integer(n_resamples, "n_resamples")
+    if n_resamples > MOST_RESAMPLES:
+        raise InputError("n_resamples", f"is {n_resamples:.3g}; at most {MOST_RESAMPLES:,} are kept in memory")
+
+
+def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> None:
+    """Refuse resamples so few that nothing could be said at this level, shared between that many tails; or too many."""
+    check_number(n_resamples)
     needed = math.ceil(tails / level - 1.0 - 1e-9)
     if n_resamples < needed:
         raise InputError("n_resamples", f"is {n_resamples}; level {level:g} needs at least {needed}")

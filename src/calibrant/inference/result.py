@@ -3,10 +3,58 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from calibrant.inference.arguments import IntArray
+from calibrant.inputs import FloatArray
 
 LEAST = sys.float_info.min
 """A p-value is never said to be 0: one that underflows is said to be this, 2.2e-308."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImpossibleRows:
+    """Rows whose outcome cannot be, were the predictions calibrated: predicted 0 and seen 1, or predicted 1 and seen 0.
+
+    Attributes
+    ----------
+    count : int
+        How many.
+    row : int or None
+        The first of them, counted from 0 as the rows were given; None where their order is not known.
+    prediction : float
+        What was predicted there, 0 or 1.
+    """
+
+    count: int
+    row: int | None
+    prediction: float
+
+    def sentence(self) -> str:
+        """Say which row it is.
+
+        Examples
+        --------
+        >>> ImpossibleRows(1, 17, 1.0).sentence()
+        'row 17 was predicted 1 and was 0: impossible if calibrated'
+        """
+        was = f"was predicted {self.prediction:g} and was {1.0 - self.prediction:g}"
+        if self.row is None:
+            return f"{self.count:,} of the rows predicted 0 or 1 turned out otherwise: impossible if calibrated"
+        if self.count == 1:
+            return f"row {self.row:,} {was}: impossible if calibrated"
+        return f"row {self.row:,} {was}, and {self.count - 1:,} more like it: impossible if calibrated"
+
+
+def impossible_rows(label: IntArray, prediction: FloatArray) -> ImpossibleRows | None:
+    """Find certain predictions that the outcomes contradict."""
+    contradicted = np.where(label == 1, prediction == 0.0, prediction == 1.0)
+    if not contradicted.any():
+        return None
+    row = int(np.argmax(contradicted))
+    return ImpossibleRows(int(contradicted.sum()), row, float(prediction[row]))
 
 
 @dataclass(frozen=True)
@@ -26,6 +74,8 @@ class TestResult:
         Promised probability of rejecting calibrated predictions.
     method : str
         What was tested, and how its p-value was found, in words.
+    impossible : ImpossibleRows or None
+        Rows that no calibrated prediction allows, if there are any: a proof, whatever the p-value says.
     """
 
     __test__ = False  # not a collection of pytest's, in spite of its name
@@ -35,18 +85,19 @@ class TestResult:
     reject: bool
     level: float
     method: str
+    impossible: ImpossibleRows | None = field(default=None, kw_only=True)
 
     def summary(self) -> str:
-        """One sentence for a reader in a hurry.
+        """One sentence for a reader in a hurry; an impossible outcome comes first.
 
         Examples
         --------
         >>> TestResult(0.013, 0.0004, True, 0.05, "adaptive T-Cal").summary()
         'miscalibrated: adaptive T-Cal rejects calibration at level 0.05 (p = 0.0004)'
         """
-        if self.reject:
-            return f"miscalibrated: {self.method} rejects calibration at level {self.level:g} (p = {self.pvalue:.2g})"
-        return (
-            f"no miscalibration found: {self.method} does not reject calibration at level {self.level:g} "
-            f"(p = {self.pvalue:.2g})"
-        )
+        does = "rejects" if self.reject else "does not reject"
+        least = "p < 1e-300" if self.pvalue < 1e-300 else f"p = {self.pvalue:.2g}"
+        said = f"{self.method} {does} calibration at level {self.level:g} ({least})"
+        if self.impossible is not None:
+            return f"miscalibrated: {self.impossible.sentence()}; {said}"
+        return f"{'miscalibrated' if self.reject else 'no miscalibration found'}: {said}"

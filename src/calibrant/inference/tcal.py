@@ -17,8 +17,8 @@ from calibrant.inference.arguments import (
     read_binary,
     read_classes,
 )
-from calibrant.inference.resampling import pvalues_among
-from calibrant.inference.result import TestResult
+from calibrant.inference.resampling import check_number, pvalues_among
+from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inference.tcal_scales import Rows, class_rows, dyadic_scales, event_rows, smooth_scale
 from calibrant.inference.threads import in_blocks
 from calibrant.inputs import Column, FloatArray
@@ -35,7 +35,7 @@ class TCalResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method
+    statistic, pvalue, reject, level, method, impossible
         As in `TestResult`; the statistic is that of the scale with the smallest p-value, in squared probability.
     scales : tuple of int
         Bins per unit that were looked at: 2, 4, ..., 2^B in the adaptive test, one number where smoothness is known.
@@ -147,7 +147,7 @@ def tcal_test(
     """
     one_of(critical_value, CRITICAL_VALUES, "critical_value")
     one_of(reduction, REDUCTIONS, "reduction")
-    positive_integer(n_resamples, "n_resamples")
+    check_number(n_resamples)
     if smoothness is not None:
         positive(smoothness, "smoothness")
     if null_error != 0.0:
@@ -160,7 +160,8 @@ def tcal_test(
     if dimensions(y_prob) == 1:
         if reduction != "canonical":
             raise InputError("reduction", f"is {reduction!r}; one column of predictions has nothing to reduce")
-        return _test(*read_binary(y_true, y_prob), plan, rng)
+        outcome, prediction = read_binary(y_true, y_prob)
+        return replace(_test(outcome, prediction, plan, rng), impossible=impossible_rows(outcome, prediction))
     label, table = read_classes(y_true, y_prob)
     if reduction == "canonical":
         return _test(label, table, plan, rng)

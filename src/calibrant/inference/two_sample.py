@@ -19,14 +19,14 @@ from calibrant.inference.arguments import (
     read_classes,
     running_shares,
 )
-from calibrant.inference.resampling import pvalues_among
-from calibrant.inference.result import TestResult
+from calibrant.inference.resampling import check_number, pvalues_among
+from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inference.tcal_scales import Rows, class_rows, event_rows
 from calibrant.inference.threads import in_blocks
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.tcal import BITS
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
-from calibrant.measures.parameters import one_of, positive, positive_integer
+from calibrant.measures.parameters import one_of, positive
 
 TESTS = ("multiscale_permutation", "permutation", "chi_squared")
 
@@ -37,7 +37,7 @@ class TwoSampleResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method
+    statistic, pvalue, reject, level, method, impossible
         As in `TestResult`; the statistic is the two-sample statistic with the smallest p-value.
     two_sample_pvalues : tuple of float
         One for each class, over its scales; 1 where a sample is too small to compare.
@@ -130,7 +130,7 @@ def two_sample_calibration_test(
     """
     one_of(test, TESTS, "test")
     level = check_level(level)
-    positive_integer(n_resamples, "n_resamples")
+    check_number(n_resamples)
     if (smoothness is None) != (test == "multiscale_permutation"):
         raise InputError("smoothness", "is for test='permutation' and 'chi_squared', which need it, and for no other")
     if smoothness is not None:
@@ -179,6 +179,7 @@ def two_sample_calibration_test(
         product_pvalues=tuple(products),
         scales=tuple(scales),
         n_resamples=int(n_resamples),
+        impossible=impossible_rows(*read_binary(y_true, y_prob)) if prediction.ndim == 1 else None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -75,7 +75,15 @@ def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed:
     if columns is not None and sample.n_distinct <= _FEW_VALUES:
         exact = partial(discrete_calibration_test, *columns, level=level)
         found["discrete_calibration_test"] = where_it_applies("Exact discrete test", exact)
-    return found
+    return {name: _unordered(each) for name, each in found.items()}
+
+
+def _unordered(found: Evidence) -> Evidence:
+    """The same without the number of a row: a sample does not know in which order its rows came."""
+    result = found.result
+    if result is None or result.impossible is None:
+        return found
+    return replace(found, result=replace(result, impossible=replace(result.impossible, row=None)))
 
 
 def population(
