@@ -90,7 +90,11 @@ class Sample:
     @property
     def total_weight(self) -> float:
         """Sum of all weights."""
-        return float(self.weight.sum())
+        if self.weight is self.count:  # whole numbers
+            return float(self.weight.sum())
+        from calibrant.kernels.sums import compensated_sum
+
+        return compensated_sum(np.ascontiguousarray(self.weight))
 
     @property
     def effective_rows(self) -> float:
@@ -131,17 +135,17 @@ def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample
 
 
 def _pool(prediction: FloatArray, sums: tuple[FloatArray, ...], cell_width: FloatArray, binary: bool) -> Sample:
+    from calibrant.kernels.sums import grouped_sums
+
     order = np.argsort(prediction)
     ordered = prediction[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    count, ones, weight, weighted_outcome, squared_weight = (np.add.reduceat(s[order], starts) for s in sums)
+    whole = (np.add.reduceat(s[order], starts) for s in sums[:2])
+    compensated = (grouped_sums(s[order], starts) for s in sums[2:])
     return Sample(
         ordered[starts],
-        count,
-        ones,
-        weight,
-        weighted_outcome,
-        squared_weight,
+        *whole,
+        *compensated,
         np.maximum.reduceat(cell_width[order], starts),
         binary,
     )

@@ -14,6 +14,9 @@ in the slope, of total mass 2: at each step a jump of 2 g_j enters at key k_j, a
 eats mass g_j from the largest keys and mass g_j from the smallest. That is a double-ended priority queue. All keys
 are known beforehand, so they are ranked once by a sort and the queue is a set of ranks, kept as bits in a tree of
 64-way words: each operation costs a handful of instructions, whatever the order in which keys arrive.
+
+Masses, gaps and heights are whole numbers of 2**-61, so nothing that is eaten or carried rounds, however many rows
+there are: the program solved is that of predictions moved by less than 2**-61. Keys and values are compensated sums.
 """
 
 from __future__ import annotations
@@ -22,27 +25,33 @@ import numpy as np
 from numba import njit
 
 from calibrant.kernels.bits import leading_zeros, trailing_zeros
-from calibrant.kernels.types import FloatArray, UIntArray
+from calibrant.kernels.sums import add
+from calibrant.kernels.types import FloatArray, IntArray, UIntArray
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _SIX = np.uint64(6)  # a word of 64 bits, so six bits of a rank choose the bit and the rest the word
 _LOW = np.uint64(63)
+_UNITS = 2.0**61  # to the height 1; the whole mass of 2 fits an int64
+_STEP = 2.0**-61
+_HIGHEST = np.int64(1 << 61)
 
 
 @njit(cache=True, nogil=True)
 def keys_in_place(b: FloatArray) -> tuple[float, float, float]:
     """Overwrite b by the keys k_0..k_{m-1}; return the smallest key, the largest and the last, k_m."""
-    key = 0.0
+    total = 0.0
+    lost = 0.0
     low = 0.0
     high = 0.0
     for j in range(b.size):
-        residual = b[j]
+        residual = -b[j]
+        key = total + lost
         b[j] = key
         low = min(low, key)
         high = max(high, key)
-        key -= residual
-    return low, high, key
+        total, lost = add(total, lost, residual)
+    return low, high, total + lost
 
 
 @njit(cache=True, nogil=True)
@@ -85,13 +94,13 @@ def forward(
     last_key: float,
     order: UIntArray,
     rank: UIntArray,
-    mass: FloatArray,
+    mass: IntArray,
     lowest: UIntArray,
     highest: UIntArray,
 ) -> float:
     """Return the optimal value; record the extreme keys' indices after each step where lowest has room for them.
 
-    The words are updated in line: passing arrays to inner functions would cost an atomic reference count each.
+    Predictions that do not increase, or are not numbers in [0, 1], give NaN. The words are updated in line: passing arrays to inner functions would cost an atomic reference count each.
     """
     m = v.size
     record = lowest.size > 0
@@ -106,11 +115,18 @@ def forward(
     leaf[i] |= _ONE << (top & _LOW)
     node[n] |= _ONE << (i & _LOW)
     root[n >> _SIX] |= _ONE << (n & _LOW)
-    mass[top] = 2.0
+    mass[top] = 2 * _HIGHEST
+    if not (v[0] >= 0.0 and v[m - 1] <= 1.0 and abs(last_key) < np.inf):
+        return np.nan
+    place = np.int64(v[0] * _UNITS)
     # Value of the concave primal function at x = +1, where the lowest keys' jumps lie.
     value = -last_key
+    lost = 0.0
     for j in range(1, m):
-        gap = v[j] - v[j - 1]
+        if not v[j - 1] <= v[j]:
+            return np.nan
+        gap = np.int64(v[j] * _UNITS) - place
+        place += gap
         k = key[j]
         r = np.uint64(rank[j])
         i = r >> _SIX
@@ -120,7 +136,7 @@ def forward(
             n = i >> _SIX
             node[n] |= _ONE << (i & _LOW)
             root[n >> _SIX] |= _ONE << (n & _LOW)
-        mass[r] = 2.0 * gap
+        mass[r] = 2 * gap
         top = max(top, r)
         bottom = min(bottom, r)
 
@@ -155,7 +171,7 @@ def forward(
         lowest_key = key[order[bottom]]
         while x <= rest:
             rest -= x
-            value += x * (k - lowest_key)
+            value, lost = add(value, lost, (x * _STEP) * (k - lowest_key))
             i = bottom >> _SIX
             word = leaf[i] ^ (_ONE << (bottom & _LOW))
             leaf[i] = word
@@ -178,7 +194,7 @@ def forward(
             x = mass[bottom]
             lowest_key = key[order[bottom]]
         mass[bottom] = x - rest
-        value += rest * (k - lowest_key)
+        value, lost = add(value, lost, (rest * _STEP) * (k - lowest_key))
         if record:
             lowest[j] = order[bottom]
             highest[j] = order[top]
@@ -191,8 +207,8 @@ def forward(
             word &= word - _ONE
             k = key[order[r]]
             if k < last_key:
-                value += mass[r] * (last_key - k)
-    return value
+                value, lost = add(value, lost, (mass[r] * _STEP) * (last_key - k))
+    return value + lost
 
 
 @njit(cache=True, nogil=True)
@@ -206,56 +222,54 @@ def backward(key: FloatArray, last_key: float, lowest: UIntArray, highest: UIntA
 
 
 @njit(cache=True, nogil=True)
-def dual_value(v: FloatArray, b: FloatArray, key: FloatArray, psi: FloatArray) -> float:
-    """Return sum g |phi| + sum |b + phi' - phi| for the flow phi = key - psi: an upper bound for any flow at all."""
-    m = v.size
+def dual_value(v: FloatArray, key: FloatArray, psi: FloatArray) -> float:
+    """Return sum g |psi - key| + sum |psi' - psi|: an upper bound for any path psi from 0 to the last key."""
     value = 0.0
-    flow = 0.0
-    for j in range(m):
-        following = key[j + 1] - psi[j + 1] if j + 1 < m else 0.0
-        value += abs(b[j] + following - flow)
-        if j + 1 < m:
-            value += (v[j + 1] - v[j]) * abs(following)
-        flow = following
-    return value
+    lost = 0.0
+    for j in range(v.size):
+        value, lost = add(value, lost, abs(psi[j + 1] - psi[j]))
+        if j:
+            value, lost = add(value, lost, (v[j] - v[j - 1]) * abs(psi[j] - key[j]))
+    return value + lost
 
 
 @njit(cache=True, nogil=True)
-def witness(v: FloatArray, key: FloatArray, psi: FloatArray, low: FloatArray, high: FloatArray, x: FloatArray) -> None:
+def witness(v: FloatArray, key: FloatArray, psi: FloatArray, low: IntArray, high: IntArray, x: FloatArray) -> None:
     """Write an optimal x by complementary slackness with psi; low and high are scratch of length m.
 
     Where psi falls, x = 1; where it rises, x = -1; where psi is off its key, x climbs or falls by the whole gap. Only
     steps with psi on its key are free. Feasible values are carried forward as an interval and chosen backward.
     """
     m = v.size
+    a = -_HIGHEST
+    c = _HIGHEST
     for j in range(m):
-        if j == 0:
-            a, c = -1.0, 1.0
-        else:
-            gap = v[j] - v[j - 1]
-            a, c = low[j - 1], high[j - 1]
-            if key[j] > psi[j]:
-                a, c = a + gap, c + gap
-            elif key[j] < psi[j]:
-                a, c = a - gap, c - gap
-            else:
-                a, c = a - gap, c + gap
+        if j:
+            gap = np.int64(v[j] * _UNITS) - np.int64(v[j - 1] * _UNITS)
+            a += gap if key[j] > psi[j] else -gap
+            c += -gap if key[j] < psi[j] else gap
         if psi[j] > psi[j + 1]:
-            a, c = 1.0, 1.0
+            a = c = _HIGHEST
         elif psi[j] < psi[j + 1]:
-            a, c = -1.0, -1.0
-        low[j] = min(max(a, -1.0), 1.0)
-        high[j] = min(max(c, -1.0), 1.0)
-    x[m - 1] = min(max(0.0, low[m - 1]), high[m - 1])
+            a = c = -_HIGHEST
+        a = min(max(a, -_HIGHEST), _HIGHEST)
+        c = min(max(c, -_HIGHEST), _HIGHEST)
+        low[j] = a
+        high[j] = c
+    height = min(max(np.int64(0), low[m - 1]), high[m - 1])
+    low[m - 1] = height
     for j in range(m - 1, 0, -1):
-        gap = v[j] - v[j - 1]
-        y = x[j]
+        gap = np.int64(v[j] * _UNITS) - np.int64(v[j - 1] * _UNITS)
         if key[j] > psi[j]:
-            y -= gap
+            height -= gap
         elif key[j] < psi[j]:
-            y += gap
-        x[j - 1] = min(max(y, low[j - 1]), high[j - 1])
-    # Rounding can leave a step longer than its gap by an ulp: make x feasible to the letter.
+            height += gap
+        height = min(max(height, low[j - 1]), high[j - 1])
+        low[j - 1] = height
+    # Were psi not the best path the rules could contradict one another: whatever it is, x is feasible, in whole numbers.
+    x[0] = low[0] * _STEP
+    height = low[0]
     for j in range(1, m):
-        gap = v[j] - v[j - 1]
-        x[j] = min(max(x[j], x[j - 1] - gap), x[j - 1] + gap)
+        gap = np.int64(v[j] * _UNITS) - np.int64(v[j - 1] * _UNITS)
+        height = min(max(low[j], height - gap), height + gap)
+        x[j] = height * _STEP

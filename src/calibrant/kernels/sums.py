@@ -1,4 +1,8 @@
-"""Sums of products that are the same on any number of processors; BLAS splits its own by the number of threads."""
+"""Sums that are the same on any number of processors; BLAS splits its own by the number of threads.
+
+What certificates rest on is summed with compensation (Neumaier): the error is at most 2**-53 of the sum and
+(n 2**-53)**2 of the sum of absolute values (Ogita, Rump and Oishi 2005, Proposition 4.5).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
-from calibrant.kernels.types import FloatArray
+from calibrant.kernels.types import FloatArray, IntArray
 
 
 def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
@@ -18,3 +23,44 @@ def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 def rows_dot(matrix: FloatArray, column: FloatArray) -> FloatArray:
     """Sum of the products of each row of a matrix with a column."""
     return np.asarray(np.einsum("ij,j->i", matrix, column))
+
+
+@njit(cache=True, nogil=True)
+def add(total: float, lost: float, term: float) -> tuple[float, float]:
+    """Add a term to a compensated sum, total + lost."""
+    new = total + term
+    part = new - total
+    return new, lost + ((total - (new - part)) + (term - part))
+
+
+@njit(cache=True, nogil=True)
+def compensated_sum(a: FloatArray) -> float:
+    """Sum of a column."""
+    total = 0.0
+    lost = 0.0
+    for i in range(a.size):
+        total, lost = add(total, lost, a[i])
+    return total + lost
+
+
+@njit(cache=True, nogil=True)
+def compensated_dot(a: FloatArray, b: FloatArray) -> float:
+    """Sum of the products of two columns; each product is rounded once."""
+    total = 0.0
+    lost = 0.0
+    for i in range(a.size):
+        total, lost = add(total, lost, a[i] * b[i])
+    return total + lost
+
+
+@njit(cache=True, nogil=True)
+def grouped_sums(a: FloatArray, start: IntArray) -> FloatArray:
+    """Sums of the stretches of a column that start at the given rows."""
+    out = np.empty(start.size)
+    for g in range(start.size):
+        total = 0.0
+        lost = 0.0
+        for i in range(start[g], start[g + 1] if g + 1 < start.size else a.size):
+            total, lost = add(total, lost, a[i])
+        out[g] = total + lost
+    return out

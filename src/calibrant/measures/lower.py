@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,11 +13,12 @@ from calibrant.errors import InputError
 from calibrant.inputs import Column
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
-from calibrant.measures.lower_check import Coupling, Potentials, label_masses
+from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, label_masses, value_of_potentials
 from calibrant.measures.lower_first_order import FirstOrderProblem
 from calibrant.measures.lower_solve import LowerProblem
 from calibrant.measures.parameters import one_of
 from calibrant.measures.registry import register
+from calibrant.measures.smooth import witness_from_sample
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
@@ -51,15 +53,6 @@ class LowerCertificate:
         return self.upper - self.lower
 
 
-def _solved(sample: Sample, tol: float) -> LowerProblem:
-    if not tol > 0.0:
-        raise InputError("tol", f"is {tol}; a positive number is needed")
-    zeros, ones = label_masses(sample)
-    problem = LowerProblem(sample.prediction, zeros, ones)
-    problem.bracket(tol)
-    return problem
-
-
 def _coupling(problem: LowerProblem | FirstOrderProblem) -> Coupling:
     """Pieces of the monotone coupling of each outcome with the calibrated masses, repaired at 0 and 1."""
     zeros, ones = float(problem.p.sum()), float(problem.q.sum())
@@ -81,20 +74,37 @@ def lower_certificate_from_sample(
 ) -> LowerCertificate:
     """Certificate of the lower distance of a sample."""
     one_of(method, ("interior-point", "first-order"), "method")
+    if not tol > 0.0:
+        raise InputError("tol", f"is {tol}; a positive number is needed")
     problem: LowerProblem | FirstOrderProblem
     if method == "first-order":
         problem = FirstOrderProblem(sample, tol)
         potentials = problem.potentials
     else:
-        problem = _solved(sample, tol)
+        problem = LowerProblem(sample.prediction, *label_masses(sample))
+        problem.bracket(tol)
         potentials = Potentials(problem.v, problem.r[:, 0].copy(), problem.r[:, 1].copy())
-    lower = min(problem.lower, problem.upper)
-    return LowerCertificate(lower, problem.upper, problem.upper - lower <= tol, _coupling(problem), potentials)
+    coupling = _coupling(problem)
+    lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
+    return LowerCertificate(lower, upper, upper - lower <= tol, coupling, potentials)
 
 
 def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
     """Lower distance of a sample, the upper end of its bracket."""
-    return _solved(sample, tol).upper
+    certificate = lower_certificate_from_sample(sample, tol=tol)
+    if certificate.converged:
+        return certificate.upper
+    witness = witness_from_sample(sample)
+    upper = min(certificate.upper, 2.0 * witness.upper)
+    width = upper - max(certificate.lower, 0.5 * witness.value)
+    if width > tol:
+        warnings.warn(
+            f"the lower distance is within {width:.2g} below the number returned, not within tol={tol:g}; "
+            "lower_calibration_certificate says what is proved",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return upper
 
 
 @register(
@@ -136,7 +146,8 @@ def lower_calibration_distance(
     float
         The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample and whose u is
         calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact distance,
-        and above it by at most `tol` (rounding apart); `lower_calibration_certificate` says what was reached.
+        and above it by at most `tol`; where that is not reached, which double precision may not allow for a `tol`
+        below 1e-12, a RuntimeWarning says what is. A smaller `tol` never gives a wider bracket.
 
     Raises
     ------

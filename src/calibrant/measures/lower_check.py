@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.inputs import Column
-from calibrant.kernels.sums import dot
+from calibrant.kernels.sums import compensated_dot, compensated_sum, grouped_sums
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
+UNIT = 2.0**-53
+"""Half the distance from 1 to the next double: the relative error of one operation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +38,7 @@ class Coupling:
     @property
     def cost(self) -> float:
         """Mean distance moved, the sum of mass * abs(u - v)."""
-        return dot(self.mass, np.abs(self.u - self.v))
+        return compensated_dot(self.mass, np.abs(self.u - self.v))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +63,12 @@ def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:
     total = sample.total_weight
     ones = np.minimum(sample.weighted_outcome, sample.weight) / total
     return (sample.weight - np.minimum(sample.weighted_outcome, sample.weight)) / total, ones
+
+
+def rounding_of_masses(sample: Sample) -> float:
+    """More than the masses' errors add up to: a division each for counts, some ten operations for weights."""
+    whole = sample.binary and sample.weight is sample.count
+    return UNIT if whole else 12.0 * UNIT + 8.0 * (sample.n_rows * UNIT) ** 2
 
 
 def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
@@ -101,19 +109,39 @@ def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample
     >>> round(check_coupling(Coupling(half, np.array([0.4, 0.6]), np.array([0.0, 1.0]), half), [0, 1], [0.4, 0.6]), 12)
     0.1
     """
-    sample = Sample.from_columns(y_true, y_prob, sample_weight)
+    return cost_of_coupling(coupling, Sample.from_columns(y_true, y_prob, sample_weight))
+
+
+def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
+    """Upper bound that the coupling proves on a sample, rounded up by more than its own arithmetic can have lost."""
     u, v, y, mass = coupling.u, coupling.v, coupling.y, coupling.mass
-    if not (np.all(mass >= 0.0) and np.all((u >= 0.0) & (u <= 1.0)) and np.all((y == 0.0) | (y == 1.0))):
+    if not (np.all((mass >= 0.0) & (mass < np.inf)) and np.all((u >= 0.0) & (u <= 1.0))):
+        return float("inf")
+    if not np.all((y == 0.0) | (y == 1.0)):
         return float("inf")
     row = np.minimum(np.searchsorted(sample.prediction, v), sample.n_distinct - 1)
     known = sample.prediction[row] == v
-    differs = float(mass[~known].sum())
+    differs = compensated_sum(mass[~known])
     for label, wanted in zip((0.0, 1.0), label_masses(sample), strict=True):
         here = known & (y == label)
-        differs += float(np.abs(np.bincount(row[here], mass[here], sample.n_distinct) - wanted).sum())
+        differs += compensated_sum(np.abs(_summed(row[here], mass[here], wanted.size) - wanted))
     _, place = np.unique(u, return_inverse=True)
-    uncalibrated = float(np.abs(np.bincount(place, mass * (y - u))).sum())
-    return coupling.cost + differs + uncalibrated
+    amiss = mass * (y - u)
+    uncalibrated = compensated_sum(np.abs(_summed(place, amiss, u.size)))
+    # Each number above is off by at most 2 or 3 units of what was summed for it (docs/lower.md).
+    scale = compensated_sum(mass) + 3.0 * compensated_sum(np.abs(amiss)) + 1.0
+    proved = coupling.cost + differs + uncalibrated
+    return proved + rounding_of_masses(sample) + UNIT * (scale + 8.0 * proved) + (mass.size * UNIT) ** 2 * scale
+
+
+def _summed(place: npt.NDArray[np.integer], mass: FloatArray, size: int) -> FloatArray:
+    """Compensated sums of masses by place, shape (size,)."""
+    total: FloatArray = np.zeros(size)
+    if mass.size:
+        order = np.argsort(place, kind="stable")
+        start = np.flatnonzero(np.diff(place[order], prepend=-1))
+        total[place[order][start]] = grouped_sums(mass[order], start)
+    return total
 
 
 def check_potentials(
@@ -160,15 +188,21 @@ def check_potentials(
 
 
 def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
-    """Lower bound that the potentials prove on a sample."""
+    """Lower bound that the potentials prove on a sample, rounded down by more than its own arithmetic can have lost."""
+    given = np.concatenate([potentials.r0, potentials.r1])
+    if not (np.all(given < np.inf) and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
+        return 0.0
     places = np.union1d(np.concatenate([potentials.nodes, [0.0, 1.0]]), sample.prediction)
     heights = [_lowest_extension(potentials.nodes, r, places) for r in (potentials.r0, potentials.r1)]
     at = np.searchsorted(places, sample.prediction)
     value = 0.0
     for mass, height in zip(label_masses(sample), heights, strict=True):
         met = mass > 0.0
-        value += dot(mass[met], height[at[met]])
-    return max(0.0, value - max(0.0, _largest_product(places, *heights)))
+        value += compensated_dot(mass[met], height[at[met]])
+    value -= max(0.0, _largest_product(places, *heights))
+    tallest = 1.0 + max(float(np.abs(height).max()) for height in heights)
+    rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + (places.size * UNIT) ** 2) * tallest
+    return max(0.0, value - rounding)
 
 
 def _lowest_extension(nodes: FloatArray, r: FloatArray, places: FloatArray) -> FloatArray:

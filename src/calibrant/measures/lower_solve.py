@@ -16,9 +16,12 @@ _FIRST_CELLS = 256
 _PARTS = 16  # that a cell is split into
 _MOST_PARTS = 64  # that a gap between nodes is split into
 _NEARLY_ALL = 0.3  # with so many cells for a prediction, the whole sample costs no more
-_ROUNDS = 24
+_ROUNDS = 24  # to a stage
 _STEPS = 400
-_FINEST = 1e-14  # what is worth aiming at in double precision
+# Every search goes through the same stages, and ends where it is narrow enough for its tolerance: so a finer tolerance
+# goes on where a coarser one ended. The last is what is worth aiming at in double precision.
+_STAGES = (1e-4, 1e-9, 1e-11, 1e-13, 1e-14)
+_WORTH = 4e-15  # the least gain worth having: more than the proofs' own rounding can cost
 _STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
 _MERGED = 1e-12  # nodes closer than this are one; the lift pays for it
 # Proximal term and constant start of the solver: the next where rounding stopped it.
@@ -61,33 +64,38 @@ class LowerProblem:
 
     def bracket(self, tol: float) -> None:
         """Narrow the bracket to tol, or as far as double precision goes."""
-        if self.width > tol:
-            self._refine(max(tol, _FINEST))
-            self._clear(tol)
-
-    def _refine(self, tol: float) -> None:
+        if self.width <= tol:
+            return
         self._cells = lift.split_cells(self.v, self._cells, np.ones(1), _FIRST_CELLS, 0.0)
-        candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
-        target = tol / 8
+        self._candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
+        for stage in _STAGES:
+            if self.width > stage:
+                self._refine(stage, tol)
+            if self.width <= tol:
+                return
+
+    def _refine(self, stage: float, enough: float) -> None:
+        """Narrow the bracket to the stage's width, or at least until it is enough."""
+        target = stage / 8
         attempt = 0
         width, stalled = np.inf, 0
         for _ in range(_ROUNDS):
-            u, p, q, centres = self._nodes(candidates)
+            u, p, q, centres = self._nodes(self._candidates)
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             top, bottom, _ = kernel.solve(u, p, q, target, _STEPS, proximal, x, calibrated)
-            excess = self._lift_coupling(u, calibrated)
             loss, worst, where = self._lift_potentials(u, x, centres)
+            excess = self._lift_coupling(u, calibrated, stage / 2)
             stalled = stalled + 1 if self.width > 0.9 * width else 0
             width = self.width
-            if self.width <= tol or stalled == _STALLED:
+            if self.width <= max(stage, enough) or stalled == _STALLED:
                 return
             whole = self._cells.size > self.v.size
-            allowed = tol / 8 if whole else max(tol / 8, self.width / 100)
+            allowed = stage / 8 if whole else max(stage / 8, self.width / 100)
             cells = lift.split_cells(self.v, self._cells, _beyond(np.maximum(excess, loss), allowed), _PARTS, _MERGED)
             if cells.size > _NEARLY_ALL * self.v.size:
                 cells = np.arange(self.v.size + 1)
-                allowed = tol / 8
+                allowed = stage / 8
             broken = (worst > allowed / 4) & (np.diff(u) > 4 * _MERGED)
             if cells.size == self._cells.size and not broken.any():
                 if attempt >= len(_ATTEMPTS):
@@ -99,17 +107,8 @@ class LowerProblem:
             self._cells = cells
             # The excess in a gap falls with the square of its width.
             parts = np.clip(np.ceil(4 * np.sqrt(worst[broken] / allowed)), 4, _MOST_PARTS)
-            candidates = np.unique(np.concatenate([candidates, _split(u, broken, parts), where[broken]]))
-
-    def _clear(self, tol: float) -> None:
-        """Drop the traces of mass that an interior point leaves everywhere, as many as the tolerance allows."""
-        cells, excess = np.array([0, self.v.size]), np.empty(1)
-        for share in (1e-6, 1e-9, 1e-12):
-            kept = self.calibrated > share * self.calibrated.max()
-            cost = lift.lift_coupling(self.v, self.p, self.q, self.u[kept], self.calibrated[kept], cells, excess)
-            if cost <= max(self.upper, self.lower + tol / 2):
-                self.u, self.calibrated, self.upper = self.u[kept], self.calibrated[kept], cost
-                return
+            more = [self._candidates, _split(u, broken, parts), where[broken]]
+            self._candidates = np.unique(np.concatenate(more))
 
     def _nodes(
         self, candidates: FloatArray
@@ -131,10 +130,20 @@ class LowerProblem:
         np.add.at(q, np.searchsorted(middle, centre1), ones)
         return u, p, q, (zeros, ones, centre0, centre1)
 
-    def _lift_coupling(self, u: FloatArray, calibrated: FloatArray) -> FloatArray:
+    def _lift_coupling(self, u: FloatArray, calibrated: FloatArray, allowed: float) -> FloatArray:
+        """Lift the calibrated masses; the traces that an interior point leaves everywhere go if that is allowed."""
         excess = np.empty(self._cells.size - 1)
         cost = lift.lift_coupling(self.v, self.p, self.q, u, calibrated, self._cells, excess)
-        if cost < self.upper:
+        if not cost < self.upper:
+            return excess
+        cells, ignored = np.array([0, self.v.size]), np.empty(1)
+        for share in (1e-6, 1e-9, 1e-12):
+            kept = calibrated > share * calibrated.max()
+            cleared = lift.lift_coupling(self.v, self.p, self.q, u[kept], calibrated[kept], cells, ignored)
+            if cleared <= max(cost, self.lower + allowed):
+                cost, u, calibrated = cleared, u[kept], calibrated[kept]
+                break
+        if cost < self.upper - _WORTH:
             self.upper, self.u, self.calibrated = cost, u, calibrated
         return excess
 
@@ -153,7 +162,7 @@ class LowerProblem:
         self._extend(r)
         left = lift.violations(v, r, u, self._lowering, np.empty(u.size - 1), np.empty(u.size - 1))
         value = dot(self.p, r[:, 0]) + dot(self.q, r[:, 1]) - left * float(self.p.sum() + self.q.sum())
-        if value > self.lower:
+        if value > self.lower + _WORTH:
             r -= left
             self.lower, self.r, self._spare = value, r, self.r
         return loss, worst, where

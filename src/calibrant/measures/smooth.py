@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from calibrant.inputs import Column
 from calibrant.kernels import smooth as kernel
-from calibrant.kernels.sums import dot
+from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.measures.registry import register
 from calibrant.sample import Sample
 
@@ -23,14 +24,16 @@ class Witness:
     Attributes
     ----------
     value : float
-        sum of mass * (outcome - prediction) * height: what the witness attains, a lower end of the true value.
+        What the witness proves: the sum of mass * (outcome - prediction) * height, rounded down by more than the
+        arithmetic can have erred and the heights can have been rounded; at least 0.
     upper : float
-        Value of a dual solution: no 1-Lipschitz function into [-1, 1] attains more. Equal to `value` up to rounding.
+        Value of a dual solution, rounded up likewise: no 1-Lipschitz function into [-1, 1] attains more. Some 1e-15
+        above `value`.
     knots : ndarray of shape (m,)
         Distinct predictions, increasing.
     heights : ndarray of shape (m,)
-        The witness there, in [-1, 1]. Positive where outcomes exceed predictions (predictions too low), negative
-        where predictions are too high.
+        The witness there, in [-1, 1], a 1-Lipschitz function whose values were rounded by less than 2**-53 each.
+        Positive where outcomes exceed predictions (predictions too low), negative where predictions are too high.
     """
 
     value: float
@@ -45,9 +48,11 @@ class Witness:
 
 def _ranked_keys(
     key: FloatArray,
-) -> tuple[FloatArray, float, npt.NDArray[np.uint32], npt.NDArray[np.uint32], FloatArray]:
+) -> tuple[FloatArray, float, npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
     """Keys in place of the residuals, last key, their order and ranks, and a buffer to hold the masses."""
     low, high, last = kernel.keys_in_place(key)
+    if not math.isfinite(last):
+        raise ValueError("residuals must be finite numbers")
     index_bits = max(1, (key.size - 1).bit_length())
     packed = np.empty(key.size, np.uint64)
     kernel.quantise(key, low, high, index_bits, packed)
@@ -55,7 +60,7 @@ def _ranked_keys(
     order = np.empty(key.size, np.uint32)
     rank = np.empty(key.size, np.uint32)
     kernel.ranks(packed, key, index_bits, order, rank)
-    return key, last, order, rank, packed.view(np.float64)
+    return key, last, order, rank, packed.view(np.int64)
 
 
 def smooth_error_from_sample(sample: Sample) -> float:
@@ -75,15 +80,25 @@ def witness_from_sample(sample: Sample) -> Witness:
     v, m = sample.prediction, sample.n_distinct
     key, last, order, rank, mass = _ranked_keys(sample.residual())
     lowest, highest = np.empty(m, np.uint32), np.empty(m, np.uint32)
-    kernel.forward(v, key, last, order, rank, mass, lowest, highest)
+    found = max(0.0, kernel.forward(v, key, last, order, rank, mass, lowest, highest))
     psi = np.empty(m + 1)
     kernel.backward(key, last, lowest, highest, psi)
-    residual = sample.residual()
-    upper = kernel.dual_value(v, residual, key, psi)
+    upper = kernel.dual_value(v, key, psi)
     heights = np.empty(m)
-    kernel.witness(v, key, psi, mass, np.empty(m), heights)
-    value = dot(residual, heights)
-    return Witness(max(0.0, value), max(upper, value, 0.0), v, heights)
+    kernel.witness(v, key, psi, mass, np.empty(m, np.int64), heights)
+    value = compensated_dot(sample.residual(), heights)
+    rounding = _rounding(sample)
+    return Witness(max(0.0, min(value - rounding, found)), max(upper + rounding, found), v, heights)
+
+
+def _rounding(sample: Sample) -> float:
+    """More than rounding can have moved either side of a witness, from the rows on (docs/smooth.md derives it)."""
+    total = sample.total_weight
+    scale = (compensated_sum(sample.weighted_outcome) + compensated_dot(sample.weight, sample.prediction)) / total
+    if scale == 0.0 and sample.prediction[-1] == 0.0 and sample.weighted_outcome.max() == 0.0:
+        return 0.0
+    unit = 2.0**-53
+    return 24.0 * unit * scale + 8.0 * (sample.n_rows * unit) ** 2 + 1e-150
 
 
 @register(
@@ -158,8 +173,9 @@ def smooth_calibration_witness(y_true: Column, y_prob: Column, *, sample_weight:
     -------
     Witness
         A 1-Lipschitz function into [-1, 1], callable on predictions: positive where predictions are too low,
-        negative where they are too high. Anyone can check it: it is feasible to the letter, and
-        ``mean((y_true - y_prob) * witness(y_prob))`` is its value.
+        negative where they are too high. Anyone can check it: its heights are those of a 1-Lipschitz function,
+        rounded, and ``mean((y_true - y_prob) * witness(y_prob))`` is its value, up to rounding. In exact arithmetic
+        on the numbers given, `value` <= smooth error <= `upper`, and `smooth_calibration_error` lies between.
 
     Raises
     ------
