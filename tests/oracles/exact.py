@@ -1,0 +1,89 @@
+"""Values and proofs in exact rational arithmetic, straight from the definitions: slow, and never rounded."""
+
+from fractions import Fraction
+
+
+def masses(y_true, y_prob, sample_weight=None):
+    """Exact shares of the weight by (prediction, outcome)."""
+    weight = [Fraction(1)] * len(y_prob) if sample_weight is None else [Fraction(float(w)) for w in sample_weight]
+    total = sum(weight)
+    shares = {}
+    for w, y, v in zip(weight, y_true, y_prob, strict=True):
+        for label, share in ((1, Fraction(float(y))), (0, 1 - Fraction(float(y)))):
+            key = Fraction(float(v)), label
+            shares[key] = shares.get(key, 0) + w * share / total
+    return shares
+
+
+def residuals(shares):
+    """Distinct predictions, increasing, and the residual's share at each."""
+    places = sorted({v for v, _ in shares})
+    return places, [(1 - v) * shares.get((v, 1), 0) - v * shares.get((v, 0), 0) for v in places]
+
+
+def smooth_calibration_error(y_true, y_prob, sample_weight=None):
+    """Maximum of sum b x over |x| <= 1 and steps of at most the gaps, by the best sum so far at its breakpoints."""
+    places, b = residuals(masses(y_true, y_prob, sample_weight))
+    best = {Fraction(-1): Fraction(0), Fraction(1): Fraction(0)}
+    previous = None
+    for v, residual in zip(places, b, strict=True):
+        if previous is not None:
+            gap = v - previous
+            peak = max(best, key=best.get)
+            moved = {t for h in best for t in (h - gap, h, h + gap) if -1 <= t <= 1} | {Fraction(-1), Fraction(1)}
+            best = {t: line(best, min(max(peak, t - gap), t + gap)) for t in moved}
+        best = {t: value + residual * t for t, value in best.items()}
+        best = corners(best)
+        previous = v
+    return max(best.values())
+
+
+def line(points, t):
+    """Straight line between points."""
+    if t in points:
+        return points[t]
+    left, right = max(h for h in points if h < t), min(h for h in points if h > t)
+    return points[left] + (points[right] - points[left]) * (t - left) / (right - left)
+
+
+def corners(points):
+    """Points of a concave function at which it bends, and its ends."""
+    t = sorted(points)
+    slopes = [(points[b] - points[a]) / (b - a) for a, b in zip(t, t[1:], strict=False)]
+    kept = [t[0], *(x for x, a, b in zip(t[1:], slopes, slopes[1:], strict=False) if a != b), t[-1]]
+    return {x: points[x] for x in kept}
+
+
+def coupling(pieces, y_true, y_prob, sample_weight=None):
+    """Upper bound of the lower distance that pieces (u, v, y, mass) prove."""
+    left = masses(y_true, y_prob, sample_weight)
+    amiss, cost = {}, Fraction(0)
+    for piece in pieces:
+        u, v, y, mass = (Fraction(float(x)) for x in piece)
+        cost += mass * abs(u - v)
+        left[v, int(y)] = left.get((v, int(y)), 0) - mass
+        amiss[u] = amiss.get(u, 0) + mass * (y - u)
+    return cost + sum(abs(x) for x in left.values()) + sum(abs(x) for x in amiss.values())
+
+
+def potentials(nodes, r0, r1, y_true, y_prob, sample_weight=None):
+    """Lower bound of the lower distance that heights at nodes prove, extended by the lowest 1-Lipschitz functions."""
+    held = [
+        [(Fraction(float(v)), Fraction(float(r))) for v, r in zip(nodes, heights, strict=True) if r > float("-inf")]
+        for heights in (r0, r1)
+    ]
+
+    def height(label, u):
+        return max((r - abs(u - v) for v, r in held[label]), default=Fraction(-2))
+
+    def product(u):
+        return (1 - u) * height(0, u) + u * height(1, u)
+
+    places = sorted({Fraction(0), Fraction(1), *(Fraction(float(v)) for v in nodes)})
+    turns = set(places)
+    for a, b in zip(places, places[1:], strict=False):
+        for label in (0, 1):
+            turns.add(min(b, max(a, (a + b + height(label, a) - height(label, b)) / 2)))
+        turns.add(min(b, max(a, (1 - height(0, b) + b + height(1, a) + a) / 4)))
+    value = sum(mass * height(label, v) for (v, label), mass in masses(y_true, y_prob, sample_weight).items() if mass)
+    return value - max(0, *(product(u) for u in turns))
