@@ -1,5 +1,8 @@
 """Every reproduction runs, in small, and is written whole."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from calibrant import InputError
@@ -41,6 +44,23 @@ def test_names_and_folders_that_are_missing(tmp_path):
 def test_the_linear_program_is_the_same_number():
     y_true, y_prob = shifted_uniform(300, 0.1, 0)
     assert sparse_program(y_true, y_prob) == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["unifying-theory-lemmas", "nearly-linear-time-lemma-13"])
+def test_published_pages_are_what_the_commands_write(name):
+    written = registry.page(name, registry.reproduce(name))
+    published = (Path(__file__).parents[2] / "docs" / "reproductions" / f"{name}.md").read_text()
+    assert written.splitlines()[:-1] == published.splitlines()[:-1]  # the last line tells the seconds
+
+
+def test_every_run_of_a_table_is_counted_not_the_best():
+    done = registry.reproduce("nearly-linear-time-table-1", quick=True)
+    counted = re.findall(r"\((\d)\)", done.body)
+    assert counted
+    assert set(counted) == {"1"}  # two runs that differ; nothing is shown of one alone
+    low, high, median, runs = re.findall(r"(\d+) to (\d+) of .* \(median ([\d.]+) of (\d) runs\)", done.finding)[0]
+    assert int(low) <= float(median) <= int(high)
+    assert runs == "2"
 
 
 @needs_data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -116,6 +117,16 @@ def needed(data: Path | None) -> Path:
     return data
 
 
+def page(name: str, done: Reproduction) -> str:
+    """What is written: title, finding, tables, picture, and the command with the seconds that it took, the last line."""
+    lines = [f"# {done.title}", "", *([f"**{done.finding}**", ""] if done.finding else []), done.body.strip(), ""]
+    if done.figure is not None:
+        lines += [f"![{done.title}]({name}.svg)", ""]
+    cores = os.cpu_count() or 1
+    lines += [f"`calibrant reproduce {name}`; {done.seconds:,.0f} s on {cores} processor{'s' * (cores > 1)}.", ""]
+    return "\n".join(lines)
+
+
 def write(name: str, done: Reproduction, folder: Path) -> list[Path]:
     """Write NAME.md, and NAME.svg where there is a figure; the paths written.
 
@@ -126,15 +137,11 @@ def write(name: str, done: Reproduction, folder: Path) -> list[Path]:
     """
     import matplotlib as mpl
 
-    lines = [f"# {done.title}", "", *([f"**{done.finding}**", ""] if done.finding else []), done.body.strip(), ""]
     picture = folder / f"{name}.svg"
-    if done.figure is not None:
-        lines += [f"![{done.title}]({picture.name})", ""]
-    lines += [f"`calibrant reproduce {name}`; {done.seconds:,.0f} s on two cores.", ""]
     text = folder / f"{name}.md"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        text.write_text("\n".join(lines))
+        text.write_text(page(name, done))
         if done.figure is None:
             return [text]
         with mpl.rc_context({"svg.hashsalt": name}):
