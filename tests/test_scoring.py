@@ -1,5 +1,7 @@
 """Scorers in scikit-learn's own machinery: by value, with weights, for classes, in a search."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -46,3 +48,25 @@ def test_a_search_and_a_cross_validation():
 def test_an_unknown_name():
     with pytest.raises(InputError, match="must be one of"):
         calibration_scorer("accuracy")
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive"), [(["no", "yes"], "yes"), (["no", "yes"], "no"), ([-1, 1], 1), ([1, 2], 2)]
+)
+def test_labels_that_are_not_0_and_1(labels, positive):
+    y = np.array(labels)[Y]
+    model = LogisticRegression().fit(X, y)
+    p = model.predict_proba(X)[:, list(model.classes_).index(positive)]
+    scorer = pickle.loads(pickle.dumps(calibration_scorer(pos_label=positive)))
+    assert scorer(model, X, y) == -smooth_calibration_error(y == positive, p)
+    with pytest.raises(InputError, match="y_true: "):
+        calibration_scorer()(model, X, y)
+    searched = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scorer, cv=3).fit(X, y)
+    assert pickle.loads(pickle.dumps(searched)).best_score_ < 0
+    assert np.isfinite(searched.cv_results_["mean_test_score"]).all()
+
+
+def test_pos_label_is_for_two_classes():
+    x, y = make_classification(300, n_informative=5, n_classes=3, random_state=0)
+    with pytest.raises(InputError, match="pos_label: is for two classes; the estimator has 3"):
+        calibration_scorer(pos_label=1)(LogisticRegression().fit(x, y), x, y)

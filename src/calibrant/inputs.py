@@ -47,14 +47,30 @@ def as_numbers(values: Column, name: str) -> FloatArray:
     """One column of numbers as float64, whatever they are; a message names the argument otherwise."""
     array = _as_array(values, name)
     if array.ndim != 1:
-        hint = " (for two-class probabilities pass one column, y_prob[:, 1])" if array.ndim == 2 else ""
+        hint = _one_column_of(array.shape[1], name) if array.ndim == 2 else ""
         raise InputError(name, f"has shape {array.shape}; one dimension, a value per row, is needed{hint}")
     if array.dtype.kind == "f" or array.dtype.kind in "iub":
         return np.ascontiguousarray(array, dtype=np.float64)
     if array.dtype.kind == "O":
         return _from_objects(array, name)
     shown = f", {array[0]!s:.40}" if array.size else ""
-    raise InputError(name, f"holds {array.dtype.name} values (row 0{shown}); numbers are needed", row=0)
+    hint = _EVENT if name == "y_true" and array.dtype.kind in "UST" else ""
+    raise InputError(name, f"holds {array.dtype.name} values (row 0{shown}); numbers are needed{hint}", row=0)
+
+
+_EVENT = ". Of labels pass y_true == the event's label, or that label as pos_label where there is such an argument"
+
+
+def _one_column_of(columns: int, name: str) -> str:
+    """Which column to pass of a table, in brackets."""
+    if columns == 1:
+        return f" (pass its one column, {name}[:, 0])"
+    if columns == 2:
+        return f" (of two classes pass the column of the positive one, {name}[:, 1] where that is the second)"
+    if name == "y_true":
+        return " (of one-hot rows pass the column of the class whose probability y_prob is)"
+    top = "multiclass_sample(y_true, y_prob).top_label()"
+    return f" (of {columns:,} classes pass one, y_true == label with its column; or the top label, {top})"
 
 
 def _as_array(values: Column, name: str) -> npt.NDArray[Any]:
@@ -97,7 +113,8 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> FloatArray:
         if value is None:
             raise InputError(name, f"row {row} is None; every row needs a value", row=row)
         if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
-            raise InputError(name, f"row {row} is {value!r:.40}; numbers are needed", row=row)
+            hint = _EVENT if name == "y_true" and isinstance(value, str) else ""
+            raise InputError(name, f"row {row} is {value!r:.40}; numbers are needed{hint}", row=row)
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError):
@@ -141,6 +158,8 @@ def _check_outcomes(outcome: FloatArray) -> None:
         message += ". These are -1/+1 labels: pass (y_true + 1) / 2"
     elif np.isin(outcome, (1.0, 2.0)).all():
         message += ". These are 1/2 labels: pass y_true - 1"
+    elif outcome.min() >= 0.0 and (outcome == np.floor(outcome)).all():
+        message += ". These look like labels of classes: pass y_true == the label whose probability y_prob is"
     raise InputError("y_true", message, row=row)
 
 

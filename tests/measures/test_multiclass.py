@@ -127,7 +127,9 @@ def test_ten_classes_of_a_network():
     top = sample.top_label()
     assert top.y_true.mean() == pytest.approx(0.9365, abs=0.02)
     assert top.y_prob.mean() > top.y_true.mean()
-    assert (np.column_stack([q.y_prob for q in sample.class_wise()]) == frame[[f"p{k}" for k in range(10)]].to_numpy()).all()
+    assert (
+        np.column_stack([q.y_prob for q in sample.class_wise()]) == frame[[f"p{k}" for k in range(10)]].to_numpy()
+    ).all()
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])

@@ -39,3 +39,23 @@ def test_methods_must_suit_what_is_predicted():
         choose_recalibrator([0, 1] * 10, [0.2, 0.8] * 10, methods=["vector"])
     with pytest.raises(InputError, match="methods"):
         choose_recalibrator([0, 1] * 10, [0.2, 0.8] * 10, methods=[])
+
+
+def test_of_two_columns_the_positive_class_is_recalibrated():
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    y = (rng.random(2000) < p**2).astype(int)
+    options = {"methods": ["temperature", "platt"], "n_resamples": 5}
+    expected = choose_recalibrator(y, p, **options)
+    assert expected.chosen == "platt"
+    for labels, table, pos_label in (
+        (y, np.column_stack([1 - p, p]), None),
+        (np.array(["no", "yes"])[y], np.column_stack([1 - p, p]), None),
+        (np.array(["no", "yes"])[y], p, "yes"),
+        (np.array(["yes", "no"])[y], np.column_stack([p, 1 - p]), "no"),
+    ):
+        choice = choose_recalibrator(labels, table, pos_label=pos_label, **options)
+        assert choice.scores == expected.scores
+        assert choice.recalibrator.predict(p).tolist() == expected.recalibrator.predict(p).tolist()
+    with pytest.raises(InputError, match="pos_label: says which of two"):
+        choose_recalibrator([0, 1, 2], np.full((3, 3), 1 / 3), pos_label=1)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import FileError
+from calibrant import FileError, smooth_calibration_error
 from calibrant.cli import app
 from calibrant.scale.class_files import class_columns, read_classes_file
 
@@ -71,3 +71,13 @@ def test_the_command(tmp_path):
     refused = CliRunner().invoke(app, ["audit", path])
     assert refused.exit_code == 2
     assert "no class" in refused.stderr
+
+
+def test_of_two_columns_the_positive_class_is_audited(tmp_path):
+    path, table = written(tmp_path, ["p0", "p1"])
+    done = CliRunner().invoke(app, ["audit", path, "--json", "--resamples", "0", "--seed", "0"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["pos_label"] == 1
+    expected = smooth_calibration_error(np.arange(40) % 2, table[:, 1])
+    assert said["smooth_calibration_error"]["attained"] == pytest.approx(expected, abs=1e-12)

@@ -154,7 +154,7 @@ def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Cl
     if len({isinstance(each, str) for each in seen}) > 1:
         raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
     if len(seen) != k:
-        what = "pos_label" if k == 2 else "their names as classes"
+        what = "pos_label" if k == 2 and label is None else "all names as classes to multiclass_sample"
         raise InputError("y_true", f"holds {len(seen)} different labels but y_prob has {k} columns; pass {what}")
     try:
         return tuple(sorted(seen))

@@ -222,7 +222,9 @@ def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArr
     allowed = _allowed(table, miss) if tolerance is None else tolerance
     if (miss > allowed).any():
         row = int(np.argmax(miss > allowed))
-        problem = f"row {row} adds up to {table[row].sum():.7g}; class probabilities must add up to 1 within {allowed:g}"
+        problem = (
+            f"row {row} adds up to {table[row].sum():.7g}; class probabilities must add up to 1 within {allowed:g}"
+        )
         raise InputError("y_prob", problem, row=row)
     return np.asarray(table + 0.0)  # minus zero becomes zero
 
@@ -232,7 +234,7 @@ def _allowed(table: FloatArray, miss: FloatArray) -> float:
     k = table.shape[1]
     usual = max(SUM_TOLERANCE, _SIX_DECIMALS * k)
     # Rounding p to half precision moves it by p / 2048 at most, or by 3e-8 near 0: a row by 1 / 2048 + 3e-8 K. Four and
-    # two times that leave room for a softmax that was itself computed so. The numbers tell the type, whatever holds them.
+    # two times that leave room for a softmax computed so. The numbers tell the type: a list or a file may hold them.
     if miss.max() > usual and np.array_equal(table.astype(np.float16), table):
         return float(4.0 * 2.0**-11 + k * 2.0**-24)
     return usual

@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
 from calibrant.kernels.sums import dot
+from calibrant.measures.labels import event_outcomes
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.parameters import one_of, positive_integer
@@ -124,6 +125,7 @@ def choose_recalibrator(
     y_prob: Any,
     *,
     sample_weight: Column | None = None,
+    pos_label: Any = None,
     methods: Sequence[Any] | None = None,
     cv: int = 5,
     criterion: Criterion = "brier",
@@ -138,9 +140,12 @@ def choose_recalibrator(
     y_true : column of shape (n,)
         Outcomes, 0 or 1; labels, where y_prob has a column a class.
     y_prob : column of shape (n,), or table of shape (n, K)
-        Predicted probabilities, in [0, 1].
+        Predicted probabilities, in [0, 1]. Of two columns that of the positive class is recalibrated, and maps take it
+        alone.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
+    pos_label : label, optional
+        The positive class, as for `audit`.
     methods : sequence of names or recalibrators, optional
         Simplest first; by default all that map one probability, or temperature, vector and Dirichlet scaling of
         classes. Recalibrators are named by their class.
@@ -190,11 +195,7 @@ def choose_recalibrator(
     positive_integer(n_resamples, "n_resamples")
     if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
         raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")
-    rows = (
-        _Rows.of_classes(y_true, y_prob, sample_weight)
-        if _is_table(y_prob)
-        else _Rows.of(y_true, y_prob, sample_weight)
-    )
+    rows = _Rows.of(y_true, y_prob, sample_weight, pos_label)
     kind = MulticlassRecalibrator if rows.classes else Recalibrator
     if methods is None:
         methods = CLASS_METHODS if rows.classes else BINARY_METHODS
@@ -244,18 +245,19 @@ class _Rows:
     classes: bool
 
     @classmethod
-    def of(cls, y_true: Column, y_prob: Column, sample_weight: Column | None) -> _Rows:
-        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+    def of(cls, y_true: Column, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> _Rows:
+        if _is_table(y_prob):
+            found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+            if found.n_classes > 2:
+                return cls(found.y_true, found.y_prob, found.sample_weight, classes=True)
+            event = found.event()
+            return cls(event.y_true, event.y_prob, event.sample_weight, classes=False)
+        outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
         rate = (outcome != 0.0) & (outcome != 1.0)
         if rate.any():
             row = int(np.argmax(rate))
             raise InputError("y_true", f"row {row} is {outcome[row]:.6g}; each outcome must be 0 or 1 here", row=row)
         return cls(outcome, prediction, weight, classes=False)
-
-    @classmethod
-    def of_classes(cls, y_true: Column, y_prob: Any, sample_weight: Column | None) -> _Rows:
-        found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
-        return cls(found.y_true, found.y_prob, found.sample_weight, classes=True)
 
     def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
         """Brier and log score of each row."""

@@ -13,6 +13,7 @@ from calibrant.inference.arguments import dimensions
 from calibrant.inference.bounds import PopulationBounds
 from calibrant.inputs import Column
 from calibrant.kernels.sums import dot
+from calibrant.measures.labels import event_outcomes
 from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness, witness_from_sample
@@ -106,6 +107,8 @@ class Audit:
         Columns whose values make the segments.
     periods : tuple of Period
         Days or other periods in order, with the evidence so far, where they were asked for.
+    pos_label : object
+        Label of the positive class, whose probability was audited, where it was said or there were two columns.
     """
 
     title: str | None
@@ -132,6 +135,7 @@ class Audit:
     segments: tuple[Segment, ...] = ()
     segmented_by: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
+    pos_label: Any = None
 
     @property
     def smooth_error(self) -> float:
@@ -164,6 +168,8 @@ class Audit:
             )
         _, clause = proved(self.distance.lower, self.distance.upper)
         sentences.append(f"Whatever the features, the true distance from calibration of these rows {clause}.")
+        if self.pos_label is not None:
+            sentences.append(f"The positive class is {self.pos_label!s}: its probability was audited.")
         for each in self.tests.values():
             if each.result is not None:
                 said = each.result.summary()
@@ -238,6 +244,7 @@ def audit(
     y_prob: Any,
     *,
     sample_weight: Column | None = None,
+    pos_label: Any = None,
     level: float = 0.05,
     n_resamples: int = 1000,
     random_state: RandomState = None,
@@ -247,12 +254,16 @@ def audit(
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1]; with K classes labels, as `multiclass_sample` takes them.
+        Outcomes 0 or 1, or event rates in [0, 1]; with two or more columns labels, as `multiclass_sample` takes them.
     y_prob : column of shape (n,), or table of shape (n, K)
-        Predicted probabilities, in [0, 1]. Of K classes the top label is audited (was the most probable class right?);
-        ``.classes`` holds the other questions.
+        Predicted probabilities, in [0, 1]. Of two columns, as ``predict_proba`` returns them, that of the positive
+        class is audited. Of more the top label is (was the most probable class right?); ``.classes`` holds the other
+        questions, and `multiclass_sample` asks them of two columns too.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
+    pos_label : label, optional
+        The positive class, whose probability is audited. One column needs it where labels are not 0 and 1; of two
+        columns it is the second label in sorted order without it. Not for more than two classes.
     level : float, default 0.05
         A calibrated curve lies outside the consistency band with at most this probability at each point.
     n_resamples : int, default 1000
@@ -290,10 +301,11 @@ def audit(
     ()
     """
     if dimensions(y_prob) == 2:
-        found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
+        found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
         return audit_classes(found, level=level, n_resamples=n_resamples, random_state=random_state)
-    sample = Sample.from_columns(y_true, y_prob, sample_weight)
-    return audit_sample(sample, level=level, n_resamples=n_resamples, random_state=random_state)
+    sample = Sample.from_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
+    done = audit_sample(sample, level=level, n_resamples=n_resamples, random_state=random_state)
+    return replace(done, pos_label=pos_label)
 
 
 def audit_classes(
@@ -305,7 +317,14 @@ def audit_classes(
     title: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    """Audit the top label, and say what else can be asked of the classes."""
+    """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
+    if found.n_classes == 2:
+        event = found.event()
+        sample = Sample.from_columns(event.y_true, event.y_prob, event.sample_weight)
+        done = audit_sample(
+            sample, level=level, n_resamples=n_resamples, random_state=random_state, title=title, progress=progress
+        )
+        return replace(done, pos_label=found.positive_class)
     rng, seed = seeded(random_state)
     top = found.top_label()
     sample = Sample.from_columns(top.y_true, top.y_prob, top.sample_weight)

@@ -26,6 +26,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "calibrant": __version__,
         "title": audit.title,
         "verdict": audit.verdict,
+        "pos_label": None if audit.pos_label is None else _plain(audit.pos_label),
         "n_rows": audit.n_rows,
         "n_distinct": audit.n_distinct,
         "effective_rows": audit.effective_rows,
@@ -72,6 +73,12 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         },
         "options": {"level": audit.level, "n_resamples": audit.n_resamples, "random_state": audit.seed},
     }
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as JSON holds it: numbers and truth values as they are, all else as text."""
+    value = label.item() if hasattr(label, "item") else label
+    return value if isinstance(value, bool | int | str) else str(value)
 
 
 def _period(period: Period) -> dict[str, Any]:
