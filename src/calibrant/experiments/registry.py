@@ -54,6 +54,11 @@ _HOME = {
     "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
     "hardness-birthday": ("hardness", "birthday", "domains that no small sample tells apart"),
     "type-one-errors": ("type_one", "type_one_errors", "false rejections of every test but T-Cal's; half an hour"),
+    "type-one-errors-corners": (
+        "type_one",
+        "type_one_errors_in_corners",
+        "the same where predictions are rare or certain",
+    ),
     "measures-compared": ("measures_compared", "measures_compared", "value without fault, continuity and cost"),
     "power": ("error_rates", "power", "how often each test rejects, against three kinds of departure"),
     "interval-coverage": ("error_rates", "interval_coverage", "how often every bound and band holds; ten minutes"),

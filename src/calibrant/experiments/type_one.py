@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,17 @@ PREDICTIONS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "discrete": lambda rng, n: rng.choice([0.1, 0.4, 0.7], n),
     "tied": lambda rng, n: np.round(rng.random(n), 2),
 }
+_CORNERS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "rare": lambda rng, n: 2e-3 * rng.random(n),
+    "at the ends": lambda rng, n: rng.beta(0.05, 0.05, n),
+    "atoms": lambda rng, n: np.where(rng.random(n) < 0.5, rng.random(n) < 0.5, rng.random(n)),
+    "five values": lambda rng, n: rng.choice([0.001, 0.02, 0.3, 0.7, 1.0 - 2.0**-53], n),
+}
+_MEANT_CORNERS = (
+    "Rare predictions are uniform up to 0.002; those at the ends Beta(0.05, 0.05), of which many round to 0 or 1; atoms "
+    "are 0 or 1 in half of the rows, uniform else; the five values are 0.001, 0.02, 0.3, 0.7 and the last number before 1."
+)
 _MEANT = "Skewed predictions are Beta(0.3, 3), discrete ones take three values, tied ones are rounded to hundredths."
-_SIZES = (100, 1000, 10_000)
-_TRIALS = 10_000
 _CHUNK = 500
 _LOOKS = 20
 _NEAR, _FAR = 0.02, 0.1
@@ -135,8 +144,13 @@ _FEWER = {
     ("two samples, permutation, smoothness 0.6", 10_000): 2500,
     ("two samples, chi-squared, smoothness 0.6", 10_000): 2500,
     (_MULTI_SCALE, 10_000): 250,
+    (_COMPARISON, 2000): 200,
+    ("adaptive T-Cal, rows and labels redrawn", 2000): 200,
+    ("two samples, permutation, smoothness 0.6", 2000): 200,
+    ("two samples, chi-squared, smoothness 0.6", 2000): 200,
+    (_MULTI_SCALE, 2000): 200,
 }
-"""Trials of the cells of which 10,000 would take hours."""
+"""Trials of the cells of which as many as of the others would take hours."""
 
 
 def type_one_errors(quick: bool = False, _data: Path | None = None) -> Reproduction:
@@ -158,9 +172,30 @@ def type_one_errors_tcal(quick: bool = False, _data: Path | None = None) -> Repr
     return _measured("False rejections of calibrated predictions: T-Cal and its relatives", _TCAL, notes, quick)
 
 
-def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool) -> Reproduction:
-    sizes, most = (_SIZES[:1], 100) if quick else (_SIZES, _TRIALS)
-    cells = [(test, n, kind) for test in tests for n in sizes for kind in PREDICTIONS]
+def type_one_errors_in_corners(quick: bool = False, _data: Path | None = None) -> Reproduction:
+    """False rejections of every test where predictions are rare, certain or few."""
+    plan = _Plan(_CORNERS, (20, 200, 2000), 1000, _MEANT_CORNERS)
+    notes = "Resamples, and what the tests are given, as in the two larger tables. A dash: the test does not apply."
+    tests = {**_TESTS, **_TCAL}
+    return _measured("False rejections of calibrated predictions: rare, certain and few", tests, notes, quick, plan)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Predictions and what they are in words, numbers of rows, and trials a cell."""
+
+    predictions: Mapping[str, Callable[[np.random.Generator, int], FloatArray]]
+    sizes: tuple[int, ...]
+    trials: int
+    meant: str
+
+
+_USUAL = _Plan(PREDICTIONS, (100, 1000, 10_000), 10_000, _MEANT)
+
+
+def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, plan: _Plan = _USUAL) -> Reproduction:
+    sizes, most = (plan.sizes[:1], 100) if quick else (plan.sizes, plan.trials)
+    cells = [(test, n, kind) for test in tests for n in sizes for kind in plan.predictions]
     chunks = [
         (*cell, first, min(first + _CHUNK, trials))
         for cell in cells
@@ -175,7 +210,7 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool) ->
     for test in tests:
         for n in sizes:
             rows.append([test, f"{n:,}"])
-            for kind in PREDICTIONS:
+            for kind in plan.predictions:
                 rejected, trials = counted[test, n, kind].tolist()
                 if not trials:
                     rows[-1].append("-")
@@ -183,13 +218,14 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool) ->
                 low, high = binomtest(rejected, trials).proportion_ci(0.99, "exact")
                 over, answered = over + (low > LEVEL), answered + 1
                 rows[-1].append(f"{rejected / trials:.4f} [{low:.4f}, {high:.4f}]")
-    fewer = [f"{test} {trials:,}" for (test, _), trials in _FEWER.items() if test in tests]
+    largest = plan.sizes[-1]
+    fewer = [f"{test} {trials:,}" for (test, n), trials in _FEWER.items() if test in tests and n == largest]
     note = (
-        f"Nominal level {LEVEL}; {most:,} trials a cell, but at 10,000 rows, for their cost, {'; '.join(fewer)}; exact 99% "
-        f"intervals. {_MEANT} {notes}\n\n"
+        f"Nominal level {LEVEL}; {most:,} trials a cell, but at {largest:,} rows, for their cost, {'; '.join(fewer)}; exact "
+        f"99% intervals. {plan.meant} {notes}\n\n"
     )
     finding = f"{over} of {answered} cells are significantly above the level."
-    return Reproduction(title, finding, note + table(["test", "rows", *PREDICTIONS], rows))
+    return Reproduction(title, finding, note + table(["test", "rows", *plan.predictions], rows))
 
 
 def count(test: str, n: int, kind: str, first: int, last: int) -> tuple[int, int]:
@@ -198,7 +234,7 @@ def count(test: str, n: int, kind: str, first: int, last: int) -> tuple[int, int
     rejected = done = 0
     for trial in range(first, last):
         rng = np.random.default_rng([n, trial])
-        y_prob = PREDICTIONS[kind](rng, n)
+        y_prob = {**PREDICTIONS, **_CORNERS}[kind](rng, n)
         y_true = (rng.random(n) < y_prob).astype(np.float64)
         try:
             rejected += rejects(y_true, y_prob, rng)

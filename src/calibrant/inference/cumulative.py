@@ -15,6 +15,7 @@ from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
+_SURELY = 0.01  # Brownian motion reaches as far with a probability of 1 to the last bit; its square may underflow
 _FORMS = ("kuiper", "kolmogorov-smirnov")
 
 
@@ -97,7 +98,7 @@ def cumulative_calibration_test(
 
 def _maximum_tail(x: float) -> float:
     """Probability that Brownian motion on [0, 1] leaves (-x, x); one series for each side of 1."""
-    if x == 0.0:
+    if x < _SURELY:
         return 1.0
     if x > 1.0:
         odd = np.arange(1.0, 41.0, 2.0)
@@ -109,7 +110,7 @@ def _maximum_tail(x: float) -> float:
 
 def _range_tail(x: float) -> float:
     """Probability that the range of Brownian motion on [0, 1] exceeds x."""
-    if x == 0.0:
+    if x < _SURELY:
         return 1.0
     if x > 2.0:
         whole = np.arange(1.0, 41.0)

@@ -59,7 +59,7 @@ def check_number(n_resamples: int) -> None:
     """Refuse what is no number of resamples, or more than fit into memory: results of all are kept."""
     positive_integer(n_resamples, "n_resamples")
     if n_resamples > MOST_RESAMPLES:
-        raise InputError("n_resamples", f"is {n_resamples:.3g}; at most {MOST_RESAMPLES:,} are kept in memory")
+        raise InputError("n_resamples", f"is above {MOST_RESAMPLES:,}; results of more are not kept in memory")
 
 
 def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> None:

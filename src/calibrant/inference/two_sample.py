@@ -216,8 +216,8 @@ def _in_one_order(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]
 
 def _chebyshev(values: FloatArray) -> float:
     """Bound for a mean of terms with mean 0 and variance at most 1, were the predictions calibrated."""
-    mean = float(values.mean())
-    return 1.0 if mean == 0.0 else min(1.0, 1.0 / (values.size * mean * mean))
+    evidence = values.size * float(values.mean()) ** 2
+    return 1.0 if evidence <= 1.0 else 1.0 / evidence
 
 
 def _compare(
