@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
 
 FloatArray = npt.NDArray[np.float64]
@@ -41,6 +42,25 @@ class Sample:
     squared_weight: FloatArray
     cell_width: FloatArray
     binary: bool
+
+    def __post_init__(self) -> None:
+        """Refuse what no measure could read: nothing at all, predictions out of order or place, sums that are not finite."""
+        from calibrant.kernels.sorting import all_finite, increases_within_unit
+
+        if self.prediction.size == 0:
+            raise InputError("y_prob", "is empty; at least one row is needed")
+        if not increases_within_unit(np.ascontiguousarray(self.prediction)):
+            raise InputError("prediction", "is not increasing within [0, 1]; a sample's predictions are sorted numbers")
+        looked_at: set[int] = set()
+        for name in ("count", "ones", "weight", "weighted_outcome", "squared_weight", "cell_width"):
+            column = getattr(self, name)
+            if column.shape != self.prediction.shape:
+                raise InputError(name, f"has shape {column.shape}; {self.prediction.shape} is needed")
+            if id(column) in looked_at:
+                continue
+            looked_at.add(id(column))
+            if not all_finite(np.ascontiguousarray(column if column.strides[0] else column[:1])):
+                raise InputError(name, "is not finite in every row")
 
     @classmethod
     def from_columns(cls, y_true: Column, y_prob: Column, sample_weight: Column | None = None) -> Sample:

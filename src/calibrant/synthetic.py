@@ -167,7 +167,7 @@ def extreme_ratios(epsilon: float) -> tuple[Domain, Domain]:
 
     Predictions 1/2 -+ epsilon with outcomes 0 and 1; and 1 - epsilon with outcome 1 at mass 1 - epsilon, 1 with outcome
     0 at mass epsilon, whose distance is epsilon^2 and smooth error epsilon^2 (2 - epsilon). Sharpens Lemma 13 of Hu,
-    Jambulapati, Tian and Yang (2024). No ratio is below 1/5; whether one is between 1/5 and 1/2 is not known here.
+    Jambulapati, Tian and Yang (2024). No ratio is below 1/2 or above 2 (docs/lower.md).
     """
     if not 0.0 < epsilon < 0.5:
         raise InputError("epsilon", f"is {epsilon}; it must lie strictly between 0 and 1/2")

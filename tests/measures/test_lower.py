@@ -27,7 +27,7 @@ def proven(y_true, y_prob, weight=None, tol=1e-9):
     assert certificate.width <= tol
     smooth = smooth_calibration_error(y_true, y_prob, sample_weight=weight)
     assert smooth <= 2 * certificate.upper + 1e-12
-    assert certificate.lower <= 5 * smooth + 1e-12
+    assert certificate.lower <= 2 * smooth + 1e-14
     level_sets = expected_calibration_error(y_true, y_prob, sample_weight=weight, strategy="exact")
     assert certificate.upper <= level_sets + 1e-12
     return certificate

@@ -107,6 +107,7 @@ def search_partition(
     cost[0] = 0.0
     for j in range(1, m + 1):
         best = np.inf
+        start[j] = j - 1  # stays where nothing is below infinity: what is not a number must not leave a stray index
         end = j
         begin = (j - 1) & -_LEAF
         while end > 0:
@@ -124,7 +125,7 @@ def search_partition(
                     break
                 end -= _LEAF << level
             begin = end - _LEAF
-        cost[j] = best
+        cost[j] = best if best < np.inf else np.nan
         if budget < 0:
             return False
         if (j + 1) % _LEAF == 0:
@@ -222,6 +223,7 @@ def queue_partition(v: FloatArray, s: FloatArray, w: FloatArray, cost: FloatArra
         _insert(below, ends_below, rank[k], k, minus, v, w)
         _insert(above, ends_above, n + 1 - rank[k], k, plus, v, w)
         best = np.inf
+        start[j] = k
         for i in (
             _cheapest(below, ends_below, rank[j], j, minus, v, w),
             _cheapest(above, ends_above, n + 1 - rank[j], j, plus, v, w),
@@ -231,7 +233,7 @@ def queue_partition(v: FloatArray, s: FloatArray, w: FloatArray, cost: FloatArra
                 if c < best:
                     best = c
                     start[j] = i
-        cost[j] = best
+        cost[j] = best if best < np.inf else np.nan
 
 
 @njit(cache=True, nogil=True)

@@ -55,3 +55,21 @@ def pool(keys: UIntArray, prediction_bits: UIntArray, count: FloatArray, ones: F
             ones[g] = 0.0
         count[g] += 1.0
         ones[g] += keys[i] & _ONE
+
+
+@njit(cache=True, nogil=True)
+def increases_within_unit(v: FloatArray) -> bool:
+    """Whether numbers do not decrease and lie in [0, 1]; false where one is NaN."""
+    sorted_so_far = v[0] >= 0.0 and v[v.size - 1] <= 1.0
+    for i in range(1, v.size):
+        sorted_so_far &= v[i - 1] <= v[i]
+    return bool(sorted_so_far)
+
+
+@njit(cache=True, nogil=True)
+def all_finite(column: FloatArray) -> bool:
+    """Whether every number is finite."""
+    excess = 0.0  # 0 times a finite number is 0, anything else is NaN and stays so
+    for i in range(column.size):
+        excess += 0.0 * column[i]
+    return bool(excess == 0.0)

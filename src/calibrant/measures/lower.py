@@ -24,6 +24,8 @@ from calibrant.sample import Sample
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["interior-point", "first-order"]
 
+_PROOFS = 4e-14  # more than the two proofs take off a bracket, rounding outwards
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LowerCertificate:
@@ -82,7 +84,7 @@ def lower_certificate_from_sample(
         potentials = problem.potentials
     else:
         problem = LowerProblem(sample.prediction, *label_masses(sample))
-        problem.bracket(tol)
+        problem.bracket(max(tol - _PROOFS, tol / 2))
         potentials = Potentials(problem.v, problem.r[:, 0].copy(), problem.r[:, 1].copy())
     coupling = _coupling(problem)
     lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
@@ -157,8 +159,8 @@ def lower_calibration_distance(
     Notes
     -----
     The best lower bound of the true distance that predictions and outcomes alone allow (Theorem 5.5), at least a
-    sixteenth of that distance's square (Theorem 6.2), and between half the smooth calibration error and five times it
-    (Theorem 7.3). At most the exact level-set error.
+    sixteenth of that distance's square (Theorem 6.2), and between half the smooth calibration error (Theorem 7.3)
+    and twice it (docs/lower.md; both sharp). At most the exact level-set error.
     Cost: a sort, then near-linear; docs/lower.md describes the method.
 
     References

@@ -72,7 +72,7 @@ def largest_correlation(v: FloatArray, b: FloatArray) -> float:
     """Largest sum of b * w(v) over 1-Lipschitz w into [-1, 1], for increasing v; b is overwritten."""
     nothing = np.empty(0, np.uint32)
     key, last, order, rank, mass = _ranked_keys(b)
-    return max(0.0, kernel.forward(v, key, last, order, rank, mass, nothing, nothing))
+    return max(kernel.forward(v, key, last, order, rank, mass, nothing, nothing), 0.0)  # in this order NaN stays NaN
 
 
 def witness_from_sample(sample: Sample) -> Witness:
@@ -80,7 +80,7 @@ def witness_from_sample(sample: Sample) -> Witness:
     v, m = sample.prediction, sample.n_distinct
     key, last, order, rank, mass = _ranked_keys(sample.residual())
     lowest, highest = np.empty(m, np.uint32), np.empty(m, np.uint32)
-    found = max(0.0, kernel.forward(v, key, last, order, rank, mass, lowest, highest))
+    found = max(kernel.forward(v, key, last, order, rank, mass, lowest, highest), 0.0)
     psi = np.empty(m + 1)
     kernel.backward(key, last, lowest, highest, psi)
     upper = kernel.dual_value(v, key, psi)
@@ -143,8 +143,8 @@ def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
 
     Notes
     -----
-    It is within constant factors of the lower distance from calibration: distance / 5 <= error <= 2 * distance
-    (Theorem 7.3), and continuous in the predictions, which binned errors are not. Cost: a sort, then
+    It is within constant factors of the lower distance from calibration: distance / 2 <= error <= 2 * distance
+    (docs/lower.md and Theorem 7.3; both are sharp), and continuous in the predictions, which binned errors are not. Cost: a sort, then
     O(m log m) for m distinct predictions in the worst case. `smooth_calibration_witness` returns the maximiser.
 
     References

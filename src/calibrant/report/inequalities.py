@@ -22,6 +22,7 @@ _FEW = 20_000  # distinct predictions up to which the lower distance is brackete
 _NEAREST = 100_000  # distinct predictions up to which a nearest calibrated post-processing is looked for
 _FINE, _COARSE = 1e-9, 1e-5
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
+_DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
 _LEVEL_SETS = "expected error, exact level sets"
 
 
@@ -118,7 +119,7 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
         Inequality("smooth error", _LEVEL_SETS, smooth, level_sets, "Definition 7.2: |witness| <= 1"),
         Inequality("potentials' value", "coupling's cost", below_lower, above_lower, "weak duality"),
         Inequality("smooth error / 2", "lower distance", smooth / 2, above_lower, "Theorem 7.3"),
-        Inequality("lower distance / 5", "smooth error", below_lower / 5, smooth, "Theorem 7.3"),
+        Inequality("lower distance / 2", "smooth error", below_lower / 2, smooth, _DIFFERENCE),
         Inequality("|mean error|", "lower distance", bias, above_lower, "Jensen"),
     ]
     if sample.n_distinct <= _NEAREST:
