@@ -44,7 +44,7 @@ class Sample:
     binary: bool
 
     def __post_init__(self) -> None:
-        """Refuse what no measure could read: nothing at all, predictions out of order or place, sums that are not finite."""
+        """Refuse what no measure could read: no rows, predictions out of order or place, sums that are not finite."""
         from calibrant.kernels.sorting import all_finite, increases_within_unit
 
         if self.prediction.size == 0:
@@ -160,12 +160,15 @@ def _pool(prediction: FloatArray, sums: tuple[FloatArray, ...], cell_width: Floa
     order = np.argsort(prediction)
     ordered = prediction[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    whole = (np.add.reduceat(s[order], starts) for s in sums[:2])
-    compensated = (grouped_sums(s[order], starts) for s in sums[2:])
+    count, ones = (np.add.reduceat(s[order], starts) for s in sums[:2])  # whole numbers
+    weight, weighted_outcome, squared_weight = (grouped_sums(s[order], starts) for s in sums[2:])
     return Sample(
         ordered[starts],
-        *whole,
-        *compensated,
+        count,
+        ones,
+        weight,
+        weighted_outcome,
+        squared_weight,
         np.maximum.reduceat(cell_width[order], starts),
         binary,
     )

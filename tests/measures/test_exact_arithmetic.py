@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from calibrant import smooth_calibration_error, smooth_calibration_witness
 from calibrant.measures.lower import lower_calibration_certificate
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
-from tests.oracles import exact
+from tests import exact
 from tests.strategies import samples
 
 

@@ -100,7 +100,8 @@ def forward(
 ) -> float:
     """Return the optimal value; record the extreme keys' indices after each step where lowest has room for them.
 
-    Predictions that do not increase, or are not numbers in [0, 1], give NaN. The words are updated in line: passing arrays to inner functions would cost an atomic reference count each.
+    Predictions that do not increase, or are not numbers in [0, 1], give NaN.
+    The words are updated in line: passing arrays to inner functions would cost an atomic reference count each.
     """
     m = v.size
     record = lowest.size > 0
@@ -266,7 +267,7 @@ def witness(v: FloatArray, key: FloatArray, psi: FloatArray, low: IntArray, high
             height += gap
         height = min(max(height, low[j - 1]), high[j - 1])
         low[j - 1] = height
-    # Were psi not the best path the rules could contradict one another: whatever it is, x is feasible, in whole numbers.
+    # Were psi not the best path the rules could contradict one another: x is feasible all the same, in whole numbers.
     x[0] = low[0] * _STEP
     height = low[0]
     for j in range(1, m):

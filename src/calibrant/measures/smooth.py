@@ -144,8 +144,9 @@ def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
     Notes
     -----
     It is within constant factors of the lower distance from calibration: distance / 2 <= error <= 2 * distance
-    (docs/lower.md and Theorem 7.3; both are sharp), and continuous in the predictions, which binned errors are not. Cost: a sort, then
-    O(m log m) for m distinct predictions in the worst case. `smooth_calibration_witness` returns the maximiser.
+    (docs/lower.md and Theorem 7.3; both are sharp), and continuous in the predictions, which binned errors are not.
+    Cost: a sort, then O(m log m) for m distinct predictions in the worst case. `smooth_calibration_witness` returns
+    the maximiser.
 
     References
     ----------

@@ -1,5 +1,6 @@
 """Values and proofs in exact rational arithmetic, straight from the definitions: slow, and never rounded."""
 
+import itertools
 from fractions import Fraction
 
 
@@ -49,7 +50,7 @@ def line(points, t):
 def corners(points):
     """Points of a concave function at which it bends, and its ends."""
     t = sorted(points)
-    slopes = [(points[b] - points[a]) / (b - a) for a, b in zip(t, t[1:], strict=False)]
+    slopes = [(points[b] - points[a]) / (b - a) for a, b in itertools.pairwise(t)]
     kept = [t[0], *(x for x, a, b in zip(t[1:], slopes, slopes[1:], strict=False) if a != b), t[-1]]
     return {x: points[x] for x in kept}
 
@@ -81,7 +82,7 @@ def potentials(nodes, r0, r1, y_true, y_prob, sample_weight=None):
 
     places = sorted({Fraction(0), Fraction(1), *(Fraction(float(v)) for v in nodes)})
     turns = set(places)
-    for a, b in zip(places, places[1:], strict=False):
+    for a, b in itertools.pairwise(places):
         for label in (0, 1):
             turns.add(min(b, max(a, (a + b + height(label, a) - height(label, b)) / 2)))
         turns.add(min(b, max(a, (1 - height(0, b) + b + height(1, a) + a) / 4)))
