@@ -20,6 +20,8 @@ UNFORESEEN = 70
 TRACEBACK = "CALIBRANT_TRACEBACK"
 """The environment variable that asks for the traceback of what was not foreseen."""
 
+_LEAST_MEMORY = 640_000_000
+"""Address space that the libraries take when they are loaded."""
 _LAST_WORDS = b"calibrant: something unforeseen: no verdict was reached (out of memory)\n"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _USERS = {
@@ -191,6 +193,27 @@ def _written(stream: IO[str] | Any, text: str = "") -> bool:
 def _drop(stream: IO[str] | Any) -> None:
     """Send what is left where it harms nobody, lest Python fails over it at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def heed_memory_limit() -> None:
+    """Under a limit of address space, refuse what cannot even be imported, and leave out buffers for threads.
+
+    OpenBLAS tries for ever to get the memory that it wants when it is loaded.
+    """
+    try:
+        import resource
+    except ImportError:  # not a system with such limits
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < _LEAST_MEMORY:
+        tell(
+            f"calibrant: the address space is limited to {limit / 1e6:,.0f} MB (ulimit -v), and at least "
+            f"{_LEAST_MEMORY / 1e6:,.0f} MB are needed: no verdict was reached"
+        )
+        raise Leave(UNFORESEEN)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def claim_streams() -> None:

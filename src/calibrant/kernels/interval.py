@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, IntArray
 
 

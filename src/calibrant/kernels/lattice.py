@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, IntArray
 
 _FLAT = 1e-12  # how far a potential may be from a straight line of slope 1 or -1 to count as one

@@ -12,8 +12,8 @@ potentials strictly feasible; a step solves M dx = c - G'w, M = G' (Z/S) G block
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray
 
 # Columns of slacks, multipliers and the like: r0 rising, r0 falling, r1 rising, r1 falling along the edge to the

@@ -7,8 +7,8 @@ the whole sample. What each cell of the sample and each gap of the nodes lose on
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.lower import calibrated_scale
 from calibrant.kernels.types import FloatArray, IntArray
 

@@ -7,8 +7,8 @@ A table of cells has one row a cell and the columns named here. Cell 2k is the g
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, IntArray
 
 COUNT, ONES, FRACTIONAL, WEIGHT, OUTCOME, SQUARED, OFFSET, OUTCOME_OFFSET, LOW, HIGH = range(10)

@@ -22,9 +22,9 @@ there are: the program solved is that of predictions moved by less than 2**-61. 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from calibrant.kernels.bits import leading_zeros, trailing_zeros
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.sums import add
 from calibrant.kernels.types import FloatArray, IntArray, UIntArray
 

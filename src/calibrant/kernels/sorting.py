@@ -8,8 +8,8 @@ sort of these keys replaces an indirect sort and two gathers.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, UIntArray
 
 _ONE = np.uint64(1)

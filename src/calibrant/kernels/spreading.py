@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray
 
 

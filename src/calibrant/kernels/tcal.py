@@ -16,8 +16,8 @@ numbers of labels give equal bits whatever the order of their rows: ties are tie
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, IntArray
 
 LANES = 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -374,8 +375,8 @@ def _explained(path: str, kind: str, files: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, ValueError, TypeError, NotImplementedError, OSError) as problem:
-        if isinstance(problem, FileError):
-            raise
+        if isinstance(problem, FileError | duckdb.OutOfMemoryException) or _lacks_memory(problem):
+            raise  # which says nothing about the file
         said = f"{path!r} cannot be read as {kind}: {_shortened(problem)}"
         raise FileError("file", said + _looks_like(files[0], kind)) from None
     except ModuleNotFoundError as problem:
@@ -384,6 +385,10 @@ def _explained(path: str, kind: str, files: Sequence[str]) -> Iterator[None]:
         raise FileError(
             "file", f"{path!r}: Arrow files are read by pyarrow; install it with pip install pyarrow"
         ) from None
+
+
+def _lacks_memory(problem: BaseException) -> bool:
+    return getattr(problem, "errno", None) == errno.ENOMEM or "bad_alloc" in str(problem)
 
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}

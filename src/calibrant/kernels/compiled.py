@@ -1,0 +1,59 @@
+"""How every kernel is compiled, and where what was compiled is kept for the next run."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numba
+
+
+def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function on its first call: `numba.njit`, which fails where it finds no folder for its cache.
+
+    Numba keeps what it compiled beside the package or in the user's home. Where neither can be written to, as in a
+    container that may write nowhere, a private folder for temporary files takes its place, and where there is none
+    either, every process compiles for itself.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        try:
+            return numba.njit(**options)(function)
+        except RuntimeError as problem:
+            if "locator" not in str(problem):
+                raise
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _private_folder() or ""
+        try:
+            kept = {**options, "cache": bool(numba.config.CACHE_DIR)}
+            return numba.njit(**kept)(function)
+        finally:
+            numba.config.CACHE_DIR = before
+
+    return compiled
+
+
+def _private_folder() -> str | None:
+    """A folder of this user's alone: what is loaded from there is run, so nobody else may write to it."""
+    if not hasattr(os, "geteuid"):
+        return None
+    folder = Path(tempfile.gettempdir()) / f"calibrant-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found, above = folder.lstat(), folder.parent.stat()
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return None
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    # In a folder that others may write to without the sticky bit, they could put another in its place.
+    safe = above.st_mode & stat.S_ISVTX or not above.st_mode & 0o022
+    return str(folder) if ours and safe else None
+
+
+if TYPE_CHECKING:  # a kernel's type is numba's affair
+    from numba import njit as njit
+else:
+    njit = _njit

@@ -1,0 +1,86 @@
+"""Kernels where nothing can be written: compiled without a cache, or with one that is this user's alone."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import calibrant
+from calibrant.kernels import compiled
+
+CALL = """
+import importlib, pkgutil
+import numpy as np
+from calibrant import kernels
+for each in pkgutil.iter_modules(kernels.__path__):
+    importlib.import_module(f"calibrant.kernels.{each.name}")
+from calibrant.kernels import sorting
+print(sorting.count_distinct(np.array([2, 4, 5], np.uint64)), sorting.count_distinct._cache.cache_path)
+"""
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory):
+    """A copy of the package that has no place for a cache."""
+    folder = tmp_path_factory.mktemp("installed")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(calibrant.__file__).parent, folder / "calibrant", ignore=ignored)
+    (folder / "calibrant" / "kernels" / "__pycache__").touch()
+    return folder
+
+
+def call(read_only, temporary):
+    given = {**os.environ, "PYTHONPATH": str(read_only), "HOME": os.devnull, "TMPDIR": str(temporary)}
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        given.pop(name, None)
+    done = subprocess.run([sys.executable, "-c", CALL], env=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users and homes as on POSIX")
+def test_a_private_folder_keeps_the_cache_of_a_read_only_install(read_only, tmp_path):
+    found, path = call(read_only, tmp_path)
+    assert found == "2"
+    private = tmp_path / f"calibrant-{os.geteuid()}"
+    assert Path(path).parent == private
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert list(Path(path).glob("sorting.count_distinct*.nbc"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users and homes as on POSIX")
+@pytest.mark.parametrize("spoilt", ["others may write", "a link", "a file", "others may replace it"])
+def test_nothing_is_loaded_from_a_folder_that_others_could_write(tmp_path, monkeypatch, spoilt):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    private = tmp_path / f"calibrant-{os.geteuid()}"
+    assert compiled._private_folder() == str(private)
+    if spoilt == "others may write":
+        private.chmod(0o770)
+    elif spoilt == "others may replace it":
+        tmp_path.chmod(0o777)
+    else:
+        private.rmdir()
+        if spoilt == "a link":
+            (tmp_path / "elsewhere").mkdir(mode=0o700)
+            private.symlink_to(tmp_path / "elsewhere")
+        else:
+            private.touch()
+    assert compiled._private_folder() is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users and homes as on POSIX")
+def test_without_any_folder_it_compiles_without_a_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "_private_folder", lambda: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
+    (tmp_path / "__pycache__").touch()
+    scope = {}
+    exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
+    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", "")
+    kernel = compiled.njit(cache=True)(scope["twice"])
+    assert kernel(2) == 4
+    assert type(kernel._cache).__name__ == "NullCache"
