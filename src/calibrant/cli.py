@@ -69,6 +69,9 @@ def audit_file(
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with explained(), Progress() as progress:
+        from calibrant.report.options import check_options
+
+        check_options(level, resamples)  # before anything that takes longer to load
         from calibrant.file_audit import FileOptions, audit_of_file
         from calibrant.scale.files import input_files
 

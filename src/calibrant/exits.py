@@ -74,14 +74,14 @@ def explained() -> Iterator[None]:
 
 def _explain(problem: BaseException) -> int:
     """Say what went wrong, and return the exit code."""
+    if isinstance(problem, Leave):
+        return int(problem.code or 0)
     if _received:  # whatever a library in between made of it
         tell("calibrant: " + ("interrupted" if _received[0] == signal.SIGINT else "told to end"))
         return 128 + _received[0]
     if isinstance(problem, KeyboardInterrupt):
         tell("calibrant: interrupted")
         return 130
-    if isinstance(problem, Leave):
-        return int(problem.code or 0)
     if isinstance(problem, SystemExit):  # the parser of the command line: usage, help
         if problem.code in (0, None, BAD_INPUT):
             return int(problem.code or 0) if _written(sys.stdout) else BAD_INPUT

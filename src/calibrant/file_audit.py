@@ -13,7 +13,6 @@ from calibrant.errors import InputError
 from calibrant.inference.gate import GateDecision, calibration_gate, check_gate
 from calibrant.measures.multiclass import multiclass_sample
 from calibrant.report.audit import Audit, audit_classes, audit_sample
-from calibrant.report.options import check_options
 from calibrant.report.sketched import with_bounds
 from calibrant.sample import Sample
 from calibrant.scale.class_files import class_columns, read_classes_file
@@ -62,7 +61,6 @@ def audit_of_file(
     FileError, InputError
         If the file, a column or an option cannot be used.
     """
-    check_options(options.level, options.n_resamples)
     progress("Reading")
     harness = options.y_true is None and options.y_prob is None and is_harness_log(path)
     classes = None if harness else class_columns(path, options.y_prob)

@@ -26,12 +26,13 @@ def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         except RuntimeError as problem:
             if "locator" not in str(problem):
                 raise
-        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _private_folder() or ""
+        settings: Any = numba.config
+        before, settings.CACHE_DIR = settings.CACHE_DIR, _private_folder() or ""
         try:
-            kept = {**options, "cache": bool(numba.config.CACHE_DIR)}
+            kept = {**options, "cache": bool(settings.CACHE_DIR)}
             return numba.njit(**kept)(function)
         finally:
-            numba.config.CACHE_DIR = before
+            settings.CACHE_DIR = before
 
     return compiled
 

@@ -1,10 +1,12 @@
-"""Writing a report so that it is there whole or not at all."""
+"""Writing a file so that it is there whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 from calibrant.errors import FileError
 
@@ -17,6 +19,17 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
     FileError
         If the folder is missing, the path is not a plain file or the disk refuses; an old file stays as it was.
     """
+    write_whole_bytes(path, lambda file: file.write(text.encode()))
+
+
+def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
+    """`write_whole` of whatever `write` puts into the open file.
+
+    Raises
+    ------
+    FileError
+        As `write_whole`.
+    """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileError("path", f"the folder {str(target.parent)!r} does not exist; create it first")
@@ -25,12 +38,13 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
     aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.part")
     try:
         try:
-            with aside.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with aside.open("xb") as file:
+                write(file)
                 file.flush()
                 os.fsync(file.fileno())
             aside.replace(target)
         finally:
             aside.unlink(missing_ok=True)
     except OSError as problem:
-        raise FileError("path", f"{str(target)!r} cannot be written: {problem.strerror}") from problem
+        said = problem.strerror or problem
+        raise FileError("path", f"{str(target)!r} cannot be written: {said}") from problem

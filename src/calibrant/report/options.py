@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant.errors import InputError
 
+MOST_RESAMPLES = 1_000_000
 RandomState = int | np.random.Generator | None
 
 
@@ -17,7 +18,12 @@ def check_options(level: float, n_resamples: int) -> None:
         raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 0:
         raise InputError("n_resamples", f"is {n_resamples!r:.40}; it must be a whole number, 0 for no band")
-    needed = math.ceil(2.0 / level - 1.0 - 1e-9)
+    if n_resamples > MOST_RESAMPLES:
+        raise InputError("n_resamples", f"is {n_resamples!s:.40}; at most {MOST_RESAMPLES:,} are drawn")
+    smallest = 2.0 / (MOST_RESAMPLES + 1)
+    if n_resamples > 0 and level < smallest:
+        raise InputError("level", f"is {level:g}; bands are drawn down to {smallest:.1g} (or with 0 resamples for none)")
+    needed = math.ceil(2.0 / max(level, smallest) - 1.0 - 1e-9)
     if 0 < n_resamples < needed:
         raise InputError(
             "n_resamples", f"is {n_resamples}; a band at level {level:g} needs at least {needed} (or 0 for no band)"
