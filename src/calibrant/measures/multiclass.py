@@ -231,8 +231,8 @@ def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArr
 
 def _allowed(table: FloatArray, miss: FloatArray) -> float:
     """By how much rows may miss a sum of 1, by the type that their numbers come from."""
-    k = table.shape[1]
-    usual = max(SUM_TOLERANCE, _SIX_DECIMALS * k)
+    k = int(table.shape[1])
+    usual: float = max(SUM_TOLERANCE, _SIX_DECIMALS * k)
     # Rounding p to half precision moves it by p / 2048 at most, or by 3e-8 near 0: a row by 1 / 2048 + 3e-8 K. Four and
     # two times that leave room for a softmax computed so. The numbers tell the type: a list or a file may hold them.
     if miss.max() > usual and np.array_equal(table.astype(np.float16), table):

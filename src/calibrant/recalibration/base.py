@@ -121,6 +121,11 @@ class Recalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _map(self, prediction: FloatArray) -> FloatArray:
         raise NotImplementedError
 
+    def _range(self) -> tuple[float, float]:
+        """Smallest and largest value that the fitted map returns; maps that are not monotone say it themselves."""
+        ends = self._map(np.array([0.0, 1.0]))
+        return float(ends.min()), float(ends.max())
+
     def _describe(self) -> str:
         raise NotImplementedError
 

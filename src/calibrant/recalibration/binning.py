@@ -94,7 +94,8 @@ class HistogramBinning(Recalibrator):
 
     Notes
     -----
-    Cost: a sort, then O(m); a prediction is O(log b).
+    A bin with one kind of outcome returns exact 0 or 1, where one wrong label makes the log score infinite. Cost: a
+    sort, then O(m); a prediction is O(log b).
 
     References
     ----------
@@ -115,6 +116,9 @@ class HistogramBinning(Recalibrator):
     def _fit(self, sample: Sample) -> None:
         self.edges_ = bin_edges(sample.prediction, sample.weight, sample.count, self.n_bins, self.strategy)
         self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
+
+    def _range(self) -> tuple[float, float]:
+        return float(self.values_.min()), float(self.values_.max())
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
@@ -182,6 +186,9 @@ class ScalingBinning(Recalibrator):
         self.edges_ = bin_edges(scaled, weight, count, self.n_bins, self.strategy)
         self.values_ = bin_means(self.edges_, scaled, weight, weight * scaled)
 
+    def _range(self) -> tuple[float, float]:
+        return float(self.values_.min()), float(self.values_.max())
+
     def _map(self, prediction: FloatArray) -> FloatArray:
         return np.asarray(self.values_[np.searchsorted(self.edges_, self.scaling_._map(prediction))])
 
@@ -205,7 +212,7 @@ class NearestCalibrated(Recalibrator):
     -----
     The partition that attains the interval calibration error: the new predictor is calibrated on the sample and at most
     `interval_error_` away from the old one on average. Nothing guards against noise: it is the answer to "what is
-    near?", and smooth maps are the better answer to "what will hold on new rows?".
+    near?", and smooth maps are the better answer to "what will hold on new rows?". It can return exact 0 and 1.
 
     References
     ----------
@@ -224,6 +231,9 @@ class NearestCalibrated(Recalibrator):
         self.interval_error_ = partition.value
         self.edges_ = between(partition.last[:-1], partition.first[1:])
         self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
+
+    def _range(self) -> tuple[float, float]:
+        return float(self.values_.min()), float(self.values_.max())
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])

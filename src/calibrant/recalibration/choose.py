@@ -8,19 +8,22 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, xlog1py, xlogy
-from sklearn.model_selection import KFold, StratifiedKFold
+from scipy.special import ndtri
 
 from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
-from calibrant.kernels.sums import dot
-from calibrant.measures.labels import event_outcomes
+from calibrant.inputs import Column
 from calibrant.measures.lower import lower_distance_from_sample
-from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.parameters import one_of, positive_integer
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.classifier import METHODS, make_recalibrator
+from calibrant.recalibration.judging import (
+    Rows,
+    mean_with_interval,
+    order_kept,
+    says_certain,
+    smooth_half_width,
+)
 from calibrant.recalibration.multiclass import MulticlassRecalibrator, TemperatureScaling
 from calibrant.sample import Sample
 
@@ -29,8 +32,8 @@ Criterion = Literal["brier", "log", "distance"]
 
 BINARY_METHODS = tuple(name for name, kind in METHODS.items() if not issubclass(kind, MulticlassRecalibrator))
 CLASS_METHODS = ("temperature", "vector", "dirichlet")
-_CELLS = 2048  # of the predictions, when labels are redrawn for an interval
 _DISTANCE_TOLERANCE = 1e-5
+_SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +80,25 @@ class RecalibrationChoice:
     scores : tuple of RecalibrationScore
         ``"unchanged"`` first, then the methods in the order given.
     best : str
-        The method with the best criterion.
+        The method with the best criterion, of those that may be chosen.
     chosen : str
         The first method, in the order given, that is not worse than the best beyond what chance explains.
+        ``"constant"`` where none is better, beyond chance, than the mean outcome (the frequencies of classes) for all.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
-        The chosen method fitted to all rows; None if the predictions are best left unchanged.
+        The chosen method fitted to all rows; None if the predictions are best left unchanged, or carry no information.
     criterion : str
         What was compared.
     level : float
         Intervals cover with probability 1 - level.
+    certain : tuple of str
+        Methods that may not be chosen, because they return exactly 0 or 1, where one wrong label makes the log score
+        infinite.
+    rank_correlation : float or None
+        Of the predictions with the outcomes; None for classes.
+    direction : {"right", "wrong", "none"}
+        Whether more events are proved where predictions are higher, or fewer, or neither.
+    order_kept : bool
+        Whether the chosen map leaves no two of these predictions in the opposite order.
     """
 
     scores: tuple[RecalibrationScore, ...]
@@ -94,6 +107,10 @@ class RecalibrationChoice:
     recalibrator: Recalibrator | MulticlassRecalibrator | None
     criterion: str
     level: float
+    certain: tuple[str, ...] = ()
+    rank_correlation: float | None = None
+    direction: Literal["right", "wrong", "none"] = "none"
+    order_kept: bool = True
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a method by its name."""
@@ -103,12 +120,41 @@ class RecalibrationChoice:
         raise KeyError(method)
 
     def summary(self) -> str:
-        """Return, in a sentence or two, what to do."""
+        """Return, in a few sentences, what to do."""
+        said = [self._what_to_do()]
+        if self.direction == "wrong":
+            turned = (
+                f"vents are fewer where predictions are higher (rank correlation {self.rank_correlation:.2f}). Check "
+                "that labels or columns are not swapped."
+            )
+            if self.recalibrator is None:
+                said.append(f"E{turned}")
+            else:
+                said.insert(0, f"The predictions point the wrong way: e{turned}")
+        if self.chosen == "unchanged" and not np.isfinite(self["unchanged"].log):
+            said.append("Some predictions of exactly 0 or 1 were wrong, so that their log score is infinite.")
+        better = self._better_but_certain()
+        if better:
+            names = " and ".join(name.replace("_", " ") for name in better)
+            said.append(
+                f"Not chosen, with a better {_words(self.criterion)}: {names}. Exactly 0 or 1 is returned there, where "
+                "one wrong outcome makes the log score infinite."
+            )
+        return " ".join(said)
+
+    def _what_to_do(self) -> str:
         before, after = self["unchanged"], self[self.chosen]
+        if self.chosen == "unchanged":
+            which = "no recalibration that stays off 0 and 1" if self._better_but_certain() else "no recalibration"
+            return (
+                f"Leave the predictions unchanged: {which} improves the {_words(self.criterion)} beyond "
+                f"chance (distance {before.distance:.3g}, Brier score {before.brier:.4g})."
+            )
         if self.recalibrator is None:
             return (
-                f"Leave the predictions unchanged: no recalibration improves the {_words(self.criterion)} beyond "
-                f"chance (distance {before.distance:.3g}, Brier score {before.brier:.4g})."
+                "These rows do not show that the predictions carry information about the outcome: no recalibration is "
+                f"better, beyond chance, than one answer for all (Brier score {after.brier:.4g}, the predictions' own "
+                f"{before.brier:.4g}). Use how often it happens in place of them, or collect more rows."
             )
         verb = "cuts" if after.distance < before.distance else "moves"
         text = (
@@ -116,8 +162,14 @@ class RecalibrationChoice:
             f"and takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
         )
         if self.best != self.chosen:
-            return f"{text}; {self.best.replace('_', ' ')} is no better beyond chance."
+            text += f"; {self.best.replace('_', ' ')} is no better beyond chance"
+        if not self.order_kept and self.direction != "wrong":
+            text += ". It changes the order of some predictions"
         return f"{text}."
+
+    def _better_but_certain(self) -> list[str]:
+        held: float = getattr(self[self.chosen], self.criterion)
+        return [name for name in self.certain if getattr(self[name], self.criterion) < held]
 
 
 def choose_recalibrator(
@@ -177,7 +229,10 @@ def choose_recalibrator(
     differences are taken row by row. The smooth error of the population lies within D of the sample's, where D is the
     largest difference that a bounded Lipschitz weighting can make between the two; D's quantile is found by redrawing
     residuals, on 2,048 cells of predictions. That interval is conservative, and its lower end is 0 where nothing is
-    proved. All intervals are for the maps that were fitted, as if they were given. Cost: cv sorts and fits a method.
+    proved. All intervals are for the maps that were fitted, as if they were given. Maps that return exactly 0 or 1 for
+    any prediction are compared, but never chosen. Where a change is due, it must beat the mean outcome for all, or
+    more events must be proved where predictions are higher, each at a tenth of the level: else the predictions are said
+    to carry no information that these rows show. Cost: cv + 1 sorts and fits a method.
 
     Examples
     --------
@@ -195,92 +250,72 @@ def choose_recalibrator(
     positive_integer(n_resamples, "n_resamples")
     if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
         raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")
-    rows = _Rows.of(y_true, y_prob, sample_weight, pos_label)
+    rows = Rows.of(y_true, y_prob, sample_weight, pos_label)
     kind = MulticlassRecalibrator if rows.classes else Recalibrator
     if methods is None:
         methods = CLASS_METHODS if rows.classes else BINARY_METHODS
     names, recalibrators = _read_methods(methods, kind)
-    splits = _splits(rows, cv, random_state)
+    splits = rows.splits(cv, random_state)
     rng = np.random.default_rng(random_state)
-    n, weight = rows.outcome.size, rows.weight
-    mass = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-
-    judged = []
+    mass = rows.mass
+    compared = "brier" if criterion == "distance" else criterion
     unchanged = rows.losses(rows.prediction)["brier"]
-    losses = {}
-    for name, recalibrator in zip(["unchanged", *names], [None, *recalibrators], strict=True):
-        crossed = rows.prediction if recalibrator is None else _cross_fit(recalibrator, rows, splits)
+    losses: dict[str, FloatArray] = {}
+
+    def judge(name: str, crossed: FloatArray) -> RecalibrationScore:
         loss = rows.losses(crossed)
-        losses[name] = loss["brier" if criterion == "distance" else criterion]
+        losses[name] = loss[compared]
         outcome, prediction = rows.question(crossed)
-        sample = Sample.from_columns(outcome, prediction, weight)
+        sample = Sample.from_columns(outcome, prediction, rows.weight)
         smooth = smooth_error_from_sample(sample)
-        half = _smooth_half_width(outcome, prediction, mass, level, n_resamples, rng)
-        judged.append(
-            RecalibrationScore(
-                name,
-                lower_distance_from_sample(sample, tol=_DISTANCE_TOLERANCE),
-                smooth,
-                max(smooth - half, 0.0),
-                min(smooth + half, 1.0),
-                *_mean(loss["brier"], mass, level),
-                *_mean(loss["log"], mass, level),
-                *_mean(unchanged - loss["brier"], mass, level)[1:],
-            )
+        half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng)
+        return RecalibrationScore(
+            name,
+            lower_distance_from_sample(sample, tol=_DISTANCE_TOLERANCE),
+            smooth,
+            max(smooth - half, 0.0),
+            min(smooth + half, 1.0),
+            *mean_with_interval(loss["brier"], mass, level),
+            *mean_with_interval(loss["log"], mass, level),
+            *mean_with_interval(unchanged - loss["brier"], mass, level)[1:],
         )
-    best, chosen = _choose(judged, losses, mass, criterion, level)
-    fitted = None
+
+    judged = [judge("unchanged", rows.prediction)]
+    certain = []
+    for name, recalibrator in zip(names, recalibrators, strict=True):
+        crossed = rows.crossed(recalibrator, splits)
+        judged.append(judge(name, crossed))
+        # Fitted to all rows last, so that each is the map that would be used.
+        recalibrator.fit(rows.prediction, rows.outcome, rows.weight)
+        if says_certain(recalibrator, rows.prediction) or _holds_certainty(crossed, rows.classes):
+            certain.append(name)
+    fitted = dict(zip(names, recalibrators, strict=True))
+    best, chosen = _choose([each for each in judged if each.method not in certain], losses, mass, criterion, level)
+
+    correlation, z = (None, np.inf) if rows.classes else rows.association()
+    sure = float(-ndtri(level / _SURER / 2.0))
+    direction: Literal["right", "wrong", "none"] = "none"
+    if not rows.classes and abs(z) > sure:
+        direction = "right" if z > 0.0 else "wrong"
+    kept = True
     if chosen != "unchanged":
-        fitted = recalibrators[names.index(chosen)].fit(rows.prediction, rows.outcome, weight)
-    return RecalibrationChoice(tuple(judged), best, chosen, fitted, criterion, float(level))
+        constant = rows.constant(splits)
+        gain = rows.losses(constant)[compared] - losses[chosen]
+        proved = np.isfinite(gain).all() and mean_with_interval(gain, mass, level / _SURER)[1] > 0.0
+        if not proved and direction != "right":
+            judged.append(judge("constant", constant))
+            chosen = "constant"
+        elif not rows.classes:
+            kept, turned = order_kept(fitted[chosen], rows.prediction)
+            direction = "wrong" if turned and not kept else direction
+    return RecalibrationChoice(
+        tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
+        direction, kept,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Outcomes or labels, predictions of shape (n,) or (n, K), and weights."""
-
-    outcome: npt.NDArray[Any]
-    prediction: FloatArray
-    weight: FloatArray | None
-    classes: bool
-
-    @classmethod
-    def of(cls, y_true: Column, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> _Rows:
-        if _is_table(y_prob):
-            found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-            if found.n_classes > 2:
-                return cls(found.y_true, found.y_prob, found.sample_weight, classes=True)
-            event = found.event()
-            return cls(event.y_true, event.y_prob, event.sample_weight, classes=False)
-        outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
-        rate = (outcome != 0.0) & (outcome != 1.0)
-        if rate.any():
-            row = int(np.argmax(rate))
-            raise InputError("y_true", f"row {row} is {outcome[row]:.6g}; each outcome must be 0 or 1 here", row=row)
-        return cls(outcome, prediction, weight, classes=False)
-
-    def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
-        """Brier and log score of each row."""
-        if not self.classes:
-            log = np.asarray(-xlogy(self.outcome, prediction) - xlog1py(1.0 - self.outcome, -prediction))
-            return {"brier": (prediction - self.outcome) ** 2, "log": log}
-        right = np.take_along_axis(prediction, self.outcome[:, None], axis=1)[:, 0]
-        with np.errstate(divide="ignore"):
-            return {"brier": (prediction**2).sum(axis=1) - 2.0 * right + 1.0, "log": -np.log(right)}
-
-    def question(self, prediction: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Outcomes and probabilities whose distance is judged: of classes, whether the most probable one was right."""
-        if not self.classes:
-            return self.outcome, prediction
-        top = MulticlassSample(self.outcome, prediction, None, tuple(range(prediction.shape[1]))).top_label()
-        return top.y_true, top.y_prob
-
-
-def _is_table(y_prob: Any) -> bool:
-    shape = getattr(y_prob, "shape", None)
-    if shape is not None:
-        return len(shape) == 2
-    return isinstance(y_prob, list | tuple) and len(y_prob) > 0 and np.ndim(y_prob[0]) == 1
+def _holds_certainty(crossed: FloatArray, classes: bool) -> bool:
+    return bool(crossed.min() <= 0.0 or (not classes and crossed.max() >= 1.0))
 
 
 def _read_methods(methods: Sequence[Any], kind: type) -> tuple[list[str], list[Any]]:
@@ -301,70 +336,6 @@ def _read_methods(methods: Sequence[Any], kind: type) -> tuple[list[str], list[A
     return names, recalibrators
 
 
-def _splits(rows: _Rows, cv: int, random_state: int | None) -> list[Any]:
-    positive_integer(cv, "cv")
-    if cv < 2:
-        raise InputError("cv", f"is {cv}; two parts or more are needed")
-    counts = np.bincount(rows.outcome.astype(np.int64), minlength=2)
-    if not rows.classes and counts.min() < cv:
-        problem = f"has {counts[1]:,} ones and {counts[0]:,} zeros; cv={cv} needs as many of each"
-        raise InputError("y_true", problem)
-    if rows.outcome.size < cv:
-        raise InputError("y_true", f"has {rows.outcome.size:,} rows; cv={cv} needs as many")
-    # A class with fewer rows than parts is missing from some of them, which the fits of classes allow for.
-    folds = StratifiedKFold if counts[counts > 0].min() >= cv else KFold
-    return list(folds(cv, shuffle=True, random_state=random_state).split(rows.outcome, rows.outcome))
-
-
-def _cross_fit(recalibrator: Any, rows: _Rows, splits: list[Any]) -> FloatArray:
-    crossed = np.empty_like(rows.prediction)
-    for train, test in splits:
-        weight = None if rows.weight is None else rows.weight[train]
-        recalibrator.fit(rows.prediction[train], rows.outcome[train], weight)
-        crossed[test] = recalibrator.predict(rows.prediction[test])
-    return crossed
-
-
-def _mean(values: FloatArray, mass: FloatArray, level: float) -> tuple[float, float, float]:
-    """Weighted mean with its normal interval; infinite throughout where a value with weight is."""
-    held = mass > 0.0
-    values, mass = values[held], mass[held]
-    if not np.isfinite(values).all():
-        return np.inf, np.inf, np.inf
-    mean = dot(mass, values)
-    half = float(-ndtri(level / 2.0) * np.sqrt(dot(mass**2, (values - mean) ** 2)))
-    return mean, mean - half, mean + half
-
-
-def _smooth_half_width(
-    outcome: FloatArray,
-    prediction: FloatArray,
-    mass: FloatArray,
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> float:
-    """Quantile of the largest difference that a weighting can make between redrawn samples and this one."""
-    cell = np.minimum((prediction * _CELLS).astype(np.int64), _CELLS - 1)
-    # A redrawn cell's residual is normal, with the variance of the sum of its rows' residuals.
-    residual = mass * (outcome - prediction)
-    used, place = np.unique(cell, return_inverse=True)
-    size = used.size
-    centre = (used + 0.5) / _CELLS
-    spread = np.sqrt(np.bincount(place, residual**2, size))
-    total = float((mass**2).sum())
-    held = np.bincount(place, residual, size)
-    found = np.empty(n_resamples)
-    one = np.ones(size)
-    for b in range(n_resamples):
-        noise = spread * rng.standard_normal(size)
-        noise -= held * (np.sqrt(total) * rng.standard_normal())
-        # A sample whose residuals are the noise: the solver reads nothing else.
-        drawn = Sample(centre, one, one, one, centre + size * noise, one, 0.0 * one, binary=False)
-        found[b] = smooth_error_from_sample(drawn)
-    return float(np.quantile(found, 1.0 - level, method="higher"))
-
-
 def _choose(
     judged: list[RecalibrationScore],
     losses: dict[str, FloatArray],
@@ -383,7 +354,7 @@ def _choose(
             if score.distance - best.distance <= (score.smooth_error_upper - score.smooth_error) / 2.0:
                 return best.method, score.method
         elif np.isfinite(getattr(score, criterion)):
-            _, low, _ = _mean(losses[score.method] - losses[best.method], mass, level)
+            _, low, _ = mean_with_interval(losses[score.method] - losses[best.method], mass, level)
             if low <= 0.0:
                 return best.method, score.method
     return best.method, best.method

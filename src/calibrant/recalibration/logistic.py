@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.kernels.sums import dot
@@ -21,6 +22,11 @@ def log_odds(prediction: FloatArray, clip: float) -> FloatArray:
     p = np.clip(prediction, clip, 1.0 - max(clip, 2.0**-53))
     q = np.clip(1.0 - prediction, clip, 1.0)
     return np.asarray(np.log(p / q))
+
+
+def inner_expit(score: FloatArray) -> FloatArray:
+    """Logistic function, rounded to the nearest double inside (0, 1): no finite log-odds mean certainty."""
+    return np.asarray(np.clip(expit(score), np.finfo(np.float64).tiny, 1.0 - 2.0**-53))
 
 
 def fit_logistic(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:

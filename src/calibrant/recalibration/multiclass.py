@@ -16,7 +16,7 @@ from calibrant.inputs import Column
 from calibrant.kernels.sums import dot
 from calibrant.measures.multiclass import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip, read_predictions
-from calibrant.recalibration.logistic import log_odds
+from calibrant.recalibration.logistic import inner_expit, log_odds
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
@@ -149,7 +149,7 @@ class TemperatureScaling(Recalibrator):
         table = class_probabilities(y_prob)
         if table.shape[1] != self.n_classes_:
             raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.n_classes_}")
-        return np.asarray(softmax(_log_probabilities(table, self.clip) / self.temperature_, axis=1))
+        return _inner_softmax(_log_probabilities(table, self.clip) / self.temperature_)
 
     def score(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> float:
         """Return minus the Brier score (of classes: the sum over classes of squared errors)."""
@@ -169,7 +169,7 @@ class TemperatureScaling(Recalibrator):
         self.temperature_ = _temperature(lambda inverse: dot(levels.mass, x * (expit(inverse * x) - levels.rate)))
 
     def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(expit(log_odds(prediction, self.clip) / self.temperature_))
+        return inner_expit(log_odds(prediction, self.clip) / self.temperature_)
 
     def _describe(self) -> str:
         t = self.temperature_
@@ -230,12 +230,14 @@ class VectorScaling(MulticlassRecalibrator):
         self.scale_, self.shift_ = np.diag(weights[:k]).copy(), weights[k]
 
     def _map_classes(self, table: FloatArray) -> FloatArray:
-        return np.asarray(softmax(_log_probabilities(table, self.clip) * self.scale_ + self.shift_, axis=1))
+        return _inner_softmax(_log_probabilities(table, self.clip) * self.scale_ + self.shift_)
 
     def _describe(self) -> str:
+        low, high = self.scale_.min(), self.scale_.max()
+        reversed_ = "; where it is negative the order of predictions is reversed" if low < 0.0 else ""
         return (
             f"Vector scaling multiplies the logarithms of {self.scale_.size} class probabilities by "
-            f"{self.scale_.min():.3f} to {self.scale_.max():.3f}."
+            f"{low:.3f} to {high:.3f}{reversed_}."
         )
 
 
@@ -282,7 +284,7 @@ class DirichletScaling(MulticlassRecalibrator):
         self.matrix_, self.shift_ = weights[:k], weights[k]
 
     def _map_classes(self, table: FloatArray) -> FloatArray:
-        return np.asarray(softmax(_log_probabilities(table, self.clip) @ self.matrix_ + self.shift_, axis=1))
+        return _inner_softmax(_log_probabilities(table, self.clip) @ self.matrix_ + self.shift_)
 
     def _describe(self) -> str:
         k = self.shift_.size
@@ -343,6 +345,11 @@ def _fit_softmax(sample: MulticlassSample, penalty: float, clip: float, free: np
 
 def _log_probabilities(table: FloatArray, clip: float) -> FloatArray:
     return np.asarray(np.log(np.maximum(table, clip)))
+
+
+def _inner_softmax(score: FloatArray) -> FloatArray:
+    """Softmax of each row in which no class is impossible: 0 would only be a number too small for a double."""
+    return np.asarray(np.maximum(softmax(score, axis=1), np.finfo(np.float64).tiny))
 
 
 def _masses(sample: MulticlassSample) -> FloatArray:

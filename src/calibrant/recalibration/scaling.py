@@ -9,7 +9,7 @@ from scipy.special import expit
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.measures.parameters import positive_integer
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip
-from calibrant.recalibration.logistic import base_log_odds, fit_logistic, log_odds
+from calibrant.recalibration.logistic import base_log_odds, fit_logistic, inner_expit, log_odds
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
@@ -71,7 +71,7 @@ class PlattScaling(Recalibrator):
         self.intercept_ = float(theta[1] - self.slope_ * centre)
 
     def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(expit(self.slope_ * log_odds(prediction, self.clip) + self.intercept_))
+        return inner_expit(self.slope_ * log_odds(prediction, self.clip) + self.intercept_)
 
     def _describe(self) -> str:
         return (
@@ -134,7 +134,7 @@ class BetaScaling(Recalibrator):
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         p, q = np.clip(prediction, self.clip, 1.0), np.clip(1.0 - prediction, self.clip, 1.0)
-        return np.asarray(expit(self.a_ * np.log(p) - self.b_ * np.log(q) + self.c_))
+        return inner_expit(self.a_ * np.log(p) - self.b_ * np.log(q) + self.c_)
 
     def _describe(self) -> str:
         return (
@@ -191,7 +191,8 @@ class PolynomialScaling(Recalibrator):
     Notes
     -----
     The fit minimises the Brier score among polynomials before clipping. It need not be increasing, and outside the
-    range of the predictions it was fitted to it may bend anywhere. Cost: a sort, then O(m degree**2).
+    range of the predictions it was fitted to it may bend anywhere. Clipped, it says exactly 0 or 1, where one wrong
+    label makes the log score infinite. Cost: a sort, then O(m degree**2).
 
     References
     ----------
@@ -222,6 +223,15 @@ class PolynomialScaling(Recalibrator):
         low, high = self.domain_
         unit = (prediction - low) / (high - low) * 2.0 - 1.0 if high - low > 1e-300 else np.zeros_like(prediction)
         return np.asarray(np.polynomial.chebyshev.chebvander(unit, degree))
+
+    def _range(self) -> tuple[float, float]:
+        low, high = self.domain_
+        slope = np.polynomial.chebyshev.chebder(self.coefficients_)
+        bends = np.polynomial.chebyshev.chebroots(np.polynomial.chebyshev.chebtrim(slope, 1e-13 * np.abs(slope).max()))
+        # Complex roots count as their real parts: a point too many does no harm.
+        at = np.clip(low + (np.real(bends) + 1.0) / 2.0 * (high - low), 0.0, 1.0)
+        found = self._map(np.concatenate([[0.0, 1.0], at]))
+        return float(found.min()), float(found.max())
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         curve = self._basis(prediction, self.coefficients_.size - 1) @ self.coefficients_

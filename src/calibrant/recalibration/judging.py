@@ -1,0 +1,179 @@
+"""What recalibrations are judged by: rows, the folds they are predicted across, losses, intervals, information."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, xlog1py, xlogy
+from scipy.stats import rankdata
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from calibrant.errors import InputError
+from calibrant.inputs import Column, read_columns
+from calibrant.kernels.sums import dot
+from calibrant.measures.labels import event_outcomes
+from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
+from calibrant.measures.parameters import positive_integer
+from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.recalibration.base import Recalibrator
+from calibrant.sample import Sample
+
+FloatArray = npt.NDArray[np.float64]
+
+_CELLS = 2048  # of the predictions, when labels are redrawn for an interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Outcomes or labels, predictions of shape (n,) or (n, K), weights, and shares of the weight."""
+
+    outcome: npt.NDArray[Any]
+    prediction: FloatArray
+    weight: FloatArray | None
+    classes: bool
+
+    @classmethod
+    def of(cls, y_true: Column, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
+        """Read one column or a table; of two columns, that of the positive class."""
+        if _is_table(y_prob):
+            found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+            if found.n_classes > 2:
+                return cls(found.y_true, found.y_prob, found.sample_weight, classes=True)
+            event = found.event()
+            return cls(event.y_true, event.y_prob, event.sample_weight, classes=False)
+        outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
+        rate = (outcome != 0.0) & (outcome != 1.0)
+        if rate.any():
+            row = int(np.argmax(rate))
+            raise InputError("y_true", f"row {row} is {outcome[row]:.6g}; each outcome must be 0 or 1 here", row=row)
+        return cls(outcome, prediction, weight, classes=False)
+
+    @property
+    def mass(self) -> FloatArray:
+        """Share of the weight of each row."""
+        n = self.outcome.size
+        return np.full(n, 1.0 / n) if self.weight is None else np.asarray(self.weight / self.weight.sum())
+
+    def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
+        """Brier and log score of each row."""
+        if not self.classes:
+            log = np.asarray(-xlogy(self.outcome, prediction) - xlog1py(1.0 - self.outcome, -prediction))
+            return {"brier": (prediction - self.outcome) ** 2, "log": log}
+        right = np.take_along_axis(prediction, self.outcome[:, None], axis=1)[:, 0]
+        with np.errstate(divide="ignore"):
+            return {"brier": (prediction**2).sum(axis=1) - 2.0 * right + 1.0, "log": -np.log(right)}
+
+    def question(self, prediction: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Outcomes and probabilities whose distance is judged: of classes, whether the most probable one was right."""
+        if not self.classes:
+            return self.outcome, prediction
+        top = MulticlassSample(self.outcome, prediction, None, tuple(range(prediction.shape[1]))).top_label()
+        return top.y_true, top.y_prob
+
+    def splits(self, cv: int, random_state: int | None) -> list[Any]:
+        """Rows to fit to and rows to predict, cv times."""
+        positive_integer(cv, "cv")
+        if cv < 2:
+            raise InputError("cv", f"is {cv}; two parts or more are needed")
+        counts = np.bincount(self.outcome.astype(np.int64), minlength=2)
+        if not self.classes and counts.min() < cv:
+            problem = f"has {counts[1]:,} ones and {counts[0]:,} zeros; cv={cv} needs as many of each"
+            raise InputError("y_true", problem)
+        if self.outcome.size < cv:
+            raise InputError("y_true", f"has {self.outcome.size:,} rows; cv={cv} needs as many")
+        # A class with fewer rows than parts is missing from some of them, which the fits of classes allow for.
+        folds = StratifiedKFold if counts[counts > 0].min() >= cv else KFold
+        return list(folds(cv, shuffle=True, random_state=random_state).split(self.outcome, self.outcome))
+
+    def crossed(self, recalibrator: Any, splits: list[Any]) -> FloatArray:
+        """Every row as mapped by a fit that has not seen its outcome."""
+        found = np.empty_like(self.prediction)
+        for train, test in splits:
+            weight = None if self.weight is None else self.weight[train]
+            recalibrator.fit(self.prediction[train], self.outcome[train], weight)
+            found[test] = recalibrator.predict(self.prediction[test])
+        return found
+
+    def constant(self, splits: list[Any]) -> FloatArray:
+        """Every row as predicted by the mean outcome, or the frequencies of the classes, of the other folds."""
+        found = np.empty_like(self.prediction)
+        happened = np.eye(self.prediction.shape[1])[self.outcome] if self.classes else self.outcome
+        for train, test in splits:
+            weight = None if self.weight is None else self.weight[train]
+            held = weight is None or bool(weight.sum() > 0.0)
+            found[test] = np.average(happened[train], axis=0, weights=weight if held else None)
+        return found
+
+    def association(self) -> tuple[float, float]:
+        """Rank correlation of predictions with outcomes, and how many standard errors it is from none."""
+        rank, mass = rankdata(self.prediction), self.mass
+        away, error = rank - dot(mass, rank), self.outcome - dot(mass, self.outcome)
+        scale = float(np.sqrt(dot(mass, away**2) * dot(mass, error**2)))
+        chance = float(np.sqrt(dot(mass**2, (away * error) ** 2)))
+        together = dot(mass, away * error)
+        return (together / scale, together / chance) if scale > 0.0 and chance > 0.0 else (0.0, 0.0)
+
+
+def mean_with_interval(values: FloatArray, mass: FloatArray, level: float) -> tuple[float, float, float]:
+    """Weighted mean with its normal interval; infinite throughout where a value with weight is."""
+    held = mass > 0.0
+    values, mass = values[held], mass[held]
+    if not np.isfinite(values).all():
+        return np.inf, np.inf, np.inf
+    mean = dot(mass, values)
+    half = float(-ndtri(level / 2.0) * np.sqrt(dot(mass**2, (values - mean) ** 2)))
+    return mean, mean - half, mean + half
+
+
+def smooth_half_width(
+    outcome: FloatArray,
+    prediction: FloatArray,
+    mass: FloatArray,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> float:
+    """Quantile of the largest difference that a weighting can make between redrawn samples and this one."""
+    cell = np.minimum((prediction * _CELLS).astype(np.int64), _CELLS - 1)
+    # A redrawn cell's residual is normal, with the variance of the sum of its rows' residuals.
+    residual = mass * (outcome - prediction)
+    used, place = np.unique(cell, return_inverse=True)
+    size = used.size
+    centre = (used + 0.5) / _CELLS
+    spread = np.sqrt(np.bincount(place, residual**2, size))
+    total = float((mass**2).sum())
+    held = np.bincount(place, residual, size)
+    found = np.empty(n_resamples)
+    one = np.ones(size)
+    for b in range(n_resamples):
+        noise = spread * rng.standard_normal(size)
+        noise -= held * (np.sqrt(total) * rng.standard_normal())
+        # A sample whose residuals are the noise: the solver reads nothing else.
+        drawn = Sample(centre, one, one, one, centre + size * noise, one, 0.0 * one, binary=False)
+        found[b] = smooth_error_from_sample(drawn)
+    return float(np.quantile(found, 1.0 - level, method="higher"))
+
+
+def says_certain(recalibrator: Any, prediction: FloatArray) -> bool:
+    """Whether a fitted map returns exactly 0 or 1: for these rows, or for any prediction that may yet come."""
+    found = recalibrator.predict(prediction)
+    if isinstance(recalibrator, Recalibrator) and prediction.ndim == 1:
+        low, high = recalibrator._range()
+        return bool(min(low, found.min()) <= 0.0 or max(high, found.max()) >= 1.0)
+    return bool(found.min() <= 0.0 or recalibrator.predict(np.eye(prediction.shape[1])).min() <= 0.0)
+
+
+def order_kept(recalibrator: Any, prediction: FloatArray) -> tuple[bool, bool]:
+    """Whether a map of one probability never lowers, and whether it never raises, from one prediction to the next."""
+    step = np.diff(recalibrator.predict(np.unique(prediction)))
+    return bool((step >= 0.0).all()), bool((step <= 0.0).all())
+
+
+def _is_table(y_prob: Any) -> bool:
+    shape = getattr(y_prob, "shape", None)
+    if shape is not None:
+        return len(shape) == 2
+    return isinstance(y_prob, list | tuple) and len(y_prob) > 0 and np.ndim(y_prob[0]) == 1
