@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from calibrant.errors import InputError
+from calibrant.measures.multiclass import class_probabilities
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.binning import HistogramBinning, IsotonicScaling, NearestCalibrated, ScalingBinning
 from calibrant.recalibration.multiclass import (
@@ -79,7 +81,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     Notes
     -----
-    `sample_weight` is given to the recalibrator, and to the classifier if its ``fit`` takes it.
+    `sample_weight` is given to the recalibrator, and to the classifier if its ``fit`` takes it; a warning says where it
+    does not, as for a pipeline.
 
     Examples
     --------
@@ -122,6 +125,12 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             sample_weight = _check_sample_weight(sample_weight, X)
             if has_fit_parameter(self.estimator, "sample_weight"):
                 params["sample_weight"] = sample_weight
+            else:
+                warn(
+                    f"{type(self.estimator).__name__}.fit takes no sample_weight: the weights are used for the "
+                    "recalibration alone, and the classifier is fitted without them",
+                    stacklevel=2,
+                )
         response = "predict_proba" if hasattr(self.estimator, "predict_proba") else "decision_function"
         crossed = cross_val_predict(self.estimator, X, labels, cv=splits, method=response, params=params)
         table = _probabilities(crossed, response)
@@ -200,11 +209,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
 
 def _probabilities(response: FloatArray, kind: str) -> FloatArray:
-    """Class probabilities of shape (n, K) in double precision, from what the classifier returned."""
-    response = np.asarray(response, dtype=np.float64)
+    """Class probabilities of shape (n, K) in double precision, as the classifier returned them."""
     if kind == "decision_function":
+        response = np.asarray(response, dtype=np.float64)
         return np.asarray(
             np.column_stack([expit(-response), expit(response)]) if response.ndim == 1 else softmax(response, axis=1)
         )
-    # Single precision misses a sum of 1 by more than a rounding.
-    return np.asarray(response / response.sum(axis=1, keepdims=True))
+    return class_probabilities(response)
