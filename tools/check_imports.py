@@ -16,6 +16,7 @@ PACKAGE = ROOT / "src" / "calibrant"
 DOOR = {"errors", "inputs", "sample", "values"}
 RULES: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
+    "writing": ({"errors"}, set()),
     "kernels": ({"kernels"}, {"numpy", "numba", "llvmlite"}),
     "values": (set(), {"numpy"}),
     "inputs": ({"errors"}, {"numpy", "narwhals"}),
@@ -25,7 +26,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "inference": (DOOR | {"kernels", "measures", "recalibration", "inference"}, {"numpy", "scipy"}),
     "recalibration": (DOOR | {"kernels", "measures", "recalibration"}, {"numpy", "scipy", "sklearn"}),
     "scale": (
-        DOOR | {"kernels", "measures", "inference", "scale"},
+        DOOR | {"kernels", "measures", "inference", "scale", "writing"},
         {"numpy", "scipy", "duckdb", "pyarrow", "narwhals"},
     ),
     "experiments": (
@@ -34,7 +35,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow"},
     ),
     "report": (
-        DOOR | {"kernels", "measures", "inference", "recalibration", "scale", "report"},
+        DOOR | {"kernels", "measures", "inference", "recalibration", "scale", "report", "writing"},
         {"numpy", "matplotlib", "jinja2", "markupsafe", "rich", "threadpoolctl"},
     ),
     "demo": (DOOR | {"measures", "report"}, {"numpy", "sklearn"}),

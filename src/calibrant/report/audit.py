@@ -227,7 +227,7 @@ class Audit:
         FileError
             If the file cannot be written; an old file stays as it was.
         """
-        from calibrant.report.files import write_whole
+        from calibrant.writing import write_whole
         from calibrant.report.html import document
 
         write_whole(path, document(self))

@@ -91,7 +91,7 @@ class Comparison:
         FileError
             If the file cannot be written; an old file stays as it was.
         """
-        from calibrant.report.files import write_whole
+        from calibrant.writing import write_whole
         from calibrant.report.html import comparison_document
 
         write_whole(path, comparison_document(self))

@@ -2,7 +2,8 @@
 
 Proofs are in docs/sketch.md. In short: replacing every prediction v of a cell by the cell's mean m keeps each cell's
 sum of residuals, so what moves is only where a residual sits, by |v - m|. Two sums bound everything:
-`displacement` = mean of |v - m| and `moved_residual` = mean of |y - v| |v - m|.
+`displacement` = mean of |v - m| and `moved_residual` = mean of |y - v| |v - m|. A third term is the rounding of the
+sums themselves, known from the number of rows and from how they were added up.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ import numpy.typing as npt
 from calibrant.errors import InputError
 from calibrant.measures.registry import measures
 from calibrant.sample import Sample
+from calibrant.scale.cells import UNIT
 
 FloatArray = npt.NDArray[np.float64]
 
-ROUNDING = 1e-11
-"""Added to every bound: sums are rounded, in an order that is the engine's."""
+ARITHMETIC = 1e-11
+"""What a measure's own arithmetic on the cells may cost, besides one rounding of all residuals for every cell."""
+_OUTWARDS = 1.0 + 1e-9  # more than the sums and products of a bound are rounded by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What the cells say of the rows within them; shares of the total weight.
+    """What the cells say of the rows within them; shares of the total weight, rounded outwards.
 
     Attributes
     ----------
@@ -38,7 +41,10 @@ class Moments:
     moved_residual : ndarray of shape (m,)
         At least the sum of w |y - v| |v - m|.
     residual : ndarray of shape (m,)
-        At least the sum of w |y - v|; equal to it where outcomes are 0 or 1.
+        At least the sum of w |y - v|; equal to it, up to rounding, where outcomes are 0 or 1.
+    misplaced : float
+        At least what the rounding of the sums changes the cells' shares of outcomes, of residuals and of weight by, the
+        changes of all cells added up.
     """
 
     low: FloatArray
@@ -46,6 +52,17 @@ class Moments:
     displacement: FloatArray
     moved_residual: FloatArray
     residual: FloatArray
+    misplaced: float
+
+    @property
+    def distance_moved(self) -> float:
+        """At least what any distance from calibration differs by between the rows and the sample of the sketch."""
+        return float(self.displacement.sum()) * _OUTWARDS + self.misplaced
+
+    @property
+    def smooth_moved(self) -> float:
+        """At least what the smooth error differs by."""
+        return float(self.moved_residual.sum()) * _OUTWARDS + self.misplaced
 
 
 def moments(
@@ -55,15 +72,19 @@ def moments(
     ones: tuple[FloatArray, FloatArray],
     total: float,
     zeros: tuple[FloatArray, FloatArray],
+    rounding: float,
 ) -> Moments:
     """Moments of cells from the weight and mean prediction of the label 1 and of the label 0.
 
     A row with event rate y counts as y of label 1 and 1 - y of label 0. |v - m| is convex in v, so among rows within
-    [low, high] with a known mean it is largest on average when they sit on the two ends: the chord.
+    [low, high] with a known mean it is largest on average when they sit on the two ends: the chord. Sums are known to
+    within `rounding` of each cell's weight; constants are in docs/sketch.md.
     """
     width = high - low
     below, above = np.maximum(mean - low, 0.0), np.maximum(high - mean, 0.0)
     spread = np.where(width > 0.0, width, 1.0)
+    misplaced = 16.0 * rounding + 64.0 * UNIT
+    slack = misplaced * (ones[0] + zeros[0]) / total
 
     def chord(label: tuple[FloatArray, FloatArray]) -> FloatArray:
         weight, at = label
@@ -71,8 +92,16 @@ def moments(
         return weight / total * ((1.0 - share) * below + share * above)
 
     of_ones, of_zeros = chord(ones), chord(zeros)
+    known = np.where(width > 0.0, slack, 0.0)  # a cell of one prediction has no moments to round
     residual = (ones[0] * (1.0 - ones[1]) + zeros[0] * zeros[1]) / total
-    return Moments(low, high, of_ones + of_zeros, (1.0 - low) * of_ones + high * of_zeros, np.maximum(residual, 0.0))
+    return Moments(
+        low,
+        high,
+        of_ones + of_zeros + known,
+        (1.0 - low) * of_ones + high * of_zeros + known,
+        np.maximum(residual, 0.0) + slack,
+        misplaced,
+    )
 
 
 def _smooth(_sample: Sample, cells: Moments) -> float:
@@ -116,7 +145,9 @@ def _kernel(
     slope = (1.0 if kernel == "laplace" else math.exp(-0.5)) / bandwidth
     measure = measures()["kernel_calibration_error"]
     value = measure.on_sample(sample, kernel=kernel, bandwidth=bandwidth)
-    square = 2.0 * slope * float(cells.moved_residual.sum()) * float(cells.residual.sum()) + ROUNDING**2
+    # The square is a sum over pairs, which rounds in proportion to the residuals' own square.
+    rounded = 4.0 * UNIT * (sample.n_distinct + 64.0) * float(np.abs(sample.residual()).sum()) ** 2
+    square = 2.0 * slope * float(cells.moved_residual.sum()) * float(cells.residual.sum()) + rounded
     return min(math.sqrt(square), square / value if value > 0.0 else math.inf)
 
 
@@ -136,10 +167,10 @@ def _uniform_bins(
     _sample: Sample, cells: Moments, n_bins: int = 15, strategy: str = "uniform", norm: str = "l1"
 ) -> float:
     exact = not np.any(cells.high > cells.low)
-    if exact and strategy == "exact":
-        return 0.0
-    if strategy != "uniform" or (norm != "l1" and not exact):
+    if strategy not in ("uniform", "exact") or norm != "l1" or (strategy == "exact" and not exact):
         raise _no_bound(f"strategy={strategy!r} and norm={norm!r}")
+    if strategy == "exact":
+        return 0.0
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     split = np.searchsorted(edges, cells.low) != np.searchsorted(edges, cells.high)
     split &= cells.high > cells.low
@@ -171,12 +202,15 @@ def error_bound(measure: str, sample: Sample, cells: Moments, **parameters: Any)
     InputError
         If the measure is unknown or has no proved bound.
     """
-    if measure not in BOUNDS:
-        if not np.any(cells.high > cells.low) and measure in measures():
-            return ROUNDING  # every cell holds one distinct prediction: the sketch is the sample
+    if measure in BOUNDS:
+        defaults = dict(measures()[measure].parameters)
+        bound = BOUNDS[measure](sample, cells, **{**defaults, **parameters})
+    elif measure in measures() and not np.any(cells.high > cells.low):
+        bound = 0.0  # every cell holds one distinct prediction: the sketch is the sample
+    else:
         raise _no_bound(measure)
-    defaults = dict(measures()[measure].parameters)
-    return BOUNDS[measure](sample, cells, **{**defaults, **parameters}) + ROUNDING
+    arithmetic = ARITHMETIC + 4.0 * UNIT * sample.n_distinct * float(np.abs(sample.residual()).sum())
+    return bound * _OUTWARDS + cells.misplaced + arithmetic
 
 
 def _no_bound(what: str) -> InputError:

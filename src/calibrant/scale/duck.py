@@ -37,14 +37,14 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
     w = "w * " if weighted else ""
     sums = {
         "count": "count(*)",
-        "weighted_outcome": f"sum({w}y)",
-        "offset": f"sum({w}(x - floor(x)))",
-        "outcome_offset": f"sum({w}y * (x - floor(x)))",
+        "weighted_outcome": f"fsum({w}y)",
+        "offset": f"fsum({w}(x - floor(x)))",
+        "outcome_offset": f"fsum({w}y * (x - floor(x)))",
         "low": "min(v)",
         "high": "max(v)",
     }
     if weighted:
-        sums |= {"weight": "sum(w)", "squared_weight": "sum(w * w)"}
+        sums |= {"weight": "fsum(w)", "squared_weight": "fsum(w * w)"}
     if _whole_outcomes(relation, numbers["y_true"]):  # within [0, 1], so 0 or 1
         sums |= {"ones": "CAST(sum(y) AS BIGINT)", "fractional": "0"}
     else:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import InputError
+from calibrant.scale.cells import MEASURED
 from calibrant.scale.duck import as_double, group_relation
-from calibrant.scale.sketch import MEASURED, CalibrationSketch
+from calibrant.scale.sketch import CalibrationSketch
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -75,7 +76,7 @@ def sketch_frame(
     index, cells = good_cells(found, exclude_bad)
     if index.size == 0:
         raise InputError("frame", "holds no rows" + (" that are not excluded" if exclude_bad else ""))
-    return CalibrationSketch.from_cells(index, cells, empty.resolution)
+    return CalibrationSketch.from_cells(index, cells, empty.resolution, unweighted=sample_weight is None)
 
 
 def group_cells(frame: Any, names: dict[str, str | None], by: Sequence[str], resolution: int) -> Any:

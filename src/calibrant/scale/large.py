@@ -65,7 +65,9 @@ def sketch_file(
     if index.size == 0:
         raise FileError("file", "holds column names but no rows" + (" that are not excluded" if exclude_bad else ""))
     n_excluded = int(found["count"].to_numpy()[found["_cell"].to_numpy() < 0].sum())
-    return FileSketch(CalibrationSketch.from_cells(index, cells, 65536), names, guessed, n_excluded)
+    unweighted = "sample_weight" not in names
+    sketch = CalibrationSketch.from_cells(index, cells, 65536, unweighted=unweighted)
+    return FileSketch(sketch, names, guessed, n_excluded)
 
 
 def file_by_segment(

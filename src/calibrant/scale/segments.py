@@ -15,7 +15,8 @@ from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.scale.bounds import ROUNDING
+from calibrant.scale.bounds import ARITHMETIC
+from calibrant.scale.cells import rounding_of_plain_sums
 from calibrant.scale.frames import good_cells, group_cells
 from calibrant.scale.sketch import moments_from_cells, sample_from_cells
 
@@ -181,9 +182,10 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
         reach = math.sqrt(math.log(2.0 * starts.size / level) / (2.0 * sample.effective_rows))
         mean = dot(sample.mass(), sample.prediction)
         bias = float(sample.residual().sum())
-        moments = moments_from_cells(index[part], cells[part], resolution)
-        smooth, moved = smooth_error_from_sample(sample), float(moments.moved_residual.sum()) + ROUNDING
-        displaced = float(moments.displacement.sum()) + ROUNDING
+        rounding = rounding_of_plain_sums(float(cells[part, sketching.COUNT].max()))
+        moments = moments_from_cells(index[part], cells[part], resolution, rounding)
+        smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
+        displaced = moments.distance_moved + ARITHMETIC
         found_at.append((first, last, displaced))
         segments.append(
             Segment(
@@ -196,7 +198,7 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
                 moved,
                 # Mean error and smooth error / 2 are below it, the error of all cells for themselves is above.
                 (
-                    max(abs(bias) - ROUNDING, (smooth - moved) / 2.0, 0.0),
+                    max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, 0.0),
                     min(1.0, float(np.abs(sample.residual()).sum()) + displaced),
                 ),
                 bias,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,15 +15,13 @@ from calibrant.inputs import Column, read_columns
 from calibrant.kernels import sketching
 from calibrant.sample import Sample
 from calibrant.scale.bounds import Moments, error_bound, moments
+from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-MEASURED = (
-    *("count", "ones", "fractional", "weight", "weighted_outcome", "squared_weight"),
-    *("offset", "outcome_offset", "low", "high"),
-)
-"""Columns of a cell, as they are added up and stored."""
+_NO_WEIGHTS = np.empty(0)
+_HEAVIEST = 1e140  # the sum of 2**53 squares of such weights is finite
 
 
 class CalibrationSketch:
@@ -38,8 +37,9 @@ class CalibrationSketch:
     -----
     A cell holds sums (rows, ones, weight, weighted outcomes, squared weights, offsets from the grid point, by outcome)
     and its smallest and largest prediction. Sketches add: ``a + b`` is the sketch of the rows of both, counts exactly
-    and sums up to rounding. Where every cell holds one distinct prediction the sketch is the sample itself and the
-    bound is zero up to rounding. Counts are exact up to 2**53 rows.
+    and sums up to rounding, which the bounds cover. Where every cell holds one distinct prediction the sketch is the
+    sample itself and the bound is zero up to rounding. Counts are exact up to 2**53 rows. Any number of threads may
+    update, read and merge one sketch: no row is lost, and each reader sees whole updates.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class CalibrationSketch:
     True
     """
 
-    __slots__ = ("_table", "resolution")
+    __slots__ = ("_lock", "_rounding", "_table", "resolution")
 
     def __init__(self, resolution: int = 65536) -> None:
         whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
@@ -61,6 +61,8 @@ class CalibrationSketch:
             raise InputError("resolution", f"is {resolution!r:.40}; it must be a power of two from 2 to 2**24")
         self.resolution = int(resolution)
         self._table = sketching.new_table(self.resolution)
+        self._rounding = 0.0  # of sums made elsewhere, as a share of each cell's weight
+        self._lock = threading.Lock()
 
     def update(self, y_true: Column, y_prob: Column, sample_weight: Column | None = None) -> CalibrationSketch:
         """Add rows, in constant memory, and return the sketch itself.
@@ -71,7 +73,12 @@ class CalibrationSketch:
             Naming the argument, the first bad row and what is allowed; nothing is added then.
         """
         outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
-        sketching.add_rows(outcome, prediction, np.ones(1) if weight is None else weight, self.resolution, self._table)
+        if weight is None:
+            weight = _NO_WEIGHTS
+        elif weight.max() > _HEAVIEST:
+            raise InputError("sample_weight", f"has {weight.max():.3g} as its largest value; scale them to lie near 1")
+        with self._lock:
+            sketching.add_rows(outcome, prediction, weight, self.resolution, self._table)
         return self
 
     def __add__(self, other: CalibrationSketch) -> CalibrationSketch:
@@ -96,16 +103,47 @@ class CalibrationSketch:
                 raise InputError(
                     "resolution", f"is {merged.resolution} in one sketch and {sketch.resolution} in another"
                 )
-            sketching.add_table(sketch._table, merged._table)
+            with sketch._lock:
+                sketching.add_table(sketch._table, merged._table)
+                merged._rounding = max(merged._rounding, sketch._rounding)
         if merged is None:
             raise InputError("sketches", "are empty; at least one is needed")
         return merged
 
     @classmethod
-    def from_cells(cls, index: IntArray, cells: FloatArray, resolution: int) -> CalibrationSketch:
-        """Build from cells of shape (m, 10) and their numbers; equal numbers are added."""
+    def from_cells(
+        cls, index: IntArray, cells: FloatArray, resolution: int, *, unweighted: bool = False
+    ) -> CalibrationSketch:
+        """Build from cells of shape (m, 10) and their numbers, as an engine summed them; equal numbers are added.
+
+        Parameters
+        ----------
+        index : ndarray of shape (m,)
+            Numbers of the cells, 0 to 2 * resolution.
+        cells : ndarray of shape (m, 10)
+            Their sums, in the order of `MEASURED`; taken to be summed in any order, and bounds say what that costs.
+        resolution : int
+            As for the class.
+        unweighted : bool, default False
+            Whether every row had the weight 1: sums of whole outcomes are exact then.
+
+        Raises
+        ------
+        InputError
+            If a number is out of range or not finite, or sums are such as no rows have.
+        """
         sketch = cls(resolution)
-        sketching.add_cells(index, cells, sketch._table)
+        index, cells = read_cells(index, cells, sketch.resolution)
+        whole = unweighted and not cells[:, sketching.FRACTIONAL].any()
+        if whole and (cells[:, sketching.WEIGHT : sketching.OFFSET] != cells[:, [0, 1, 0]]).any():
+            raise InputError(
+                "cells", "are not those of unweighted rows: weights differ from counts, outcomes from ones"
+            )
+        rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max(initial=0.0)))
+        sketch._rounding = rounding / sketch.resolution if whole else rounding
+        wide = np.zeros((index.size, sketching.COLUMNS))
+        wide[:, : len(MEASURED)] = cells
+        sketching.add_cells(index, wide, sketch._table)
         return sketch
 
     @classmethod
@@ -131,25 +169,38 @@ class CalibrationSketch:
             exclude_bad=exclude_bad,
         )
 
+    def held(self) -> tuple[IntArray, FloatArray]:
+        """Numbers of the cells that hold rows, in order, and their columns as `kernels.sketching` names them."""
+        with self._lock:
+            index = np.flatnonzero(self._table[:, sketching.COUNT])
+            return index, self._table[index]
+
     def cells(self) -> tuple[IntArray, FloatArray]:
         """Numbers of the cells that hold rows, in order, and their sums, shape (m, 10), named in `MEASURED`."""
-        index = np.flatnonzero(self._table[:, sketching.COUNT])
-        return index, self._table[index]
+        index, columns = self.held()
+        return index, np.ascontiguousarray(columns[:, : len(MEASURED)])
+
+    @property
+    def rounding(self) -> float:
+        """At least the rounding of any sum of a cell, as a share of the cell's weight."""
+        return self._rounding + NATIVE_ROUNDING
 
     @property
     def n_rows(self) -> int:
         """Rows that were added."""
-        return int(self._table[:, sketching.COUNT].sum())
+        with self._lock:
+            return int(self._table[:, sketching.COUNT].sum())
 
     @property
     def n_cells(self) -> int:
         """Cells that hold rows."""
-        return int(np.count_nonzero(self._table[:, sketching.COUNT]))
+        with self._lock:
+            return int(np.count_nonzero(self._table[:, sketching.COUNT]))
 
     @property
     def sample(self) -> Sample:
         """The sketch as a sample, one row a cell at its mean prediction: every measure runs on it."""
-        return sample_from_cells(*self.cells(), self.resolution)
+        return sample_from_cells(*self._weighed(), self.resolution)
 
     def points(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (y_true, y_prob, sample_weight), a row for each cell that has weight."""
@@ -161,7 +212,7 @@ class CalibrationSketch:
 
     def moments(self) -> Moments:
         """What the cells say of the rows within them."""
-        return moments_from_cells(*self.cells(), self.resolution)
+        return moments_from_cells(*self._weighed(), self.resolution, self.rounding)
 
     def error_bound(self, measure: str, **parameters: Any) -> float:
         """Return at least |measure on the sketch - measure on the rows|, proved from the cells' own moments.
@@ -169,17 +220,15 @@ class CalibrationSketch:
         Raises
         ------
         InputError
-            If the measure is unknown or no bound is proved for it.
+            If the measure is unknown or no bound is proved for it, or there are no rows.
         """
-        self.require_rows()
-        return error_bound(measure, self.sample, self.moments(), **parameters)
+        return error_bound(measure, *self._sample_and_moments(), **parameters)
 
     def error_bounds(self) -> dict[str, float | None]:
         """Return the bound of every measure, None where none is proved."""
         from calibrant.measures.registry import measures
 
-        self.require_rows()
-        sample, cells = self.sample, self.moments()
+        sample, cells = self._sample_and_moments()
         bounds: dict[str, float | None] = {}
         for name in measures():
             try:
@@ -190,13 +239,26 @@ class CalibrationSketch:
 
     @property
     def displacement(self) -> float:
-        """At least the mean distance of the rows' predictions from those of `points`."""
-        return float(self.moments().displacement.sum())
+        """At least what any distance from calibration moves by: the mean distance of predictions from `points`."""
+        return self.moments().distance_moved
 
     def require_rows(self) -> None:
         """Raise if there is nothing to measure."""
-        if not self._table[:, sketching.WEIGHT].any():
+        self._weighed()
+
+    def _weighed(self) -> tuple[IntArray, FloatArray]:
+        index, cells = self.cells()
+        if not cells[:, sketching.WEIGHT].any():
             raise InputError("sketch", "has no rows with weight; update it first")
+        return index, cells
+
+    def _sample_and_moments(self) -> tuple[Sample, Moments]:
+        """Both of one moment, should others add rows meanwhile."""
+        index, cells = self._weighed()
+        return (
+            sample_from_cells(index, cells, self.resolution),
+            moments_from_cells(index, cells, self.resolution, self.rounding),
+        )
 
     def to_bytes(self) -> bytes:
         """Return Arrow IPC bytes, with the version of their layout."""
@@ -224,9 +286,21 @@ class CalibrationSketch:
 
         return from_parquet(path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy the cells that hold rows; a copy has a lock of its own."""
+        return restored, (self.resolution, self._rounding, *self.held())
+
     def __repr__(self) -> str:
         """Rows and cells in a line."""
         return f"CalibrationSketch(resolution={self.resolution}): {self.n_rows:,} rows in {self.n_cells:,} cells"
+
+
+def restored(resolution: int, rounding: float, index: IntArray, columns: FloatArray) -> CalibrationSketch:
+    """The sketch whose `held` these are."""
+    sketch = CalibrationSketch(resolution)
+    sketch._rounding = rounding
+    sketch._table[index] = columns
+    return sketch
 
 
 def _mean(index: IntArray, cells: FloatArray, offset: FloatArray, weight: FloatArray, resolution: int) -> FloatArray:
@@ -252,7 +326,7 @@ def sample_from_cells(index: IntArray, cells: FloatArray, resolution: int) -> Sa
     )
 
 
-def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int) -> Moments:
+def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int, rounding: float) -> Moments:
     """Moments of cells, for the bounds."""
     _, _, _, weight, outcome, _, offset, outcome_offset, low, high = cells.T.copy()
     rest, rest_offset = np.maximum(weight - outcome, 0.0), np.maximum(offset - outcome_offset, 0.0)
@@ -263,4 +337,5 @@ def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int) -> M
         (outcome, _mean(index, cells, outcome_offset, outcome, resolution)),
         float(weight.sum()),
         (rest, _mean(index, cells, rest_offset, rest, resolution)),
+        rounding,
     )

@@ -1,66 +1,90 @@
-"""Sketches as bytes and as files: Arrow, with the version of the layout."""
+"""Sketches as bytes and as files: Arrow, sealed by a checksum of every byte, with the version of the layout."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-import secrets
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.errors import FileError, InputError
+from calibrant.kernels import sketching
+from calibrant.scale.cells import MEASURED, is_double_double, read_cells
+from calibrant.writing import write_whole_bytes
 
 if TYPE_CHECKING:
     from calibrant.scale.sketch import CalibrationSketch
 
-VERSION = 1
+VERSION = 2
 _KEY = b"calibrant.sketch"
 _CELL = "cell"
+_RESTS = {  # of a sum, what its column leaves out
+    sketching.WEIGHT: "weight_rest",
+    sketching.OUTCOME: "weighted_outcome_rest",
+    sketching.OFFSET: "offset_rest",
+    sketching.OUTCOME_OFFSET: "outcome_offset_rest",
+}
+_COLUMNS = (*MEASURED, *_RESTS.values())
+_SEAL = re.compile(rb"sha256:([0-9a-f]{64})")
+_UNSEALED = b"sha256:" + b"0" * 64
+
+
+def _sealed(data: bytes) -> bytes:
+    """The bytes with their own SHA-256 in the place that was kept for it."""
+    return data.replace(_UNSEALED, b"sha256:" + hashlib.sha256(data).hexdigest().encode())
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether no bit changed since `_sealed`; nothing else looks at the bytes before."""
+    seal = _SEAL.search(data)
+    return seal is not None and _sealed(data.replace(seal[0], _UNSEALED)) == data
 
 
 def _to_table(sketch: CalibrationSketch) -> Any:
     import pyarrow
 
-    from calibrant.scale.sketch import MEASURED
-
-    index, cells = sketch.cells()
-    columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(MEASURED)}}
-    table = pyarrow.table(columns)
-    return table.replace_schema_metadata({_KEY: f"{VERSION} {sketch.resolution}".encode()})
+    resolution, rounding, index, cells = sketch.__reduce__()[1]
+    columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(_COLUMNS)}}
+    said = f"{VERSION} {resolution} {rounding.hex()} ".encode() + _UNSEALED
+    return pyarrow.table(columns).replace_schema_metadata({_KEY: said})
 
 
-def _from_table(table: Any, fail: type[InputError], argument: str) -> CalibrationSketch:
-    """A sketch, or an error: whatever the bytes say, and in whatever way pyarrow says that they make no sense."""
+def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError], argument: str) -> CalibrationSketch:
+    """A sketch, or an error: the bytes are whole and written here, and still each cell is held to its laws."""
     import pyarrow
 
+    if not _is_whole(data):
+        problem = "is not a calibration sketch, or a part of one, or damaged"
+        raise fail(argument, f"{problem}: the checksum of layout {VERSION} is missing or wrong")
     try:
+        table = read(pyarrow.py_buffer(data))
         table.validate(full=True)
-        return _from_sound_table(table, fail, argument)
-    except InputError:
-        raise
-    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError, KeyError) as problem:
-        raise fail(argument, f"is a sketch that is damaged: {problem!s:.200}") from None
+        return _from_sound_table(table)
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError, KeyError, OSError) as problem:
+        raise fail(argument, f"is not a calibration sketch, or damaged: {problem!s:.200}") from None
 
 
-def _from_sound_table(table: Any, fail: type[InputError], argument: str) -> CalibrationSketch:
-    from calibrant.scale.sketch import MEASURED, CalibrationSketch
+def _from_sound_table(table: Any) -> CalibrationSketch:
+    from calibrant.scale.sketch import CalibrationSketch, restored
 
-    said = (table.schema.metadata or {}).get(_KEY)
-    if said is None:
-        raise fail(argument, "is Arrow data but not a calibration sketch")
-    words = said.decode("ascii", "replace").split()
-    if not words or words[0] != str(VERSION):
-        raise fail(argument, f"is a sketch of layout {words[:1]}; this release of calibrant reads {VERSION}")
-    if len(words) != 2 or not words[1].isdigit() or table.column_names != [_CELL, *MEASURED]:
-        raise fail(argument, "is a sketch whose layout is damaged")
-    resolution = int(words[1])
-    index = table[_CELL].to_numpy().astype(np.int64)
-    cells = np.column_stack([table[name].to_numpy() for name in MEASURED]).astype(np.float64)
-    inside = (index >= 0) & (index <= 2 * resolution)
-    if not (inside.all() and np.isfinite(cells).all() and (cells >= 0.0).all() and (cells[:, -2:] <= 1.0).all()):
-        raise fail(argument, "is a sketch whose cells are damaged")
-    return CalibrationSketch.from_cells(index, cells, resolution)
+    words = (table.schema.metadata or {}).get(_KEY, b"").decode("ascii").split()
+    if len(words) != 4 or words[0] != str(VERSION):
+        raise InputError("layout", f"is {words[:1]}; this release of calibrant reads {VERSION}")
+    resolution, rounding = CalibrationSketch(int(words[1])).resolution, float.fromhex(words[2])
+    if not 0.0 <= rounding <= 1.0 or tuple(table.column_names) != (_CELL, *_COLUMNS):
+        raise InputError("layout", "has other columns")
+    columns = np.column_stack([table[name].to_numpy() for name in _COLUMNS])
+    index, _ = read_cells(table[_CELL].to_numpy(), columns[:, : len(MEASURED)], resolution)
+    if (np.diff(index) <= 0).any():
+        raise InputError("cells", "are not in order")
+    for at, (high, name) in enumerate(_RESTS.items()):
+        if not is_double_double(columns[:, high], columns[:, len(MEASURED) + at]).all():
+            raise InputError(name, "is not what rounding leaves out")
+    return restored(resolution, rounding, index, columns)
 
 
 def to_bytes(sketch: CalibrationSketch) -> bytes:
@@ -71,46 +95,39 @@ def to_bytes(sketch: CalibrationSketch) -> bytes:
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    return bytes(sink.getvalue())
+    return _sealed(sink.getvalue().to_pybytes())
 
 
 def from_bytes(data: bytes) -> CalibrationSketch:
     """Read Arrow IPC bytes."""
     import pyarrow.ipc
 
-    try:
-        table = pyarrow.ipc.open_file(pyarrow.py_buffer(data)).read_all()
-    except (pyarrow.ArrowException, OSError, TypeError) as problem:
-        raise InputError("data", f"is not a calibration sketch, or a part of one: {problem!s:.200}") from None
-    return _from_table(table, InputError, "data")
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise InputError("data", f"is a {type(data).__name__}; bytes of `to_bytes` are needed")
+    return _from_table(bytes(data), lambda buffer: pyarrow.ipc.open_file(buffer).read_all(), InputError, "data")
 
 
 def to_parquet(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> None:
-    """Write beside its place and move it there at the end."""
+    """Write a file, whole or not at all."""
     import pyarrow.parquet
 
-    target = Path(os.path.realpath(path))
-    aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.part")
-    try:
-        try:
-            with aside.open("xb") as file:
-                pyarrow.parquet.write_table(_to_table(sketch), file)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(target)
-        finally:
-            aside.unlink(missing_ok=True)
-    except OSError as problem:
-        raise FileError("path", f"{str(target)!r} cannot be written: {problem.strerror or problem}") from problem
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(_to_table(sketch), sink)
+    data = _sealed(sink.getvalue().to_pybytes())
+    write_whole_bytes(path, lambda file: file.write(data))
 
 
 def from_parquet(path: str | os.PathLike[str]) -> CalibrationSketch:
     """Read a Parquet file."""
     import pyarrow.parquet
 
+    if Path(path).exists() and not Path(path).is_file():
+        raise FileError("path", f"{str(path)!r} is not a plain file; name a sketch")
     try:
-        table = pyarrow.parquet.ParquetFile(path).read()
-    except (pyarrow.ArrowException, OSError) as problem:
-        said = f"{str(path)!r} is not a calibration sketch, or a part of one: {problem!s:.200}"
-        raise FileError("path", said) from None
-    return _from_table(table, FileError, "path")
+        data = Path(path).read_bytes()
+    except OSError as problem:
+        raise FileError("path", f"{str(path)!r} cannot be read: {problem.strerror or problem}") from None
+    try:
+        return _from_table(data, lambda buffer: pyarrow.parquet.ParquetFile(buffer).read(), FileError, "path")
+    except FileError as problem:
+        raise FileError("path", f"{str(path)!r}{str(problem).removeprefix('path:')}") from None

@@ -1,0 +1,126 @@
+"""What must be true of the cells of a sketch, wherever they come from, and how far their sums can be rounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MEASURED = (
+    *("count", "ones", "fractional", "weight", "weighted_outcome", "squared_weight"),
+    *("offset", "outcome_offset", "low", "high"),
+)
+"""Columns of a cell, as they are added up and stored."""
+
+UNIT = 2.0**-53
+"""Largest relative error of one rounding."""
+NATIVE_ROUNDING = 16.0 * UNIT
+"""What double-double sums and their terms are rounded by, for any number of rows that can be counted."""
+_MOST_ROWS = 2.0**53
+_HEAVIEST = 1e156
+"""Largest weight of a cell: squares of weights below 1e140, and sums of 2**53 of them, are finite."""
+
+
+_LIGHTEST = 1e-150
+"""Below it, squares of weights are lost."""
+
+
+def rounding_of_plain_sums(n_terms: float) -> float:
+    """Relative error of a sum of so many terms that are not negative, in any order (Higham 2002, section 4.2).
+
+    Each term is a product of at most three factors. Infinite where nothing can be said.
+    """
+    share = (n_terms + 4.0) * UNIT
+    return share / (1.0 - share) if share < 0.5 else np.inf
+
+
+def read_cells(index: Any, cells: Any, resolution: int) -> tuple[IntArray, FloatArray]:
+    """Cells and their numbers as arrays that obey every law of a cell.
+
+    Raises
+    ------
+    InputError
+        Naming the first cell that cannot be, and the law.
+    """
+    index, cells = np.asarray(index), np.asarray(cells)
+    if index.ndim != 1 or (index.dtype.kind not in "iu" and index.size):
+        raise InputError("index", f"has shape {index.shape} and type {index.dtype}; whole numbers in a row are needed")
+    if cells.shape != (index.size, len(MEASURED)) or cells.dtype.kind not in "iuf":
+        raise InputError(
+            "cells", f"have shape {cells.shape} and type {cells.dtype}; ({index.size}, {len(MEASURED)}) numbers needed"
+        )
+    cells = np.ascontiguousarray(cells, np.float64)
+    _demand((index >= 0) & (index <= 2 * resolution), "index", f"must lie in 0 to {2 * resolution}", index)
+    _demand(np.isfinite(cells).all(axis=1), "cells", "must hold finite numbers only", index)
+    index = index.astype(np.int64)
+    with np.errstate(all="ignore"):  # of numbers that obey no law
+        laws = _laws(index, cells, resolution)
+    for obeyed, law in laws:
+        _demand(obeyed, "cells", law, index)
+    return index, cells
+
+
+def _demand(obeyed: npt.NDArray[np.bool_], argument: str, law: str, index: npt.NDArray[Any]) -> None:
+    if not obeyed.all():
+        row = int(np.argmin(obeyed))
+        raise InputError(argument, f"row {row} (cell {index[row]}) is damaged: it {law}", row=row)
+
+
+def _laws(index: IntArray, cells: FloatArray, resolution: int) -> list[tuple[npt.NDArray[np.bool_], str]]:
+    """What holds of the sums of any rows, up to their rounding in any order."""
+    count, ones, fractional, weight, outcome, squared, offset, outcome_offset, low, high = cells.T
+    zeros = count - ones - fractional
+    rows = np.maximum(count, 1.0)
+    share = 4.0 * (rows + 8.0) * UNIT
+    slack = share * weight + 1e-300  # tiny products lose digits
+    whole = (np.floor(cells[:, :3]) == cells[:, :3]).all(axis=1)
+    counted = whole & (count >= 1.0) & (count <= _MOST_ROWS) & (ones >= 0.0) & (fractional >= 0.0) & (zeros >= 0.0)
+    weighed = (weight >= 0.0) & (weight <= _HEAVIEST)
+    # Scaled so that no square of a weight overflows or vanishes.
+    lost = weight < _LIGHTEST
+    scale = np.where(lost, 1.0, weight)
+    spread = np.where(lost, 1.0, squared / scale / scale)
+    even = np.where(lost, squared <= 1e-299, spread * rows >= 1.0 - 4.0 * share) & (spread <= 1.0 + 4.0 * share)
+    # Cauchy and Schwarz: a share of the rows has that share of the weight, but for what the weights' variance allows.
+    variance = np.maximum(spread - 1.0 / rows, 0.0) + 4.0 * share * (spread + 1.0 / rows)
+
+    def least(part: FloatArray) -> FloatArray:
+        part = np.clip(part / rows, 0.0, 1.0)
+        held: FloatArray = weight * np.maximum(part - np.sqrt(part * (1.0 - part) * rows * variance), 0.0)
+        return held
+
+    hold = (outcome >= least(ones) - slack) & (weight - outcome >= least(zeros) - slack) & (outcome >= 0.0)
+    hold &= (outcome == 0.0) | (ones + fractional > 0.0)
+    below = index // 2
+    on_grid = index % 2 == 0
+    first, last = low * resolution - below, high * resolution - below
+    placed = (low <= high) & np.where(on_grid, (first == 0.0) & (last == 0.0), (first > 0.0) & (last < 1.0))
+    placed &= (count > 1.0) | (low == high)
+
+    def between(moment: FloatArray, of: FloatArray) -> npt.NDArray[np.bool_]:
+        inside: npt.NDArray[np.bool_] = (moment >= of * first - slack) & (moment <= of * last + slack)
+        return inside
+
+    moved = between(offset, weight) & between(outcome_offset, outcome)
+    moved &= between(offset - outcome_offset, weight - outcome)
+    moved &= ~on_grid | ((offset == 0.0) & (outcome_offset == 0.0))
+    return [
+        (counted, "must count rows in whole numbers from 1 to 2**53, ones and rates among them"),
+        (weighed, f"must have a weight from 0 to {_HEAVIEST:g}"),
+        ((squared >= 0.0) & even, "must have squared weights that its weight and its rows allow"),
+        (hold, "must have weighted outcomes that its weight, its ones and its zeros allow"),
+        (placed, "must have its lowest and highest prediction in order and within the cell"),
+        ((offset >= 0.0) & (outcome_offset >= 0.0) & moved, "must have sums of predictions within its range"),
+    ]
+
+
+def is_double_double(high: FloatArray, rest: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether each pair is a number and what is lost by rounding to it."""
+    whole: npt.NDArray[np.bool_] = np.isfinite(rest) & (high + rest == high) & ((high > 0.0) | (rest == 0.0))
+    return whole
