@@ -1,8 +1,11 @@
 """The monitor's evidence is a martingale, exactly; it does not see how rows were cut into batches."""
 
+import copy
 import itertools
 import json
 import math
+import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -170,3 +173,93 @@ def test_samples_that_cannot_be_monitored():
         CalibrationMonitor().update_sample(pooled)
     with pytest.raises(InputError, match="resolution"):
         CalibrationMonitor().update_sample(pooled, resolution=4)
+
+
+def a_state():
+    rng = np.random.default_rng(3)
+    monitor = CalibrationMonitor()
+    for _ in range(4):
+        v = rng.random(50)
+        monitor.update(rng.random(50) < v**1.5, v)
+    return monitor.to_dict()
+
+
+def without_checksum(state):
+    from calibrant.inference.monitor import _checksum
+
+    return {**state, "checksum": _checksum(state)}
+
+
+CHANGES = [
+    *({"n_rows": x} for x in (-1, math.nan, 200.5, 2**60, 3, 0)),
+    *({"n_batches": x} for x in (math.inf, 0, 201)),
+    *({"contradicted": x} for x in (True, "0", -1, 1, 201)),
+    *({"largest": x} for x in (None, 0.0, -1.0, 1e9, 10**400, math.nan, math.inf, "1")),
+    *({"level": x} for x in (math.nan, 0, None)),
+    *({"schema": 1}, {"extra": 1}, {"logs": {}}, {"logs": None}),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_states_that_no_batches_lead_to_are_refused(change):
+    state = {**a_state(), **change}
+    with pytest.raises(InputError, match=r"state|level"):
+        CalibrationMonitor.from_dict(state)
+    try:
+        state = without_checksum(state)
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return
+    with pytest.raises(InputError, match=r"state|level"):
+        CalibrationMonitor.from_dict(state)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, None, "1", True, [], 800.0 * 200])
+def test_a_bet_that_is_no_worth_is_refused(bad):
+    state = a_state()
+    for name in (_NAMES[0], _NAMES[-1]):
+        changed = {**state, "logs": {**state["logs"], name: bad}}
+        with pytest.raises(InputError, match="state"):
+            CalibrationMonitor.from_dict(changed)
+        if isinstance(bad, float):
+            with pytest.raises(InputError, match="state"):
+                CalibrationMonitor.from_dict(without_checksum(changed))
+
+
+def test_a_missing_key_and_a_changed_number_are_refused():
+    state = a_state()
+    for name in state:
+        with pytest.raises(InputError, match="state"):
+            CalibrationMonitor.from_dict({key: x for key, x in state.items() if key != name})
+    with pytest.raises(InputError, match="checksum"):
+        CalibrationMonitor.from_dict({**state, "largest": np.nextafter(state["largest"], 9.0)})
+    with pytest.raises(InputError, match="checksum"):
+        CalibrationMonitor.from_dict({**state, "level": 0.5})
+    with pytest.raises(InputError, match="checksum"):
+        CalibrationMonitor.from_dict({**state, "n_rows": 201})
+
+
+def test_a_state_survives_json_to_the_last_bit_and_empty_ones_too():
+    for state in (a_state(), CalibrationMonitor(0.01).to_dict()):
+        text = json.dumps(state, allow_nan=False)
+        again = CalibrationMonitor.from_dict(json.loads(text))
+        assert json.dumps(again.to_dict()) == text
+        assert pickle.loads(pickle.dumps(again)).to_dict() == state
+        assert copy.deepcopy(again).to_dict() == state
+    whole = json.loads(json.dumps(CalibrationMonitor().to_dict()).replace("0.0,", "0,"))  # as other languages write it
+    assert CalibrationMonitor.from_dict(whole).reading() == CalibrationMonitor().reading()
+
+
+def test_threads_lose_no_batch():
+    monitor = CalibrationMonitor()
+
+    def watch():
+        for _ in range(20):
+            monitor.update([0, 1], [0.0, 1.0])
+
+    threads = [threading.Thread(target=watch) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (monitor.reading().n_rows, monitor.reading().n_batches) == (320, 160)
+    assert monitor.reading().evalue == pytest.approx(1.0, abs=1e-12)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +20,9 @@ _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller one
 _SLOPES = (0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
 _PARTS = (2, 4, 8)  # equal parts of [0, 1] that may err alone
 _CHUNK = 65_536  # rows at a time, to bound memory
-_SCHEMA = 1
+_SCHEMA = 2
+_MOST_EVIDENCE = 1e300  # in logs
+_MOST_A_ROW = 745.2  # log of what one row can multiply the evidence by: 1 / the least forecast that is not 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class CalibrationMonitor:
         self._logs = np.full(len(_NAMES), -math.inf)  # log worth of the bets on each departure
         self._largest = 0.0
         self._n_rows = self._n_batches = self._contradicted = 0
+        self._lock = threading.Lock()
 
     def update(self, y_true: Column, y_prob: Column) -> MonitorReading:
         """Add a batch of outcomes to the forecasts that were made for them, and read.
@@ -153,24 +158,31 @@ class CalibrationMonitor:
             raise InputError(
                 "resolution", f"is {resolution}; cells must be no wider than that, nor than 1/{_PARTS[-1]}"
             )
-        t = self._n_batches + 1
-        self._logs = np.logaddexp(self._logs, -math.log(t * (t + 1)))
+        gained, contradicted = np.zeros(len(_NAMES)), 0
         for start in range(0, sample.n_distinct, _CHUNK):
             part = slice(start, start + _CHUNK)
             v, count, ones, width = (
                 column[part] for column in (sample.prediction, sample.count, sample.ones, sample.cell_width)
             )
-            self._contradicted += int(ones[v == 0.0].sum() + (count - ones)[v == 1.0].sum())
+            contradicted += int(ones[v == 0.0].sum() + (count - ones)[v == 1.0].sum())
             middle = v if resolution is None else (np.floor(v * resolution) + 0.5) / resolution
             tilt = _tilts(np.where(width > 0.0, middle, v))
-            self._logs += (tilt * ones - count * np.log1p(v * np.expm1(tilt))).sum(axis=1)
-        self._n_rows += sample.n_rows
-        self._n_batches = t
-        self._largest = max(self._largest, self._log_evalue())
-        return self.reading()
+            gained += (tilt * ones - count * np.log1p(v * np.expm1(tilt))).sum(axis=1)
+        with self._lock:  # batches of several threads come one after the other
+            t = self._n_batches + 1
+            self._logs = np.logaddexp(self._logs, -math.log(t * (t + 1))) + gained
+            self._contradicted += contradicted
+            self._n_rows += sample.n_rows
+            self._n_batches = t
+            self._largest = max(self._largest, self._log_evalue())
+            return self._reading()
 
     def reading(self) -> MonitorReading:
         """Return the evidence so far."""
+        with self._lock:
+            return self._reading()
+
+    def _reading(self) -> MonitorReading:
         now = self._log_evalue()
         return MonitorReading(
             evalue=_exp(now),
@@ -183,45 +195,92 @@ class CalibrationMonitor:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that `from_dict` needs to go on another day, as plain numbers."""
-        return {
-            "schema": _SCHEMA,
-            "level": self.level,
-            "logs": dict(zip(_NAMES, self._logs.tolist() if self._n_batches else [None] * len(_NAMES), strict=True)),
-            "largest": None if math.isinf(self._largest) else self._largest,
-            "n_rows": self._n_rows,
-            "n_batches": self._n_batches,
-            "contradicted": self._contradicted,
-        }
+        """Return all that `from_dict` needs to go on another day, as plain numbers under a checksum."""
+        with self._lock:
+            state = {
+                "schema": _SCHEMA,
+                "level": self.level,
+                "logs": dict(
+                    zip(_NAMES, self._logs.tolist() if self._n_batches else [None] * len(_NAMES), strict=True)
+                ),
+                "largest": None if math.isinf(self._largest) else self._largest,
+                "n_rows": self._n_rows,
+                "n_batches": self._n_batches,
+                "contradicted": self._contradicted,
+            }
+        return {**state, "checksum": _checksum(state)}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> CalibrationMonitor:
-        """Go on from what `to_dict` returned.
+        """Go on from what `to_dict` returned, to the last bit.
 
         Raises
         ------
         InputError
-            If it is not such a state, or one of another version.
+            If it is not such a state, one of another version, changed since, or one that no batches lead to.
         """
-        try:
-            if state["schema"] != _SCHEMA or tuple(state["logs"]) != _NAMES:
-                raise InputError("state", "was written by another version of CalibrationMonitor")
-            monitor = cls(state["level"])
-            monitor._logs = np.array([-math.inf if x is None else float(x) for x in state["logs"].values()])
-            monitor._largest = math.inf if state["largest"] is None else float(state["largest"])
-            monitor._n_rows, monitor._n_batches = int(state["n_rows"]), int(state["n_batches"])
-            monitor._contradicted = int(state["contradicted"])
-        except (KeyError, TypeError, AttributeError, ValueError) as broken:
-            if isinstance(broken, InputError):
-                raise
-            raise InputError("state", "is not what CalibrationMonitor.to_dict returns") from None
+        if not isinstance(state, dict) or "schema" not in state:
+            raise InputError("state", "is not what CalibrationMonitor.to_dict returns")
+        logs = state.get("logs")
+        if state["schema"] != _SCHEMA or not isinstance(logs, dict) or tuple(logs) != _NAMES:
+            raise InputError("state", "was written by another version of CalibrationMonitor")
+        monitor = cls(state["level"]) if "level" in state else cls()
+        if set(state) != {*monitor.to_dict()}:
+            raise InputError(
+                "state", f"has the keys {sorted(map(str, state))}; it needs those of to_dict and no others"
+            )
+        counts = [_count(state, name) for name in ("n_rows", "n_batches", "contradicted")]
+        monitor._n_rows, monitor._n_batches, monitor._contradicted = counts
+        if monitor._n_batches:
+            monitor._logs = np.array([_number(x, f"logs, {name!r},") for name, x in logs.items()])
+        elif any(x is not None for x in logs.values()):
+            raise InputError("state", "has bets, but no batches")
+        monitor._largest = math.inf if state["largest"] is None else _number(state["largest"], "largest")
+        if state["checksum"] != _checksum(state):
+            raise InputError("state", "was changed since to_dict returned it: its checksum differs")
+        monitor._check()
         return monitor
+
+    def _check(self) -> None:
+        """Raise where no batches lead here."""
+        rows, batches, contradicted, largest = self._n_rows, self._n_batches, self._contradicted, self._largest
+        if not batches <= rows or bool(rows) != bool(batches) or contradicted > rows:
+            raise InputError("state", f"has {rows} rows, {batches} batches and {contradicted} contradictions")
+        if math.isinf(largest) != bool(contradicted) or not self._log_evalue() <= largest:
+            raise InputError("state", "has a largest evidence that its bets and contradictions do not lead to")
+        if not (contradicted or 0.0 <= largest <= rows * _MOST_A_ROW):
+            raise InputError("state", f"has a largest evidence that {rows} rows do not lead to")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy the state; a copy has a lock of its own."""
+        return CalibrationMonitor.from_dict, (self.to_dict(),)
 
     def _log_evalue(self) -> float:
         if self._contradicted:
             return math.inf
         kept = -math.log(self._n_batches + 1.0)  # capital not yet put on anything
         return float(np.logaddexp(kept, np.logaddexp.reduce(self._logs) - math.log(self._logs.size)))
+
+
+def _checksum(state: dict[str, Any]) -> str:
+    """Of the numbers, not of how they are written: 1 and 1.0 are one number to JSON."""
+    numbers = [state["level"], *state["logs"].values(), state["largest"]]
+    said = [str(int(state[name])) for name in ("schema", "n_rows", "n_batches", "contradicted")]
+    said += ["" if x is None else float(x).hex() for x in numbers]
+    return "sha256:" + hashlib.sha256(" ".join(said).encode()).hexdigest()
+
+
+def _number(x: Any, name: str) -> float:
+    if isinstance(x, bool) or not isinstance(x, int | float) or not abs(x) < _MOST_EVIDENCE:
+        raise InputError("state", f"{name} is {x!r:.40}; a finite number is needed")
+    return float(x)
+
+
+def _count(state: dict[str, Any], name: str) -> int:
+    x = state[name]
+    if isinstance(x, bool) or not isinstance(x, int | float) or x != x // 1 or not 0 <= x <= 2**53:
+        raise InputError("state", f"{name} is {x!r:.40}; a count from 0 to 2**53 is needed")
+    return int(x)
 
 
 def _names() -> list[str]:
