@@ -166,7 +166,7 @@ def _audit_of_sketch(
         progress=progress,
     )
     progress("Bounds")
-    return with_bounds(audit, sketch.error_bounds(), sketch.displacement), found.names
+    return with_bounds(audit, sketch), found.names
 
 
 def _audit_of_classes(

@@ -102,3 +102,50 @@ def test_bad_options_are_refused():
         calibration_by_segment(table, by=["s"], level=1.5, **NAMES)
     with pytest.raises(InputError, match="resolution"):
         calibration_by_segment(table, by=["s"], resolution=100, **NAMES)
+
+
+@pytest.mark.parametrize("kind", ["labels", "rates", "weights", "rates with weights"])
+def test_pvalues_and_intervals_hold_for_calibrated_rows_of_every_kind(kind):
+    """Rare events, atoms, weights over a thousand times and rates of k in n; every row calibrated."""
+    pvalues, missed = [], 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        n, m = 4_000, 40
+        p = rng.choice([0.001, 0.02, 0.3, 0.5, 0.999], n)
+        trials = rng.integers(1, 50, n) if "rates" in kind else np.ones(n, int)
+        y = rng.binomial(trials, p) / trials
+        weight = {"labels": np.ones(n), "rates": np.ones(n), "rates with weights": trials}.get(
+            kind, np.exp(rng.normal(0, 3, n))
+        )
+        table = pa.table({"y": y, "p": p, "s": rng.integers(0, m, n), "w": weight.astype(float)})
+        found = calibration_by_segment(table, by=["s"], sample_weight="w" if "weights" in kind else None, **NAMES)
+        pvalues += [each.pvalue for each in found]
+        missed += any(not each.bias_low <= 0.0 <= each.bias_high for each in found)
+    assert missed <= 1  # of 8, at most 5% each
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(np.array(pvalues) <= level) <= level
+
+
+def test_weights_too_small_to_square_tell_nothing():
+    table = pa.table({"y": [1.0] * 50 + [0.0] * 50, "p": [0.1] * 50 + [0.9] * 50, "s": [1] * 100, "w": [1e-170] * 100})
+    with pytest.raises(InputError, match=r"sample_weight: .*scale the weights"):
+        calibration_by_segment(table, by=["s"], sample_weight="w", **NAMES)
+    specks = pa.table({"y": [1.0] * 50 + [0.0], "p": [0.1] * 50 + [0.9], "s": [1] * 51, "w": [1e-170] * 50 + [1.0]})
+    (found,) = calibration_by_segment(specks, by=["s"], sample_weight="w", **NAMES)
+    assert found.pvalue > 0.5
+
+
+def test_cells_that_no_rows_have_are_refused():
+    import narwhals as nw
+
+    from calibrant.scale.frames import group_cells
+    from calibrant.scale.segments import segments_of_groups
+
+    names = {"y_true": "y", "y_prob": "p", "sample_weight": None}
+    found = nw.to_native(group_cells(logs(100, 2, 0), names, ["s"], 128))
+    for name, value in (("weighted_outcome", np.nan), ("low", np.nan), ("offset", np.inf), ("weighted_outcome", 1e3)):
+        column = found[name].to_numpy().astype(float)
+        column[0] = value
+        damaged = found.set_column(found.column_names.index(name), name, pa.array(column))
+        with pytest.raises(InputError, match="cells: row 0"):
+            segments_of_groups(nw.from_native(damaged, eager_only=True), 1, 0.05, 128, False)

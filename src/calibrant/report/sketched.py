@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from decimal import ROUND_CEILING, Context
 from types import MappingProxyType
+
+import numpy as np
 
 from calibrant.report.audit import Audit
 from calibrant.report.inequalities import Bracket
+from calibrant.report.regions import Region
+from calibrant.scale.bounds import ARITHMETIC, Moments
+from calibrant.scale.sketch import CalibrationSketch
 
 
-def with_bounds(audit: Audit, bounds: Mapping[str, float | None], displacement: float) -> Audit:
+def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
     """Return the audit of the rows that a sketch stands for.
+
+    Proved numbers are widened by what pooling can cost, regions to the ends of their cells; a measure for which that
+    is not known has no value. Tests, population bounds and advice need single rows, which a sketch has only where each
+    cell holds one prediction; the audit of its sample says so itself.
 
     Parameters
     ----------
     audit : Audit
-        Of the sketch.
-    bounds : mapping
-        Measure -> how far its value is from that on the rows, None where that is not known.
-    displacement : float
-        Mean distance of the rows' predictions from those of the sketch, at most.
+        Of the sketch's sample.
+    sketch : CalibrationSketch
+        The sketch.
     """
+    bounds, cells = sketch.error_bounds(), sketch.moments()
     measures = {}
     for name, measure in audit.measures.items():
         bound = bounds.get(name)
@@ -29,20 +37,34 @@ def with_bounds(audit: Audit, bounds: Mapping[str, float | None], displacement: 
             why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
             measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
         else:
-            said = f"{measure.sentence} The answer on the rows is within {bound:.1e} of this."
+            said = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
             measures[name] = replace(measure, sentence=said)
-    smooth = bounds["smooth_calibration_error"] or 0.0
+    smooth, displacement = sketch.error_bound("smooth_calibration_error"), sketch.displacement + ARITHMETIC
+    of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
     return replace(
         audit,
         measures=MappingProxyType(measures),
         smooth_lower=max(0.0, audit.smooth_lower - smooth),
-        smooth_upper=audit.smooth_upper + smooth,
+        smooth_upper=min(1.0, audit.smooth_upper + smooth),
+        regions=tuple(_of_rows(region, cells) for region in audit.regions),
         ties=replace(
             audit.ties,
+            inequalities=tuple(replace(each, source=each.source + of_cells) for each in audit.ties.inequalities),
             true_distance=_widened(audit.ties.true_distance, displacement),
             lower_distance=_widened(audit.ties.lower_distance, displacement),
         ),
     )
+
+
+def at_most(bound: float) -> str:
+    """A bound in two digits, rounded up."""
+    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(bound):.1e}"
+
+
+def _of_rows(region: Region, cells: Moments) -> Region:
+    """The region from the first to the last prediction of its rows; sums over whole cells are those of their rows."""
+    first, last = np.searchsorted(cells.low, region.low, "right") - 1, np.searchsorted(cells.high, region.high)
+    return replace(region, low=float(cells.low[first]), high=float(cells.high[last]))
 
 
 def _widened(bracket: Bracket, by: float) -> Bracket:

@@ -16,13 +16,14 @@ from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.bounds import ARITHMETIC
-from calibrant.scale.cells import rounding_of_plain_sums
+from calibrant.scale.cells import read_cells, rounding_of_plain_sums
 from calibrant.scale.frames import good_cells, group_cells
 from calibrant.scale.sketch import moments_from_cells, sample_from_cells
 
 FloatArray = npt.NDArray[np.float64]
 _CERTIFIED = 1_000  # segments whose distance is bracketed by a certificate
 _TOLERANCE = 1e-4
+_LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
 _LEVELS = 4  # the test looks at 1, 2, 4 and 8 intervals of predictions
 
 
@@ -123,8 +124,11 @@ def calibration_by_segment(
     Notes
     -----
     The test splits predictions into 1, 2, 4 and 8 equal intervals and bounds each sum of residuals by Bernstein's
-    inequality (Hoeffding's where weights differ); the levels share the error equally, and so do the intervals of a
-    level. It assumes independent rows and nothing else. The false discovery control assumes independent segments.
+    inequality (Hoeffding's where weights are not all 1); the levels share the error equally, and so do the intervals of
+    a level. It assumes rows whose outcomes are independent given predictions and weights, and nothing else: a row with
+    an event rate is one row, of variance at most v (1 - v), however many trials its weight counts, and weights must
+    not depend on outcomes. The intervals hold under the same assumption. The false discovery control assumes
+    independent segments. Derivations are in docs/sketch.md.
     Cost: one GROUP BY, then about 0.1 ms a segment.
 
     References
@@ -156,7 +160,7 @@ def calibration_by_segment(
 def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int, exclude_bad: bool) -> list[Segment]:
     """Segments of what `group_cells` found, worst first."""
     good = found["_cell"].to_numpy() >= 0
-    index, cells = good_cells(found, exclude_bad)
+    index, cells = read_cells(*good_cells(found, exclude_bad), resolution)
     keys = found.select([f"_s{i}" for i in range(n_columns)])
     of = _numbers_of_segments(keys)[good]
     order = np.lexsort((index, of))
@@ -168,6 +172,8 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
     labels = list(zip(*(_values(keys[name], firsts) for name in keys.columns), strict=True))
     ends = np.append(starts[1:], index.size)
     weight = np.add.reduceat(cells[:, sketching.WEIGHT], starts)
+    if ((weight > 0.0) & (weight < _LIGHTEST)).any():
+        raise InputError("sample_weight", "adds up to next to nothing in a segment; scale the weights to lie near 1")
     pvalue, where, low_side = _tests(index, cells, starts, resolution)
     from scipy.stats import false_discovery_control
 
@@ -179,10 +185,10 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
         part = slice(first, last)
         sample = sample_from_cells(index[part], cells[part], resolution)
         # Hoeffding: the mean of outcome minus prediction given the predictions, whatever the truth is.
-        reach = math.sqrt(math.log(2.0 * starts.size / level) / (2.0 * sample.effective_rows))
+        rounding = rounding_of_plain_sums(float(cells[part, sketching.COUNT].max()))
+        reach = math.sqrt(math.log(2.0 * starts.size / level) / (2.0 * sample.effective_rows)) * (1.0 + 4.0 * rounding)
         mean = dot(sample.mass(), sample.prediction)
         bias = float(sample.residual().sum())
-        rounding = rounding_of_plain_sums(float(cells[part, sketching.COUNT].max()))
         moments = moments_from_cells(index[part], cells[part], resolution, rounding)
         smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
         displaced = moments.distance_moved + ARITHMETIC
@@ -202,8 +208,8 @@ def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int
                     min(1.0, float(np.abs(sample.residual()).sum()) + displaced),
                 ),
                 bias,
-                max(-mean, bias - reach),
-                min(1.0 - mean, bias + reach),
+                max(-mean, bias - reach - moments.misplaced),
+                min(1.0 - mean, bias + reach + moments.misplaced),
                 float(pvalue[i]),
                 float(qvalue[i]),
                 bool(qvalue[i] <= level),
@@ -259,8 +265,9 @@ def _tests(
     safe = np.where(weight > 0.0, weight, 1.0)
     mean = moment / safe
     equal = bool((weight == cells[:, sketching.COUNT]).all() and (squared == weight).all())
+    rounded = 4.0 * rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) * weight
     # v (1 - v) is concave: its mean over a cell is at most its value at the mean.
-    variance = weight * np.maximum(mean * (1.0 - mean), 0.0)
+    variance = weight * np.maximum(mean * (1.0 - mean), 0.0) + rounded
     segment = np.zeros(index.size, np.int64)
     segment[starts[1:]] = 1
     segment = np.cumsum(segment)
@@ -271,13 +278,13 @@ def _tests(
         parts = 2**depth
         # An interval holds its left grid point: the last one holds 1 as well.
         part = np.minimum(index // 2 * parts // resolution, parts - 1)
-        total, spread, squares = (
+        total, spread, squares, doubt = (
             np.bincount(segment * parts + part, values, starts.size * parts).reshape(-1, parts)
-            for values in (residual, variance, squared)
+            for values in (residual, variance, squared, rounded)
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            exponent = total**2 / (2.0 * (spread + np.abs(total) / 3.0)) if equal else 2.0 * total**2 / squares
-        exponent = np.where(total == 0.0, 0.0, np.nan_to_num(exponent, nan=0.0, posinf=745.0))
+        sure = np.maximum(np.abs(total) - doubt, 0.0)
+        against = 2.0 * (spread + sure / 3.0) if equal else 0.5 * squares
+        exponent = sure**2 / np.maximum(against, 1e-290)  # weights whose squares are lost tell nothing
         log_p = math.log(2.0 * parts * _LEVELS) - exponent
         column = np.argmin(log_p, axis=1)
         rows = np.arange(starts.size)
@@ -285,4 +292,4 @@ def _tests(
         best = np.where(better, log_p[rows, column], best)
         sign = np.where(better, total[rows, column], sign)
         at[better] = np.column_stack([column / parts, (column + 1) / parts])[better]
-    return np.exp(np.minimum(best, 0.0)), [(float(a), float(b)) for a, b in at], sign > 0.0
+    return np.exp(np.clip(best, -700.0, 0.0)), [(float(a), float(b)) for a, b in at], sign > 0.0
