@@ -22,7 +22,7 @@ TESTS = {
     "lower": ["tests/measures/test_lower.py"],
     "pairs": ["tests/measures/test_kernel.py"],
     "interval": ["tests/measures/test_interval.py"],
-    "sketching": ["tests/scale/test_sketch.py"],
+    "sketching": ["tests/scale/test_sketch.py", "tests/scale/test_rounding.py"],
     "slopes": ["tests/kernels/test_slopes.py"],
     "smooth": ["tests/measures/test_smooth.py"],
     "sorting": ["tests/test_inputs.py", "tests/measures/test_smooth.py"],
