@@ -20,7 +20,7 @@ RULES: dict[str, tuple[set[str], set[str]]] = {
     "kernels": ({"kernels"}, {"numpy", "numba", "llvmlite"}),
     "values": (set(), {"numpy"}),
     "inputs": ({"errors"}, {"numpy", "narwhals"}),
-    "sample": ({"errors", "inputs", "kernels"}, {"numpy"}),
+    "sample": ({"errors", "inputs", "kernels", "values"}, {"numpy"}),
     "measures": (DOOR | {"kernels", "measures"}, {"numpy", "scipy"}),
     "synthetic": (DOOR, {"numpy"}),
     "inference": (DOOR | {"kernels", "measures", "recalibration", "inference"}, {"numpy", "scipy"}),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 
 class InputError(ValueError):
     """An argument that cannot be used: the message names it, its first bad row and what is allowed.
@@ -17,7 +20,12 @@ class InputError(ValueError):
     def __init__(self, argument: str, problem: str, *, row: int | None = None) -> None:
         self.argument = argument
         self.row = row
+        self._problem = problem
         super().__init__(f"{argument}: {problem}")
+
+    def __reduce__(self) -> tuple[Callable[..., InputError], tuple[str, str]]:
+        """Pickle what it was made of: the message alone does not make it again."""
+        return partial(type(self), row=self.row), (self.argument, self._problem)
 
 
 class FileError(InputError):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -42,6 +43,8 @@ class Sample:
     squared_weight: FloatArray
     cell_width: FloatArray
     binary: bool
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Refuse what no measure could read: no rows, predictions out of order or place, sums that are not finite."""

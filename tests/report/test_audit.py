@@ -145,12 +145,6 @@ def test_plot_draws_on_a_given_axes_or_its_own():
     assert found.plot().get_xlabel() == "prediction"
 
 
-def test_event_rates_have_no_band_and_say_so():
-    found = audit([0.2, 0.7, 0.4], [0.3, 0.6, 0.4], sample_weight=[10, 20, 30])
-    assert found.reliability.lower is None
-    assert "There is no consistency band" in found.verdict
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -15,7 +15,6 @@ from calibrant.experiments.registry import Reproduction, table
 from calibrant.experiments.type_one import LEVEL, PREDICTIONS
 from calibrant.inference.verified_bounds import squared_error_bootstrap, squared_error_interval
 from calibrant.inputs import FloatArray
-from calibrant.measures.registry import measures
 from calibrant.report.reliability import reliability
 from calibrant.sample import Sample
 
@@ -150,8 +149,7 @@ def _band_coverage(n: int, trials: int) -> list[object]:
         for kind, found in inside.items():
             y_prob = PREDICTIONS[kind](rng, n)
             sample = Sample.from_columns((rng.random(n) < y_prob).astype(np.float64), y_prob)
-            bandwidth = measures()["convolved_calibration_error"].on_sample(sample, bandwidth=None)
-            outside = reliability(sample, bandwidth, LEVEL, 199, rng).outside
+            outside = reliability(sample, LEVEL, 199, rng).outside
             found.append(1.0 - (outside or 0.0))
         y_prob = rng.choice(values, n)
         y_true = (rng.random(n) < y_prob).astype(np.float64)

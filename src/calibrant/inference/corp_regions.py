@@ -12,6 +12,7 @@ from calibrant.inference.arguments import RandomState, check_level, read_binary
 from calibrant.inference.resampling import check_resamples, resampled
 from calibrant.inputs import Column, FloatArray
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
 
@@ -41,6 +42,8 @@ class CorpRegions:
     confidence_lower: FloatArray
     confidence_upper: FloatArray
     level: float
+
+    __repr__ = short_repr
 
 
 def corp_regions(

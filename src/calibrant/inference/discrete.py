@@ -12,6 +12,7 @@ from calibrant.inference.result import LEAST, TestResult, impossible_rows
 from calibrant.inputs import Column
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class DiscreteResult(TestResult):
     pvalues: tuple[float, ...]
     adjusted_pvalues: tuple[float, ...]
     miscalibrated: tuple[float, ...]
+
+    __repr__ = short_repr
 
 
 def discrete_calibration_test(

@@ -24,6 +24,7 @@ from calibrant.inference.threads import in_blocks
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.tcal import LANES, resampled_statistics
 from calibrant.measures.parameters import one_of, positive, positive_integer
+from calibrant.values import short_repr
 
 CRITICAL_VALUES = ("label_resampling", "consistency_resampling", "theorem")
 REDUCTIONS = ("canonical", "top_label", "class_wise")
@@ -54,6 +55,8 @@ class TCalResult(TestResult):
     pvalues: tuple[float, ...]
     n_resamples: int
     by_class: tuple[TCalResult, ...] = ()
+
+    __repr__ = short_repr
 
 
 def tcal_test(

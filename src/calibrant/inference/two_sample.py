@@ -27,6 +27,7 @@ from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.tcal import BITS
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
 from calibrant.measures.parameters import one_of, positive
+from calibrant.values import short_repr
 
 TESTS = ("multiscale_permutation", "permutation", "chi_squared")
 
@@ -54,6 +55,8 @@ class TwoSampleResult(TestResult):
     product_pvalues: tuple[float, ...]
     scales: tuple[tuple[int, ...], ...]
     n_resamples: int
+
+    __repr__ = short_repr
 
 
 def two_sample_calibration_test(

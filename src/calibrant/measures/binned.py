@@ -12,6 +12,7 @@ from calibrant.inputs import Column
 from calibrant.measures.parameters import one_of, positive_integer
 from calibrant.measures.registry import register
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["uniform", "quantile", "exact"]
@@ -45,6 +46,8 @@ class CalibrationBins:
     mean_prediction: FloatArray
     mean_outcome: FloatArray
     residual: FloatArray
+
+    __repr__ = short_repr
 
 
 def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> CalibrationBins:

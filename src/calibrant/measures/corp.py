@@ -14,6 +14,7 @@ from calibrant.inputs import Column
 from calibrant.kernels.sums import dot
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Score = Literal["brier", "log"]
@@ -48,6 +49,8 @@ class CorpDecomposition:
     prediction: FloatArray
     recalibrated: FloatArray
     mass: FloatArray
+
+    __repr__ = short_repr
 
 
 def corp_decomposition(

@@ -17,6 +17,7 @@ from calibrant.measures.distance_lattice import LatticeProblem
 from calibrant.measures.distance_rounding import rounded_partition
 from calibrant.measures.lower import LowerCertificate, lower_certificate_from_sample
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 EXACT = 1e-9
 """Width under which a bracket counts as closed, in probability units."""
@@ -45,6 +46,8 @@ class Bracket:
     exact: bool
     predictor: FloatArray
     relaxation: LowerCertificate
+
+    __repr__ = short_repr
 
     @property
     def width(self) -> float:

@@ -14,6 +14,7 @@ from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_exact import partition_by_types
 from calibrant.measures.parameters import positive_integer
+from calibrant.values import short_repr
 
 _MOST_STATES = 2_000_000
 
@@ -35,6 +36,8 @@ class ApproximateDistance:
     value: float
     guarantee: float
     predictor: FloatArray
+
+    __repr__ = short_repr
 
 
 def type_sparsified_distance(

@@ -12,6 +12,7 @@ from calibrant.inputs import Column, read_columns
 from calibrant.kernels.interval import group_starts, queue_partition, search_partition
 from calibrant.measures.registry import register
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,6 +41,8 @@ class IntervalPartition:
     last: FloatArray
     mass: FloatArray
     residual: FloatArray
+
+    __repr__ = short_repr
 
     def evaluate(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
         """Return the binned error plus average width of these intervals on a sample, from its rows and the edges alone.

@@ -20,6 +20,7 @@ from calibrant.measures.parameters import one_of
 from calibrant.measures.registry import register
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["interior-point", "first-order"]
@@ -48,6 +49,8 @@ class LowerCertificate:
     converged: bool
     coupling: Coupling
     potentials: Potentials
+
+    __repr__ = short_repr
 
     @property
     def width(self) -> float:

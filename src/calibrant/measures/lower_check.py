@@ -14,6 +14,7 @@ import numpy.typing as npt
 from calibrant.inputs import Column
 from calibrant.kernels.sums import compensated_dot, compensated_sum, grouped_sums
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 UNIT = 2.0**-53
@@ -34,6 +35,8 @@ class Coupling:
     v: FloatArray
     y: FloatArray
     mass: FloatArray
+
+    __repr__ = short_repr
 
     @property
     def cost(self) -> float:
@@ -56,6 +59,8 @@ class Potentials:
     nodes: FloatArray
     r0: FloatArray
     r1: FloatArray
+
+    __repr__ = short_repr
 
 
 def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:

@@ -13,6 +13,7 @@ from calibrant.errors import InputError
 from calibrant.inputs import Column, read_columns
 from calibrant.measures.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.measures.parameters import positive_integer
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -45,6 +46,8 @@ class BinaryReduction:
     y_prob: FloatArray
     sample_weight: FloatArray | None
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MulticlassSample:
@@ -69,6 +72,8 @@ class MulticlassSample:
     sample_weight: FloatArray | None
     classes: tuple[Any, ...]
     pos_label: Any = None
+
+    __repr__ = short_repr
 
     @property
     def n_classes(self) -> int:

@@ -13,6 +13,7 @@ from calibrant.kernels import smooth as kernel
 from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.measures.registry import register
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,6 +41,8 @@ class Witness:
     upper: float
     knots: FloatArray
     heights: FloatArray
+
+    __repr__ = short_repr
 
     def __call__(self, y_prob: npt.ArrayLike) -> FloatArray:
         """Evaluate the witness at any predictions, linearly between knots and constant beyond them."""

@@ -6,8 +6,10 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from html import escape
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from calibrant.inference.arguments import dimensions
 from calibrant.inference.bounds import PopulationBounds
@@ -24,8 +26,10 @@ from calibrant.report.inequalities import Bracket, Inequality, Ties, tie
 from calibrant.report.options import RandomState, check_options, seeded
 from calibrant.report.regions import Region, regions_from_witness
 from calibrant.report.reliability import Reliability, reliability
-from calibrant.report.words import percent, periods_in_words, population_in_words, proved, segments_in_words
+from calibrant.report.verdict import sentences
+from calibrant.report.words import NO_TRIALS, WEIGHTS, proved, sentence
 from calibrant.sample import Sample
+from calibrant.values import ReadOnly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,6 +105,10 @@ class Audit:
         Resamples behind the band.
     seed : int or None
         Passed as `random_state`, it gives the same result again; None where a generator was passed.
+    rates : bool
+        Whether outcomes are event rates.
+    about_chance : str or None
+        For event rates, why nothing is said about chance; for weighted rows, what is assumed where it is spoken of.
     segments : tuple of Segment
         Segments of the rows, worst first, where they were asked for.
     segmented_by : tuple of str
@@ -132,10 +140,30 @@ class Audit:
     level: float
     n_resamples: int
     seed: int | None
+    rates: bool = False
+    about_chance: str | None = None
     segments: tuple[Segment, ...] = ()
     segmented_by: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
     pos_label: Any = None
+
+    def __post_init__(self) -> None:
+        """Keep mappings from being written to, and segments of event rates in an order that leaves chance out."""
+        object.__setattr__(self, "measures", ReadOnly(self.measures))
+        object.__setattr__(self, "tests", ReadOnly(self.tests))
+        if self.rates:
+            worst = sorted(self.segments, key=lambda segment: segment.smooth_error_bound - segment.smooth_error)
+            object.__setattr__(self, "segments", tuple(worst))
+
+    def __repr__(self) -> str:
+        """One short line; `summary` is the page."""
+        title = f"{self.title!r:.80}, " if self.title else ""
+        distance = proved(self.distance.lower, self.distance.upper)[0]
+        return f"Audit({title}{self.n_rows:,} rows, true distance {distance})"
+
+    def _repr_html_(self) -> str:
+        """The page of plain text, for notebooks."""
+        return f"<pre>{escape(self.summary())}</pre>"
 
     @property
     def smooth_error(self) -> float:
@@ -154,54 +182,13 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """How far, where, and whether the diagram leaves its band, in plain sentences."""
+        """How far, is it real, where, and what to do, in plain sentences."""
         return " ".join(self.verdict_sentences)
 
     @property
     def verdict_sentences(self) -> tuple[str, ...]:
         """The sentences of the verdict."""
-        sentences = []
-        if self.violations:
-            failed = "; ".join(inequality.words for inequality in self.violations)
-            sentences.append(
-                f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails."
-            )
-        _, clause = proved(self.distance.lower, self.distance.upper)
-        sentences.append(f"Whatever the features, the true distance from calibration of these rows {clause}.")
-        if self.pos_label is not None:
-            sentences.append(f"The positive class is {self.pos_label!s}: its probability was audited.")
-        for each in self.tests.values():
-            if each.result is not None:
-                said = each.result.summary()
-                sentences.append(f"{said[0].upper()}{said[1:]}.")
-        if self.classes is not None:
-            sentences += self.classes.sentences()
-        if self.population is not None:
-            sentences.append(population_in_words(self.population))
-        if self.regions:
-            worst = self.regions[0]
-            sentences.append(f"{worst.words[0].upper()}{worst.words[1:]}: {worst.noise_in_words}.")
-        elif self.smooth_error > 0.0:
-            sentences.append("No stretch of predictions stands out.")
-        table = self.reliability
-        if table.outside is not None:
-            what = "The reliability curve leaves" if table.kind == "curve" else "Observed rates leave"
-            share = f"over {percent(table.outside)} of the rows" if table.outside > 0.0 else "nowhere"
-            if table.outside > 0.0 and self.weighted:
-                share = f"over {percent(table.outside)} of the weight"
-            sentences.append(
-                f"{what} the pointwise {percent(1.0 - self.level)} consistency band {share}; "
-                f"for a calibrated predictor about {percent(self.level)} is expected."
-            )
-        else:
-            sentences.append(f"There is no consistency band: {table.no_band}.")
-        if self.segments:
-            sentences.append(segments_in_words(self.segments, self.segmented_by))
-        if self.periods:
-            sentences.append(periods_in_words(self.periods))
-        if self.advice.scores:
-            sentences.append(f"What to do: {self.advice.words}")
-        return tuple(sentences)
+        return sentences(self)
 
     def summary(self) -> str:
         """Return the audit as one page of plain text, at most 80 columns wide."""
@@ -217,7 +204,7 @@ class Audit:
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML report, whole or not at all.
@@ -374,8 +361,7 @@ def audit_sample(
     ties = tie(sample, witness, {name: measure.value for name, measure in found.items()})
     regions = regions_from_witness(sample, witness)
     tell("Reliability diagram")
-    convolved = found["convolved_calibration_error"].value
-    table = reliability(sample, convolved or 0.0, level, n_resamples, rng)
+    table = reliability(sample, level, n_resamples, rng)
     tell("Tests")
     weighted = weights_differ(sample)
     tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
@@ -392,8 +378,8 @@ def audit_sample(
         weighted=weighted,
         base_rate=min(1.0, max(0.0, mean_prediction + float(sample.residual().sum()))),
         mean_prediction=mean_prediction,
-        measures=MappingProxyType(found),
-        tests=MappingProxyType(tests),
+        measures=found,
+        tests=tests,
         advice=given,
         classes=None,
         population=bounds,
@@ -406,4 +392,12 @@ def audit_sample(
         level=float(level),
         n_resamples=int(n_resamples),
         seed=seed,
+        rates=not sample.binary,
+        about_chance=_about_chance(sample),
     )
+
+
+def _about_chance(sample: Sample) -> str | None:
+    if not sample.binary:
+        return sentence(NO_TRIALS)
+    return None if np.array_equal(sample.weight, sample.count) else WEIGHTS

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calibrant.errors import InputError
 from calibrant.inference.compare import ComparisonResult, compare_calibration
 from calibrant.report.audit import Audit
-from calibrant.report.schema import SCHEMA, as_dict
+from calibrant.report.schema import SCHEMA, as_dict, plain
 from calibrant.report.words import number, proved
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -74,14 +74,14 @@ class Comparison:
             "schema": SCHEMA,
             "verdict": self.verdict,
             "names": list(self.names),
-            "comparison": None if self.result is None else asdict(self.result),
+            "comparison": None if self.result is None else plain(asdict(self.result)),
             "not_compared": self.not_compared,
             "audits": [as_dict(audit) for audit in self.audits],
         }
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML report of both, whole or not at all.

@@ -10,13 +10,13 @@ import numpy as np
 from calibrant.errors import InputError
 from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
-from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness, witness_from_sample
 from calibrant.report.audit import audit
 from calibrant.report.options import RandomState, check_options, seeded
 from calibrant.report.plots import COLOURS, draw_density, draw_diagram, draw_witness, new_axes
 from calibrant.report.reliability import Reliability, reliability
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +55,8 @@ class ReliabilityDisplay:
     level: float
     ax_: Axes | None = None
 
+    __repr__ = short_repr
+
     @classmethod
     def from_predictions(
         cls,
@@ -89,9 +91,7 @@ class ReliabilityDisplay:
         sample = Sample.from_columns(y_true, y_prob, sample_weight)
         check_options(level, n_resamples)
         rng, _ = seeded(random_state)
-        table = reliability(
-            sample, measures()["convolved_calibration_error"].on_sample(sample), level, n_resamples, rng
-        )
+        table = reliability(sample, level, n_resamples, rng)
         rate = float(dot(sample.mass(), sample.prediction) + sample.residual().sum())
         return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(ax)
 
@@ -99,6 +99,10 @@ class ReliabilityDisplay:
     def from_estimator(cls, estimator: Any, X: Any, y: Column, *, pos_label: Any = None, **options: Any) -> Self:  # noqa: N803
         """Draw the probabilities that a fitted classifier of two classes predicts; options as `from_predictions`."""
         return cls.from_predictions(*predicted(estimator, X, y, pos_label), **options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy takes along: the numbers, not the drawing."""
+        return {**self.__dict__, "ax_": None}
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the diagram on `ax`, new ones by default."""
@@ -142,6 +146,8 @@ class DistanceChainDisplay:
     upper: FloatArray
     ax_: Axes | None = None
 
+    __repr__ = short_repr
+
     @classmethod
     def from_predictions(
         cls, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, ax: Axes | None = None
@@ -169,6 +175,10 @@ class DistanceChainDisplay:
     def from_estimator(cls, estimator: Any, X: Any, y: Column, *, pos_label: Any = None, **options: Any) -> Self:  # noqa: N803
         """Draw the chain of a fitted classifier of two classes; options as `from_predictions`."""
         return cls.from_predictions(*predicted(estimator, X, y, pos_label), **options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy takes along: the numbers, not the drawing."""
+        return {**self.__dict__, "ax_": None}
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the chain on `ax`, new ones by default."""

@@ -14,6 +14,7 @@ from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
 from calibrant.inference.discrete import discrete_calibration_test
 from calibrant.inference.result import TestResult
 from calibrant.inference.tcal import tcal_test
+from calibrant.report.words import NO_TRIALS
 from calibrant.sample import Sample
 
 _MOST_ROWS = 300_000
@@ -104,7 +105,9 @@ def weights_differ(sample: Sample) -> bool:
 
 def no_single_rows(sample: Sample, weighted: bool) -> str | None:
     """Why rows cannot be told apart; None where they can."""
-    if not sample.binary or weighted:
+    if not sample.binary:
+        return NO_TRIALS
+    if weighted:
         return "tests need unweighted outcomes of 0 or 1"
     return "the rows were pooled into cells" if sample.cell_width.max() > 0.0 else None
 

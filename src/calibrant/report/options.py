@@ -22,7 +22,9 @@ def check_options(level: float, n_resamples: int) -> None:
         raise InputError("n_resamples", f"is {n_resamples!s:.40}; at most {MOST_RESAMPLES:,} are drawn")
     smallest = 2.0 / (MOST_RESAMPLES + 1)
     if n_resamples > 0 and level < smallest:
-        raise InputError("level", f"is {level:g}; bands are drawn down to {smallest:.1g} (or with 0 resamples for none)")
+        raise InputError(
+            "level", f"is {level:g}; bands are drawn down to {smallest:.1g} (or with 0 resamples for none)"
+        )
     needed = math.ceil(2.0 / max(level, smallest) - 1.0 - 1e-9)
     if 0 < n_resamples < needed:
         raise InputError(

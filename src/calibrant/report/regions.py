@@ -23,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _NEGLIGIBLE = 0.02  # share of the exposed error that a stretch needs to be told
 _NOISE_A_CHANGE = 2.0  # standard deviations of the whole sample's error that a change of side must be worth
+_RATES_A_CHANGE = 0.1  # share of the smooth error that it must be worth where the noise is not known
+_LEAST = 1e-160  # standard error of chances too small to be squared
 _IDLE = 0.01  # share of a stretch's error that each of its ends may lose
 
 
@@ -40,8 +42,11 @@ class Region:
         Its share of the weight.
     mean_error : float
         Mean outcome minus mean prediction: negative where predictions are too high.
-    standard_error : float
-        Standard deviation that `mean_error` would have if these very predictions were calibrated.
+    standard_error : float or None
+        Standard deviation that `mean_error` would have if these very predictions were calibrated, and weights
+        independent of the outcomes; None for event rates, whose trials are not known.
+    heaviest : float
+        Largest share of its weight that a single row may have.
     share : float
         What the stretch contributes, mass * |mean error|, as a share of the error that the witness exposes.
     """
@@ -51,13 +56,22 @@ class Region:
     rows: int
     mass: float
     mean_error: float
-    standard_error: float
+    standard_error: float | None
+    heaviest: float
     share: float
 
     @property
-    def exceeds_noise(self) -> bool:
-        """Whether the mean error is beyond three standard errors: two are common in a stretch chosen by looking."""
-        return abs(self.mean_error) > 3.0 * self.standard_error
+    def exceeds_noise(self) -> bool | None:
+        """Whether the mean error is beyond noise: as unlikely as three standard errors; None for event rates.
+
+        Two are common in a stretch chosen by looking. By Bernstein's inequality an error e of independent rows has
+        probability at most 2 exp(-e**2 / (2 (standard_error**2 + e * heaviest / 3))); three standard errors of many
+        rows make the exponent 4.5, and of a few expected events many more are needed.
+        """
+        if self.standard_error is None:
+            return None
+        error = abs(self.mean_error)
+        return error * error > 9.0 * (self.standard_error**2 + error * self.heaviest / 3.0)
 
     @property
     def direction(self) -> str:
@@ -82,12 +96,20 @@ class Region:
         )
 
     @property
-    def noise_in_words(self) -> str:
-        """How the mean error compares with chance."""
+    def noise_in_words(self) -> str | None:
+        """How the mean error compares with chance; None for event rates."""
+        if self.standard_error is None:
+            return None
         if self.standard_error == 0.0:
             return "a calibrated predictor could not err here at all"
         verdict = "beyond noise" if self.exceeds_noise else "could be noise"
-        return f"{abs(self.mean_error) / self.standard_error:.1f} standard errors, {verdict}"
+        ratio = abs(self.mean_error) / self.standard_error
+        return f"{ratio:.1f} standard errors, {verdict}" if ratio < 1e4 else f"{ratio:.1g} standard errors, {verdict}"
+
+    @property
+    def in_full(self) -> str:
+        """The region and how it compares with chance, to stand in a sentence."""
+        return f"{self.words}: {self.noise_in_words}" if self.noise_in_words else self.words
 
 
 def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]:
@@ -96,8 +118,12 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
     Stretches of one side that only negligible ones separate are joined.
     """
     residual, mass, total = sample.residual(), sample.mass(), sample.total_weight
-    variance = sample.squared_weight / total / total * (sample.prediction * (1.0 - sample.prediction))
-    side, exposed = _sides(witness.heights, residual, _NOISE_A_CHANGE * float(np.sqrt(variance.sum())))
+    chance = sample.prediction * (1.0 - sample.prediction)
+    variance = sample.squared_weight / total / total * chance
+    charge = _NOISE_A_CHANGE * float(np.sqrt(variance.sum()))
+    if not sample.binary:  # the noise of event rates is not known
+        variance, charge = np.zeros_like(variance), _RATES_A_CHANGE * witness.value
+    side, exposed = _sides(witness.heights, residual, charge)
     if exposed <= 0.0:
         return ()
     contribution = side * residual
@@ -122,11 +148,25 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
                     rows=round(float(sample.count[stretch].sum())),
                     mass=weight,
                     mean_error=error / weight,
-                    standard_error=float(np.sqrt(variance[stretch].sum())) / weight,
+                    standard_error=_standard_error(chance, variance, stretch, weight) if sample.binary else None,
+                    heaviest=min(1.0, float(_heaviest(sample, stretch)) / total / weight),
                     share=abs(error) / exposed,
                 )
             )
     return tuple(sorted(found, key=lambda region: -region.share))
+
+
+def _standard_error(chance: FloatArray, variance: FloatArray, stretch: slice, weight: float) -> float:
+    """Exactly 0 only where outcomes are certain: chances too small for a variance are not."""
+    found = float(np.sqrt(variance[stretch].sum())) / weight
+    return found if found > 0.0 or not chance[stretch].any() else _LEAST
+
+
+def _heaviest(sample: Sample, stretch: slice) -> float:
+    """No row weighs more: at most sqrt(rows - 1) standard deviations above the mean of those at its prediction."""
+    count, weight = sample.count[stretch], sample.weight[stretch] / sample.count[stretch]
+    variance = np.maximum(sample.squared_weight[stretch] / count - weight * weight, 0.0)
+    return float((weight + np.sqrt((count - 1.0) * variance)).max())
 
 
 def _sides(heights: FloatArray, residual: FloatArray, charge: float) -> tuple[FloatArray, float]:

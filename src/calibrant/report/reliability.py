@@ -2,22 +2,26 @@
 
 **The curve** at t is t plus the mean residual near t, weighted by a Gaussian reflected at 0 and 1. Under calibration
 its mean is t exactly, whatever the density (smoothing the outcomes alone bends the curve wherever the density is
-steep), and at the convolved error's own bandwidth the area between the curve and the diagonal, weighted by the smoothed
-density, is that error.
+steep). The bandwidth follows from predictions and weights alone: outcomes that choose it could not be compared with
+redrawn ones.
 
 **The band** is where the curve of a calibrated predictor with these very predictions would lie, point by point: labels
 are redrawn as Bernoulli(prediction), and the band's ends are order statistics of the redrawn curves, so that a
-calibrated curve lies outside with probability at most ``level`` at each point, at any sample size.
+calibrated curve lies outside with probability at most ``level`` at each point, at any sample size. The share of the
+rows at which a curve is outside has a distribution of its own, that of the redrawn curves' shares (docs/report.md). The
+observed curve is one more column of the redrawn ones, so that equal counts give equal numbers.
 
 **Redrawing costs no draw a row.** Rows are pooled into strata, and the ones in a stratum are one binomial draw. A
 stratum spans at most 0.001 in arcsin(sqrt(prediction)), so the variance of its predictions is at most 1e-6 times
 p (1 - p) at their mean p, and by Ehm's inequality (Statistics & Probability Letters 11, 1991) the law of the number of
 ones is within 1e-6, in total variation, of that of one draw a row. A stratum that is a single prediction is exact. With
-weights, a stratum holds one octave of weight, and its draw is scaled to the exact variance.
+weights, a stratum holds one octave of weight, and given the number of ones among its rows the sum of their weights is
+drawn with the mean and variance of a simple random sample of the rows: without ones, or with ones only, it is exact.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,17 +29,21 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from calibrant.kernels.sums import rows_dot
+from calibrant.report.words import NO_TRIALS
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 
 POINTS = 257  # of the curve
 MOST_LEVELS = 30  # distinct predictions that are drawn one by one
-_FINEST = 200  # the bandwidth is at least this part of the range of predictions
+_FINEST = 100  # the bandwidth is at least this part of the range of predictions
 _STRATA_PER_BANDWIDTH = 16
 _ARCSINE_WIDTH = 1e-3
 _BLOCK = 256  # resamples at a time
 _NOTHING = 1e-290  # a density below this is none: dividing by it may overflow
+_TIE = 1e-12  # rounding of a sum over strata, whose terms add up to at most 1: closer values are equal
+_SAME_SHARE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +67,9 @@ class Reliability:
     no_band : str or None
         Why there is no band.
     outside : float or None
-        Share of the weight at whose nearest point the curve leaves the band; about `level` if calibrated.
+        Share of the weight at whose nearest point the curve leaves the band.
+    outside_if_calibrated : float or None
+        Calibrated predictions leave the band over at most this share with probability 1 - level.
     """
 
     kind: str
@@ -72,32 +82,39 @@ class Reliability:
     bandwidth: float | None
     no_band: str | None
     outside: float | None
+    outside_if_calibrated: float | None
+
+    __repr__ = short_repr
+
+    @property
+    def exceeds_noise(self) -> bool | None:
+        """Whether the curve leaves the band over more than calibrated predictions do; None without a band."""
+        if self.outside is None or self.outside_if_calibrated is None:
+            return None
+        return self.outside > self.outside_if_calibrated + _SAME_SHARE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
     """Rows pooled so finely that their place and their chances are as good as one."""
 
-    prediction: FloatArray  # mean weighted by mass
+    prediction: FloatArray  # mean weighted by mass: where they are, and their chance
     mass: FloatArray
-    residual: FloatArray
     count: FloatArray
-    chance: FloatArray  # mean prediction of the rows, for the binomial draw
-    scale: FloatArray  # standard deviation of the residual over that of the draw
+    residual: FloatArray  # share of the mass that is on ones, less that expected
+    weight: FloatArray  # mean mass of a row
+    spread: FloatArray  # standard deviation of it over the rows; exactly 0 where they weigh the same
 
 
-def reliability(
-    sample: Sample, convolved_error: float, level: float, n_resamples: int, rng: np.random.Generator
-) -> Reliability:
-    """Reliability table of a sample, smoothed at its convolved error."""
+def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.Generator) -> Reliability:
+    """Reliability table of a sample."""
     if sample.n_distinct <= MOST_LEVELS:
         bandwidth = None
         strata = stratify(sample, np.inf)
         at = strata.prediction
         near = np.eye(at.size)
     else:
-        span = float(sample.prediction[-1] - sample.prediction[0])
-        bandwidth = max(convolved_error, span / _FINEST)
+        bandwidth = noise_bandwidth(sample)
         strata = stratify(sample, bandwidth / _STRATA_PER_BANDWIDTH)
         at = np.linspace(sample.prediction[0], sample.prediction[-1], POINTS)
         near = reflected_gaussian(at, strata.prediction, bandwidth)
@@ -105,26 +122,54 @@ def reliability(
     density = rows_dot(near, strata.mass)
     held = density > _NOTHING
     smoother = near / np.where(held, density, np.nan)[:, None]
-    curve = at + rows_dot(smoother, strata.residual)
 
     nearest = np.arange(at.size) if bandwidth is None else _nearest(at, strata.prediction)
     mass: FloatArray = np.bincount(nearest, strata.mass, at.size).astype(np.float64)
     count: FloatArray = np.bincount(nearest, strata.count, at.size).astype(np.float64)
-    no_band = None
-    lower = upper = outside = None
-    if n_resamples == 0:
-        no_band = "no resamples were asked for"
-    elif not sample.binary:
-        no_band = "outcomes are rates, so labels cannot be redrawn"
-    else:
-        noise = redraw(strata, smoother, n_resamples, rng)
-        rank = int(level / 2.0 * (n_resamples + 1) + 1e-9)  # at least 1: the audit checks
-        noise.partition((rank - 1, n_resamples - rank), axis=1)
-        lower, upper = at + noise[:, rank - 1], at + noise[:, n_resamples - rank]
-        beyond = (curve < lower - 1e-12) | (curve > upper + 1e-12)
-        outside = min(1.0, float(mass[beyond].sum()))
+    why_not = None
+    if not sample.binary:
+        why_not = NO_TRIALS
+    elif n_resamples == 0:
+        why_not = "no resamples were asked for"
+    drawn = 0 if why_not else n_resamples
+    curves = redraw(strata, smoother, drawn, rng)
+    lower = upper = outside = usual = None
+    if drawn:
+        low, high, share = _outside(curves, mass, level)
+        lower, upper, outside = at + low, at + high, float(share[0])
+        # At most drawn + 1 - rank of all shares exceed this one, and the observed one is as likely as any to do so.
+        rank = max(1, math.ceil((1.0 - level) * (drawn + 1) - 1e-9))
+        usual = float(np.partition(share[1:], rank - 1)[rank - 1])
     kind = "levels" if bandwidth is None else "curve"
-    return Reliability(kind, at, curve, lower, upper, mass, count, bandwidth, no_band, outside)
+    return Reliability(kind, at, at + curves[:, 0], lower, upper, mass, count, bandwidth, why_not, outside, usual)
+
+
+def _outside(curves: FloatArray, mass: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Ends of the band of the redrawn curves, and the share of the mass at which each curve, the first too, leaves it.
+
+    A curve leaves the band that the others make exactly where it is below the (r + 1)-th smallest of them all, or above
+    the (r + 1)-th largest, with r the rank of the band's ends among the others: one rule for all of them.
+    """
+    drawn = curves.shape[1] - 1
+    rank = int(level / 2.0 * (drawn + 1) + 1e-9)  # at least 1: the audit checks
+    low, high = np.partition(curves[:, 1:], (rank - 1, drawn - rank), axis=1)[:, [rank - 1, drawn - rank]].T
+    least, most = np.partition(curves, (rank, drawn - rank), axis=1)[:, [rank, drawn - rank]].T[:, :, None]
+    beyond = (curves < least - _TIE) | (curves > most + _TIE)
+    share = rows_dot(np.ascontiguousarray(beyond.T, dtype=np.float64), mass)
+    return low, high, np.minimum(share, 1.0)
+
+
+def noise_bandwidth(sample: Sample) -> float:
+    """Bandwidth at which the noise of calibrated outcomes is, on average, as large as the bandwidth.
+
+    Noise of variance V, spread evenly over a length L, is after smoothing with a Gaussian of width s of size
+    sqrt(2 / pi) L sqrt(V / (2 sqrt(pi) s L)) in the mean; that equals s for s**3 = L V / pi**1.5.
+    """
+    v = sample.prediction
+    span = float(v[-1] - v[0])
+    share = sample.squared_weight / sample.total_weight / sample.total_weight
+    noise = float((share * (v * (1.0 - v))).sum())
+    return float(max(np.cbrt(span * noise / math.pi**1.5), span / _FINEST))
 
 
 def stratify(sample: Sample, width: float) -> Strata:
@@ -149,30 +194,45 @@ def stratify(sample: Sample, width: float) -> Strata:
     def total(values: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduceat(values if order is None else values[order], start))
 
-    mass, count = total(sample.mass()), total(sample.count)
-    chance = np.clip(total(sample.count * v) / count, 0.0, 1.0)
-    centre = np.where(mass > 0.0, total(sample.mass() * v) / np.where(mass > 0.0, mass, 1.0), chance)
-    variance = total(sample.squared_weight * (v * (1.0 - v))) / sample.total_weight / sample.total_weight
-    drawn = count * chance * (1.0 - chance)
-    scale = np.sqrt(variance / np.where(drawn > 0.0, drawn, 1.0))
-    return Strata(centre, mass, total(sample.residual()), count, chance, scale)
+    mass, count, ones = total(sample.mass()), total(sample.count), total(sample.ones)
+    some = mass > 0.0
+    chance = np.where(some, total(sample.mass() * v) / np.where(some, mass, 1.0), total(sample.count * v) / count)
+    chance = np.clip(chance, 0.0, 1.0)
+    weight = mass / count
+    variance = total(sample.squared_weight / sample.total_weight / sample.total_weight) / count - weight * weight
+    spread = np.sqrt(np.where(variance > 1e-10 * weight * weight, variance, 0.0))
+    on_ones = total(sample.weighted_outcome) / sample.total_weight
+    # As the draws have it, to the last digit.
+    counted = ones * weight
+    same = (spread == 0.0) | (ones == 0.0) | (ones == count)
+    on_ones = np.where(same, counted, on_ones) if sample.binary else on_ones
+    return Strata(chance, mass, count, on_ones - mass * chance, weight, spread)
 
 
 def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Smoothed residuals of calibrated labels at the same predictions, shape (points, n_resamples)."""
+    """Smoothed residuals: the observed ones, then those of calibrated labels; shape (points, 1 + n_resamples)."""
+    if n_resamples == 0:
+        return rows_dot(smoother, strata.residual)[:, None]
     rows = np.rint(strata.count).astype(np.int64)
-    mean = strata.count * strata.chance
-    noise = np.empty((smoother.shape[0], n_resamples))
-    for first in range(0, n_resamples, _BLOCK):
-        block = min(_BLOCK, n_resamples - first)
+    expected = strata.mass * strata.prediction
+    uneven = np.flatnonzero(strata.spread > 0.0)
+    found = np.empty((smoother.shape[0], 1 + n_resamples))
+    for first in range(0, 1 + n_resamples, _BLOCK):
+        block = min(_BLOCK, 1 + n_resamples - first)
         ones = np.empty((rows.size, block))
         for s in range(rows.size):  # one call a stratum, so that the sampler sets itself up once
-            ones[s] = rng.binomial(rows[s], strata.chance[s], block)
-        ones -= mean[:, None]
-        ones *= strata.scale[:, None]
+            ones[s] = rng.binomial(rows[s], strata.prediction[s], block)
+        residual = ones * strata.weight[:, None]
+        if uneven.size:
+            k, c = ones[uneven], strata.count[uneven, None]
+            sampled = np.sqrt(k * (c - k) / np.maximum(c - 1.0, 1.0))
+            residual[uneven] += strata.spread[uneven, None] * sampled * rng.standard_normal(k.shape)
+        residual -= expected[:, None]
+        if first == 0:
+            residual[:, 0] = strata.residual
         with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
-            noise[:, first : first + block] = smoother @ ones
-    return noise
+            found[:, first : first + block] = smoother @ residual
+    return found
 
 
 def reflected_gaussian(at: FloatArray, centre: FloatArray, bandwidth: float) -> FloatArray:

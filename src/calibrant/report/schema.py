@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from calibrant.report.advice import to_dict as advice_as_dict
 
 if TYPE_CHECKING:
     from calibrant.report.audit import Audit
     from calibrant.scale.drift import Period
+    from calibrant.scale.segments import Segment
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
+
+
+_CHANCE = (
+    "effective_rows",
+    "bias_low",
+    "bias_high",
+    "pvalue",
+    "qvalue",
+    "reject",
+    "direction",
+    "where",
+)
 
 
 def as_dict(audit: Audit) -> dict[str, Any]:
@@ -21,7 +37,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
     from calibrant import __version__
 
     table = audit.reliability
-    return {
+    found = {
         "schema": SCHEMA,
         "calibrant": __version__,
         "title": audit.title,
@@ -31,6 +47,8 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "n_distinct": audit.n_distinct,
         "effective_rows": audit.effective_rows,
         "weighted": audit.weighted,
+        "event_rates": audit.rates,
+        "about_chance": audit.about_chance,
         "base_rate": audit.base_rate,
         "mean_prediction": audit.mean_prediction,
         "smooth_calibration_error": {"attained": audit.smooth_lower, "dual_bound": audit.smooth_upper},
@@ -47,32 +65,54 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         },
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
         "population": None if audit.population is None else asdict(audit.population),
-        "segments": [asdict(segment) for segment in audit.segments],
+        "segments": [_segment(segment, audit.rates) for segment in audit.segments],
         "segmented_by": list(audit.segmented_by),
         "periods": [_period(period) for period in audit.periods],
         "advice": advice_as_dict(audit.advice),
         "classes": None if audit.classes is None else audit.classes.to_dict(),
-        "regions": [{**asdict(region), "words": region.words} for region in audit.regions],
+        "regions": [
+            {**asdict(region), "words": region.words, "exceeds_noise": region.exceeds_noise} for region in audit.regions
+        ],
         "inequalities": [{**asdict(each), "holds": each.holds} for each in audit.ties.inequalities],
         "reliability": {
             "kind": table.kind,
             "bandwidth": table.bandwidth,
             "outside": table.outside,
+            "outside_if_calibrated": table.outside_if_calibrated,
+            "exceeds_noise": table.exceeds_noise,
             "no_band": table.no_band,
-            **{
-                name: None if column is None else [None if math.isnan(x) else x for x in column.tolist()]
-                for name, column in (
-                    ("prediction", table.prediction),
-                    ("outcome", table.outcome),
-                    ("lower", table.lower),
-                    ("upper", table.upper),
-                    ("mass", table.mass),
-                    ("count", table.count),
-                )
-            },
+            "prediction": table.prediction,
+            "outcome": table.outcome,
+            "lower": table.lower,
+            "upper": table.upper,
+            "mass": table.mass,
+            "count": table.count,
         },
         "options": {"level": audit.level, "n_resamples": audit.n_resamples, "random_state": audit.seed},
     }
+    plainly: dict[str, Any] = plain(found)
+    return plainly
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types: arrays as lists, numbers that are not finite as None, the rest as words."""
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return str(value)
+
+
+def _segment(segment: Segment, rates: bool) -> dict[str, Any]:
+    """A segment; of event rates without what is said about chance."""
+    found = asdict(segment)
+    return {name: None if rates and name in _CHANCE else value for name, value in found.items()}
 
 
 def _plain(label: Any) -> Any:
@@ -89,7 +129,7 @@ def _period(period: Period) -> dict[str, Any]:
         "base_rate": period.base_rate,
         "mean_prediction": period.mean_prediction,
         "smooth_error": period.smooth_error,
-        "evalue": reading.evalue if math.isfinite(reading.evalue) else None,
+        "evalue": reading.evalue,
         "pvalue": reading.pvalue,
         "reject": reading.reject,
     }

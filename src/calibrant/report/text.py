@@ -60,7 +60,7 @@ def page(audit: Audit) -> str:
     if not audit.regions:
         console.print("No stretch of predictions stands out.")
     for region in audit.regions:
-        for line in _wrapped(f"- {region.words}; {region.noise_in_words}", indent="  "):
+        for line in _wrapped(f"- {region.in_full}", indent="  "):
             console.print(line)
 
     _heading(console, "Is it real?")
@@ -77,7 +77,7 @@ def page(audit: Audit) -> str:
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}, the worst first")
         for segment in audit.segments[:_SHOWN]:
-            for line in _wrapped(f"- {_segment(segment)}", indent="  "):
+            for line in _wrapped(f"- {_segment(segment, chance=not audit.rates)}", indent="  "):
                 console.print(line)
     if audit.periods:
         _heading(console, "Drift")
@@ -124,8 +124,11 @@ def side_by_side(comparison: Comparison) -> str:
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-def _segment(segment: Segment) -> str:
+def _segment(segment: Segment, chance: bool) -> str:
     low, high = bracket(*segment.lower_distance)
+    if not chance:
+        name, rows = segment_name(segment), whole(segment.n_rows)
+        return f"{name}: distance {low} to {high}, {rows} rows; outcome minus prediction {segment.bias:+.4f}"
     where = f", {segment_in_words(segment)}" if segment.reject else ""
     return (
         f"{segment_name(segment)}: distance {low} to {high}, {whole(segment.n_rows)} rows, q = {segment.qvalue:.2g}"
@@ -179,7 +182,11 @@ def _questions(classes: ClassFindings) -> Table:
 def facts(audit: Audit) -> str:
     """What was audited, in a sentence."""
     rows = f"{whole(audit.n_rows)} row{'s' if audit.n_rows != 1 else ''}"
-    weights = f", weighted (as good as {whole(audit.effective_rows)} equal rows)" if audit.weighted else ""
+    weights = ""
+    if audit.weighted:
+        # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
+        worth = "" if audit.rates else f" (as good as {whole(audit.effective_rows)} equal rows)"
+        weights = f", weighted{worth}"
     top = ""
     if audit.classes is not None:
         top = f"{audit.classes.n_classes} classes; all but their own section is about the most probable one. "

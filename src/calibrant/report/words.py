@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from calibrant.scale.segments import Segment
 
 
+NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
+WEIGHTS = (
+    "Weights are taken as the importance of single rows, not as repeats of rows or numbers of trials; what is said "
+    "about chance holds if they do not depend on the outcomes."
+)
+
+
+def sentence(words: str) -> str:
+    """Words that stand in a sentence, as a sentence of their own."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
 def number(value: float) -> str:
     """Four decimals, or two significant digits where four decimals would hide the value."""
     if value == 0.0:
@@ -73,8 +85,12 @@ def population_in_words(bounds: PopulationBounds) -> str:
     return "The rows are too few to bound the population's distance from calibration."
 
 
-def segments_in_words(segments: Sequence[Segment], by: Sequence[str]) -> str:
-    """How many segments are off, and the worst of them."""
+def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True) -> str:
+    """How many segments are off, and the worst of them; without `chance`, the worst alone."""
+    if not chance:
+        distance = " to ".join(bracket(*segments[0].lower_distance))
+        worst = f"{segment_name(segments[0])} errs most: distance {distance}"
+        return f"Of {len(segments):,} segments by {', '.join(by)}, {worst}."
     off = sum(segment.reject for segment in segments)
     said = f"Of {len(segments):,} segments by {', '.join(by)}, {off:,} are off by more than noise"
     if not off:

@@ -1,0 +1,162 @@
+"""Everything public pickles, deep-copies and shows itself in a line; a class that is not tried here fails."""
+
+import copy
+import inspect
+import pickle
+from functools import cache
+
+import numpy as np
+import pyarrow
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+import calibrant
+from calibrant import recalibration
+
+RNG = np.random.default_rng(0)
+V = np.round(RNG.random(60), 2)
+Y = (RNG.random(60) < V).astype(float)
+TABLE = RNG.dirichlet([1.0, 1.0, 1.0], 60)
+LABELS = np.argmax(TABLE, axis=1)
+X = np.column_stack([V, RNG.random(60)])
+FRAME = pyarrow.table({"day": np.repeat([1, 2], 30), "y": Y, "p": V})
+
+
+@cache
+def audited():
+    return calibrant.audit(Y, V, n_resamples=39, random_state=0)
+
+
+@cache
+def certificate():
+    return calibrant.lower_calibration_certificate(Y, V)
+
+
+def monitor():
+    found = calibrant.CalibrationMonitor()
+    found.update(Y, V)
+    return found
+
+
+def sketch():
+    found = calibrant.CalibrationSketch()
+    found.update(Y, V)
+    return found
+
+
+MADE = {
+    "ApproximateDistance": lambda: calibrant.prediction_sparsified_distance(Y[:9], V[:9], cells=2),
+    "Audit": audited,
+    "BinaryReduction": lambda: calibrant.multiclass_sample(LABELS, TABLE).top_label(),
+    "Bracket": lambda: calibrant.calibration_distance(Y, V),
+    "CalibrationBins": lambda: calibrant.calibration_bins(Y, V),
+    "CalibrationMonitor": monitor,
+    "CalibrationSketch": sketch,
+    "ClassicalResult": lambda: calibrant.spiegelhalter_test(Y, V),
+    "ComparisonResult": lambda: calibrant.compare_calibration(Y, V, V**2, n_resamples=39, random_state=0),
+    "CorpDecomposition": lambda: calibrant.corp_decomposition(Y, V),
+    "CorpRegions": lambda: calibrant.corp_regions(Y, V, n_resamples=39, random_state=0),
+    "Coupling": lambda: certificate().coupling,
+    "CoxResult": lambda: calibrant.cox_test(Y, V),
+    "DiscreteResult": lambda: calibrant.discrete_calibration_test(Y, np.round(V, 1)),
+    "DistanceChainDisplay": lambda: calibrant.plot_distance_chain(Y, V),
+    "FileError": lambda: calibrant.FileError("path", "is missing", row=3),
+    "GateDecision": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
+    "InputError": lambda: calibrant.InputError("y_true", "row 3 is nan", row=3),
+    "IntervalPartition": lambda: calibrant.interval_calibration_partition(Y, V),
+    "LowerCertificate": certificate,
+    "MonitorReading": lambda: monitor().update(Y, V),
+    "MulticlassSample": lambda: calibrant.multiclass_sample(LABELS, TABLE),
+    "Period": lambda: calibrant.calibration_drift(FRAME, y_true="y", y_prob="p", by="day")[0],
+    "PopulationBounds": lambda: calibrant.population_bounds(Y, V),
+    "Potentials": lambda: certificate().potentials,
+    "RecalibratedClassifier": lambda: calibrant.RecalibratedClassifier(LogisticRegression(), cv=2).fit(X, Y),
+    "RecalibrationChoice": lambda: recalibration.choose_recalibrator(Y, V, n_resamples=20, random_state=0),
+    "RecalibrationScore": lambda: MADE["RecalibrationChoice"]().scores[0],
+    "ReliabilityDisplay": lambda: calibrant.plot_reliability(Y, V, n_resamples=39, random_state=0),
+    "Segment": lambda: calibrant.calibration_by_segment(FRAME, y_true="y", y_prob="p", by=["day"])[0],
+    "SquaredErrorInterval": lambda: calibrant.squared_error_interval(0.01, 10**6, 10),
+    "TCalResult": lambda: calibrant.tcal_test(Y, V, n_resamples=500, random_state=0),
+    "TestResult": lambda: calibrant.smooth_calibration_test(Y, V, n_resamples=39, random_state=0),
+    "TolerantResult": lambda: calibrant.tolerant_calibration_test(Y, V, accept_below=0.1, reject_above=0.3),
+    "TwoSampleResult": lambda: calibrant.two_sample_calibration_test(Y, V, n_resamples=999, random_state=0),
+    "Witness": lambda: calibrant.smooth_calibration_witness(Y, V),
+    "calibration_scorer": lambda: calibrant.calibration_scorer("expected_calibration_error", n_bins=10),
+}
+
+
+def public(room):
+    return {name for name in room.__all__ if inspect.isclass(getattr(room, name))}
+
+
+MAPS = sorted(name for name in public(recalibration) if hasattr(getattr(recalibration, name), "transform"))
+
+
+def same(a, b):
+    """Whether two values hold the same, arrays and objects of our own included."""
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, BaseException):
+        return type(a) is type(b) and str(a) == str(b) and vars(a) == vars(b)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    if type(a).__module__.startswith("calibrant") and not callable(getattr(a, "items", None)):
+        names = [*getattr(a, "__dict__", {}), *getattr(type(a), "__slots__", ())]
+        return type(a) is type(b) and all(
+            same(getattr(a, name), getattr(b, name)) for name in names if name not in ("ax_", "__weakref__", "__dict__")
+        )
+    if callable(getattr(a, "items", None)):
+        return list(a) == list(b) and all(same(a[name], b[name]) for name in a)
+    return type(a) is type(b) and (a == b or a != a or type(a).__module__.startswith(("sklearn", "numpy")))
+
+
+def test_every_public_class_is_tried():
+    assert public(calibrant) - set(MADE) == set()
+    assert public(recalibration) - set(MADE) - set(MAPS) == set()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_it_pickles_copies_and_shows_itself(name):
+    value = MADE[name]()
+    assert same(pickle.loads(pickle.dumps(value)), value)
+    assert same(copy.deepcopy(value), value)
+    assert len(repr(value)) < 500
+    assert "\n" not in repr(value) or name == "RecalibratedClassifier"
+
+
+@pytest.mark.parametrize("name", [name for name in MAPS if name not in ("Recalibrator", "MulticlassRecalibrator")])
+def test_recalibrators_pickle_and_copy(name):
+    maker = getattr(recalibration, name)
+    several = issubclass(maker, recalibration.MulticlassRecalibrator)
+    at, y = (TABLE, LABELS) if several else (V, Y)
+    fitted = maker().fit(at, y)
+    for again in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert np.array_equal(again.transform(at), fitted.transform(at))
+
+
+def test_a_grid_search_with_the_scorer_pickles():
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=calibrant.calibration_scorer(), cv=2)
+    search.fit(X, Y)
+    again = pickle.loads(pickle.dumps(search))
+    assert again.score(X, Y) == search.score(X, Y)
+    assert "smooth_calibration_error" in repr(search.scoring)
+
+
+def test_an_error_keeps_its_fields():
+    again = pickle.loads(pickle.dumps(calibrant.FileError("y_prob", "row 3 is nan", row=3)))
+    assert (type(again), again.argument, again.row, str(again)) == (
+        calibrant.FileError,
+        "y_prob",
+        3,
+        "y_prob: row 3 is nan",
+    )
+
+
+def test_an_audit_shows_itself_and_cannot_be_written_to():
+    found = audited()
+    assert repr(found).startswith("Audit(60 rows, true distance 0.")
+    assert "<pre>Calibration" in found._repr_html_()
+    assert pickle.loads(pickle.dumps(found)).to_json() == found.to_json()
+    with pytest.raises(TypeError):
+        found.measures["smooth_calibration_error"] = None
