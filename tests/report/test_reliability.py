@@ -23,7 +23,7 @@ def test_no_event_among_rare_ones_is_within_the_band():
 
 @pytest.mark.parametrize("weight", [None, 1.0, 3.7, 1e-9])
 def test_equal_counts_give_equal_curves(weight):
-    """Redrawn outcomes that happen to be the observed ones make the observed curve, ties with the band's ends and all."""
+    """Redrawn outcomes that happen to be the observed ones make the observed curve, so that ties are ties."""
     rng = np.random.default_rng(1)
     v = rng.uniform(0.0, 2e-3, 500)
     sample = drawn(v, rng, None if weight is None else np.full(500, weight))
