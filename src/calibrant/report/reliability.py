@@ -15,8 +15,9 @@ observed curve is one more column of the redrawn ones, so that equal counts give
 stratum spans at most 0.001 in arcsin(sqrt(prediction)), so the variance of its predictions is at most 1e-6 times
 p (1 - p) at their mean p, and by Ehm's inequality (Statistics & Probability Letters 11, 1991) the law of the number of
 ones is within 1e-6, in total variation, of that of one draw a row. A stratum that is a single prediction is exact. With
-weights, a stratum holds one octave of weight, and given the number of ones among its rows the sum of their weights is
-drawn with the mean and variance of a simple random sample of the rows: without ones, or with ones only, it is exact.
+weights, those of a stratum differ by less than a factor of sqrt(2), and given the number of ones among its rows the sum
+of their weights is drawn with the mean and variance of a simple random sample of the rows: without ones, or with ones
+only, it is exact.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def noise_bandwidth(sample: Sample) -> float:
 
 
 def stratify(sample: Sample, width: float) -> Strata:
-    """Pool neighbours: cells no wider than `width`, nor than Ehm's inequality allows, and one octave of weight each."""
+    """Pool neighbours: cells no wider than `width`, nor than Ehm's inequality allows; weights within sqrt(2)."""
     v = sample.prediction
     if np.isinf(width):
         start, order = np.arange(v.size), None
