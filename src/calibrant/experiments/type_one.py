@@ -144,6 +144,7 @@ _FEWER = {
     ("two samples, permutation, smoothness 0.6", 10_000): 2500,
     ("two samples, chi-squared, smoothness 0.6", 10_000): 2500,
     (_MULTI_SCALE, 10_000): 250,
+    (_COMPARISON, 200): 200,
     (_COMPARISON, 2000): 200,
     ("adaptive T-Cal, rows and labels redrawn", 2000): 200,
     ("two samples, permutation, smoothness 0.6", 2000): 200,
@@ -194,7 +195,7 @@ _USUAL = _Plan(PREDICTIONS, (100, 1000, 10_000), 10_000, _MEANT)
 
 
 def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, plan: _Plan = _USUAL) -> Reproduction:
-    sizes, most = (plan.sizes[:1], 100) if quick else (plan.sizes, plan.trials)
+    sizes, most = (plan.sizes[:1], plan.trials // 100) if quick else (plan.sizes, plan.trials)
     cells = [(test, n, kind) for test in tests for n in sizes for kind in plan.predictions]
     chunks = [
         (*cell, first, min(first + _CHUNK, trials))
@@ -218,11 +219,10 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, pl
                 low, high = binomtest(rejected, trials).proportion_ci(0.99, "exact")
                 over, answered = over + (low > LEVEL), answered + 1
                 rows[-1].append(f"{rejected / trials:.4f} [{low:.4f}, {high:.4f}]")
-    largest = plan.sizes[-1]
-    fewer = [f"{test} {trials:,}" for (test, n), trials in _FEWER.items() if test in tests and n == largest]
+    fewer = [f"{test} {trials:,} at {n:,}" for (test, n), trials in _FEWER.items() if test in tests and n in sizes]
     note = (
-        f"Nominal level {LEVEL}; {most:,} trials a cell, but at {largest:,} rows, for their cost, {'; '.join(fewer)}; exact "
-        f"99% intervals. {plan.meant} {notes}\n\n"
+        f"Nominal level {LEVEL}; {most:,} trials a cell, but for their cost {'; '.join(fewer) or 'none fewer'} rows; exact 99% "
+        f"intervals. {plan.meant} {notes}\n\n"
     )
     finding = f"{over} of {answered} cells are significantly above the level."
     return Reproduction(title, finding, note + table(["test", "rows", *plan.predictions], rows))
