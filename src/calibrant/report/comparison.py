@@ -91,8 +91,8 @@ class Comparison:
         FileError
             If the file cannot be written; an old file stays as it was.
         """
-        from calibrant.writing import write_whole
         from calibrant.report.html import comparison_document
+        from calibrant.writing import write_whole
 
         write_whole(path, comparison_document(self))
 
