@@ -1,8 +1,12 @@
 """The book's examples run as they stand, chapter by chapter; their assertions are the book's claims."""
 
+import ast
 import re
+import runpy
 import subprocess
 import sys
+import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +71,31 @@ def test_the_list_of_reproductions_repeats_each_pages_finding():
     assert {name for name, _ in rows} == {path.name for path in folder.glob("*.md")} - {"index.md"}
     for name, finding in rows:
         assert finding == "see there" or f"**{finding}**" in (folder / name).read_text(), name
+
+
+def test_dependencies_are_those_that_are_imported_where_the_page_says():
+    """The page's table, pyproject.toml and the imports of the code name the same libraries, in the same rooms."""
+    package = ROOT / "src" / "calibrant"
+    names = runpy.run_path(str(ROOT / "tools" / "check_imports.py"))["imported"]
+    brought_along = {"llvmlite": "numba", "markupsafe": "jinja2"}
+    renamed = {"sklearn": "scikit-learn"}
+    rooms = defaultdict(set)
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package).parts
+        for _, name in names(ast.parse(path.read_text()), ".".join(["calibrant", *parts[:-1]])):
+            top = name.partition(".")[0]
+            if top not in sys.stdlib_module_names and top not in {"calibrant", "torch"}:
+                rooms[brought_along.get(top, renamed.get(top, top))].add(f"{parts[0]}/" if len(parts) > 1 else parts[0])
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    table = dict(re.findall(r"^\| ([a-z][\w-]*) \| .* \| (.+) \|$", page, flags=re.MULTILINE))
+    del table["library"]
+    said = {name: set(re.findall(r"`([^`]+)`", where)) for name, where in table.items()}
+    assert said.pop("numpy") == set()  # everywhere
+    assert rooms.pop("numpy")
+    assert said == rooms
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {re.match(r"[\w-]+", each)[0] for each in project["dependencies"]} == set(table)
+    for each in (each for extra in project["optional-dependencies"].values() for each in extra):
+        name = re.match(r"[\w-]+", each)[0].lower()
+        aliases = {"ibis-framework": "ibis", "mlflow-skinny": "mlflow"}
+        assert re.search(rf"\b{aliases.get(name, name)}\b", page.lower()), name
