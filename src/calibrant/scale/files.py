@@ -38,6 +38,8 @@ USUAL_NAMES = {
 }
 """Names that are taken without being told, if exactly one of a row is there."""
 
+_MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of threads
+
 _NUMBERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
     *("UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN"),
@@ -140,7 +142,19 @@ def _connection() -> Any:
     import duckdb
 
     # Nothing is fetched over a network, whatever a file's name or content asks for.
-    return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    if _little_address_space():
+        config["threads"] = "1"  # where one of several cannot start, DuckDB ends the process
+    return duckdb.connect(config=config)
+
+
+def _little_address_space() -> bool:
+    try:
+        import resource
+    except ImportError:  # not a system with such limits
+        return False
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return limit != resource.RLIM_INFINITY and limit < _MUCH_MEMORY
 
 
 def _literal(file: str) -> str:

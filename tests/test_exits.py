@@ -1,0 +1,269 @@
+"""Every way out of a command: its exit code, and that nothing passes for what it is not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import types
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from calibrant import CalibrationSketch, FileError, exits
+from calibrant.__main__ import main
+from calibrant.cli import app
+from calibrant.writing import write_whole, write_whole_bytes
+
+RUN = CliRunner()
+COMMAND = f"'{sys.executable}' -m calibrant"
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="shells, limits and devices as on POSIX")
+
+
+def run(*arguments):
+    return RUN.invoke(app, [str(a) for a in arguments])
+
+
+def shell(line):
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(4_000)
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"y_true": (rng.random(4_000) < y_prob) * 1, "y_prob": y_prob}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        MemoryError("Unable to allocate 23 GiB"),
+        RecursionError("maximum recursion depth exceeded"),
+        SystemError("error return without exception set"),
+        ImportError("failed to map segment from shared object"),
+        OSError(12, "Cannot allocate memory"),
+        BrokenPipeError(32, "Broken pipe"),
+        duckdb.OutOfMemoryException("Out of Memory Error"),
+        Exception("std::bad_alloc"),
+        KeyError("x\ny"),
+        SystemExit(1),
+    ],
+    ids=lambda raised: type(raised).__name__,
+)
+@pytest.mark.parametrize("command", ["audit", "gate"])
+def test_what_is_not_foreseen_is_70_and_one_line(rows, monkeypatch, raised, command):
+    def fails(*_, **__):
+        raise raised
+
+    monkeypatch.setattr(f"calibrant.file_audit.{'audit_sample' if command == 'audit' else 'calibration_gate'}", fails)
+    done = run(command, rows, *(("--max-distance", 0.05) if command == "gate" else ()))
+    assert done.exit_code == 70
+    assert not done.stdout
+    assert "Using" in done.stderr.splitlines()[0]
+    (line,) = done.stderr.splitlines()[1:]
+    assert "unforeseen" in line
+    assert "no verdict" in line
+    assert type(raised).__name__ in line
+
+
+def test_the_traceback_is_shown_on_demand(monkeypatch):
+    def fails(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("calibrant.report.options.check_options", fails)
+    assert "Traceback" not in run("audit", "rows.csv").stderr
+    monkeypatch.setenv(exits.TRACEBACK, "1")
+    assert "Traceback" in run("audit", "rows.csv").stderr
+
+
+def test_memory_that_runs_out_while_reading_says_nothing_about_the_file(rows, monkeypatch):
+    def fails(*_, **__):
+        raise duckdb.OutOfMemoryException("Out of Memory Error: Failed to allocate block")
+
+    monkeypatch.setattr("calibrant.scale.files._fetch", fails)
+    assert run("gate", rows, "--max-distance", 0.05).exit_code == 70
+
+
+def _with_app(monkeypatch, look_up):
+    """Start the command with a module of commands of which only its look-up is asked."""
+    module = types.ModuleType("calibrant.cli")
+
+    def attribute(name):
+        if name != "app":
+            raise AttributeError(name)
+        return look_up()
+
+    module.__getattr__ = attribute
+    monkeypatch.setitem(sys.modules, "calibrant.cli", module)
+    monkeypatch.setattr("calibrant.__main__.claim_streams", lambda: None)
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"), [(MemoryError(), 70), (ImportError("no"), 70), (KeyboardInterrupt(), 130)], ids=repr
+)
+def test_failures_while_it_is_imported(monkeypatch, capsys, raised, code):
+    def fails():
+        raise raised
+
+    assert _with_app(monkeypatch, fails) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_signals_while_it_is_imported(monkeypatch, number, code, swallowed):
+    def told():
+        try:
+            os.kill(os.getpid(), number)
+        except BaseException:
+            if not swallowed:
+                raise
+        return lambda **_: None
+
+    before = signal.getsignal(number)
+    assert _with_app(monkeypatch, told) == code
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_a_report_is_written_leaves_nothing(rows, tmp_path, monkeypatch, number, code):
+    (tmp_path / "report.html").write_text("old")
+
+    def half(_, path):
+        def write(file):
+            file.write(b"half")
+            os.kill(os.getpid(), number)
+
+        write_whole_bytes(path, write)
+
+    monkeypatch.setattr("calibrant.report.audit.Audit.to_html", half)
+    done = run("audit", rows, "--resamples", 0, "--html", tmp_path / "report.html")
+    assert done.exit_code == code
+    assert not done.stdout
+    assert len(done.stderr.splitlines()) == 2
+    assert (tmp_path / "report.html").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "rows.csv"]
+
+
+@needs_posix
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("--version > /dev/full", 2),
+        ("--version >&-", 0),
+        ("--help > /dev/full", 2),
+        ("audit --no-such-option", 2),
+        ("audit --no-such-option 2> /dev/full", 2),
+        ("gate missing.csv --max-distance 1e400", 2),
+    ],
+)
+def test_exit_codes_of_the_parser(line, code):
+    done = shell(f"{COMMAND} {line}")
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@needs_posix
+@pytest.mark.parametrize(
+    ("beyond", "output", "code"),
+    [(False, "> /dev/full", 2), (True, "> >(true)", 1), (True, ">&-", 1), (False, "2>&-", 0)],
+)
+def test_a_gate_without_a_reader_keeps_its_verdict(rows, beyond, output, code):
+    if beyond:
+        pd.read_csv(rows).assign(y_true=0).to_csv(rows, index=False)
+    done = shell(f"{COMMAND} gate '{rows}' --max-distance 0.05 {output}")
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@needs_posix
+@pytest.mark.parametrize("megabytes", [300, 610, 900])
+def test_never_a_verdict_without_its_words_whatever_the_memory(rows, megabytes):
+    done = shell(f"ulimit -v {megabytes * 1000}; exec {COMMAND} gate '{rows}' --max-distance 0.08")
+    if megabytes < 640:
+        assert done.returncode == 70
+        assert "address space" in done.stderr
+    # A library that ends the process itself leaves a signal's code.
+    assert (done.returncode == 0) is ("within 0.08" in done.stdout)
+    assert done.returncode in (0, 70) or done.returncode < 0
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--level", "nan"),
+        ("--level", "1"),
+        ("--level", "5e-324"),
+        ("--resamples", 10**12),
+        ("--resamples", 10**30),
+        ("--resamples", "1e12"),
+        ("--resamples", -5),
+        ("--seed", -1),
+    ],
+    ids=str,
+)
+def test_options_that_no_run_could_meet_are_refused_at_once(options):
+    done = run("audit", "missing.csv", *options)
+    assert done.exit_code == 2
+    assert options[0] in done.stderr
+    assert "missing.csv" not in done.stderr
+    assert len(done.stderr) < 600
+
+
+@pytest.mark.parametrize("options", [("--max-distance", "nan"), ("--max-distance", 0.1, "--confidence", 1)])
+def test_a_gate_refuses_its_options_before_it_reads(options):
+    done = run("gate", "missing.csv", *options)
+    assert done.exit_code == 2
+    assert options[-2] in done.stderr
+    assert "missing.csv" not in done.stderr
+
+
+STEERING = "\x1b[31m\x07\x9b2J\x7f\u202e"
+
+
+def test_nothing_that_steers_a_terminal_reaches_it(tmp_path, rows):
+    frame = pd.read_csv(rows).head(200).rename(columns={"y_prob": "p" + STEERING})
+    frame[STEERING] = STEERING + frame.index.map(lambda i: str(i % 2))
+    path = tmp_path / f"{STEERING}.parquet"
+    frame.to_parquet(path)
+    options = ["--y-prob", "p" + STEERING, "--by", STEERING, "--resamples", 0]
+    runs = {
+        "page": run("audit", path, *options),
+        "json": run("audit", path, *options, "--json"),
+        "two": run("audit", path, rows, *options[:2], "--resamples", 0),
+        "missing": run("audit", path, "--y-prob", STEERING + "\n"),
+        "guess": run("gate", path, "--max-distance", 0.05),
+    }
+    for done in runs.values():
+        assert not set(STEERING) & set(done.output) - set("[31m2J")
+    assert r"\x1b[31m" in runs["page"].stdout
+    found = json.loads(runs["json"].stdout)
+    assert found["title"] == path.name
+    assert {each["key"][0] for each in found["segments"]} == {STEERING + "0", STEERING + "1"}
+    assert [done.exit_code for done in runs.values()] == [0, 0, 2, 2, 2]
+
+
+@needs_posix
+def test_devices_and_pipes_are_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    sketch = CalibrationSketch()
+    sketch.update([0, 1], [0.2, 0.7])
+    (tmp_path / "link").symlink_to(pipe)
+    for target in ("/dev/null", pipe, tmp_path / "link"):
+        for write in (lambda path: write_whole(path, "text"), sketch.to_parquet):
+            with pytest.raises(FileError, match="not a plain file"):
+                write(target)
+    assert pipe.is_fifo()
+    sketch.to_parquet(tmp_path / "sketch.parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "sketch.parquet"]
