@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import errno
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import FileError
+from calibrant.scale.engine import connection as _connection
+from calibrant.scale.engine import lacks_memory
 
 READERS = {
     ".parquet": "parquet",
@@ -37,8 +38,6 @@ USUAL_NAMES = {
     "sample_weight": ("sample_weight",),
 }
 """Names that are taken without being told, if exactly one of a row is there."""
-
-_MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of threads
 
 _NUMBERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
@@ -136,25 +135,6 @@ def _kind(path: str) -> str:
     if kind is None:
         raise FileError("file", f"{path!r}: the ending is not one that is read: {', '.join(READERS)}")
     return kind
-
-
-def _connection() -> Any:
-    import duckdb
-
-    # Nothing is fetched over a network, whatever a file's name or content asks for.
-    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    if _little_address_space():
-        config["threads"] = "1"  # where one of several cannot start, DuckDB ends the process
-    return duckdb.connect(config=config)
-
-
-def _little_address_space() -> bool:
-    try:
-        import resource
-    except ImportError:  # not a system with such limits
-        return False
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return limit != resource.RLIM_INFINITY and limit < _MUCH_MEMORY
 
 
 def _literal(file: str) -> str:
@@ -389,7 +369,7 @@ def _explained(path: str, kind: str, files: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, ValueError, TypeError, NotImplementedError, OSError) as problem:
-        if isinstance(problem, FileError | duckdb.OutOfMemoryException) or _lacks_memory(problem):
+        if isinstance(problem, FileError) or lacks_memory(problem):
             raise  # which says nothing about the file
         said = f"{path!r} cannot be read as {kind}: {_shortened(problem)}"
         raise FileError("file", said + _looks_like(files[0], kind)) from None
@@ -399,10 +379,6 @@ def _explained(path: str, kind: str, files: Sequence[str]) -> Iterator[None]:
         raise FileError(
             "file", f"{path!r}: Arrow files are read by pyarrow; install it with pip install pyarrow"
         ) from None
-
-
-def _lacks_memory(problem: BaseException) -> bool:
-    return getattr(problem, "errno", None) == errno.ENOMEM or "bad_alloc" in str(problem)
 
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
