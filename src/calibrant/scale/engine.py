@@ -1,8 +1,9 @@
-"""How DuckDB is started, and when it is memory that it lacks."""
+"""How DuckDB is started, and what its failures say."""
 
 from __future__ import annotations
 
 import errno
+import re
 from typing import Any
 
 _MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of threads
@@ -33,3 +34,15 @@ def lacks_memory(problem: BaseException) -> bool:
 
     short = isinstance(problem, duckdb.OutOfMemoryException) or getattr(problem, "errno", None) == errno.ENOMEM
     return short or "bad_alloc" in str(problem)
+
+
+def shortened(problem: BaseException) -> str:
+    """The part of a message that says what is wrong, without the advice and the settings that DuckDB adds."""
+    lines: list[str] = []
+    for line in str(problem).splitlines():
+        if line.startswith(("Possible", "  file", "LINE ", "Try setting", "The search space")):
+            break
+        if line.strip():
+            lines.append(line.strip())
+    text = re.sub(r"^(\w+ )?\w+ Error: ", "", "; ".join(lines)) or type(problem).__name__
+    return text.rstrip(". ") if len(text) <= 300 else f"{text[:300]}..."

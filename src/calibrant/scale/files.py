@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from calibrant.errors import FileError
 from calibrant.scale.engine import connection as _connection
-from calibrant.scale.engine import lacks_memory
+from calibrant.scale.engine import lacks_memory, shortened
 
 READERS = {
     ".parquet": "parquet",
@@ -371,7 +371,7 @@ def _explained(path: str, kind: str, files: Sequence[str]) -> Iterator[None]:
     except (duckdb.Error, ValueError, TypeError, NotImplementedError, OSError) as problem:
         if isinstance(problem, FileError) or lacks_memory(problem):
             raise  # which says nothing about the file
-        said = f"{path!r} cannot be read as {kind}: {_shortened(problem)}"
+        said = f"{path!r} cannot be read as {kind}: {shortened(problem)}"
         raise FileError("file", said + _looks_like(files[0], kind)) from None
     except ModuleNotFoundError as problem:
         if problem.name != "pyarrow":
@@ -391,15 +391,3 @@ def _looks_like(file: str, kind: str) -> str:
         if start.startswith(magic) and other != kind:
             return f". By its content it is {other}: give it such an ending"
     return ""
-
-
-def _shortened(problem: BaseException) -> str:
-    """The part of a message that says what is wrong, without the advice and the settings that DuckDB adds."""
-    lines: list[str] = []
-    for line in str(problem).splitlines():
-        if line.startswith(("Possible", "  file", "LINE ", "Try setting", "The search space")):
-            break
-        if line.strip():
-            lines.append(line.strip())
-    text = re.sub(r"^(\w+ )?\w+ Error: ", "", "; ".join(lines)) or type(problem).__name__
-    return text.rstrip(". ") if len(text) <= 300 else f"{text[:300]}..."
