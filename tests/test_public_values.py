@@ -33,6 +33,11 @@ def certificate():
     return calibrant.lower_calibration_certificate(Y, V)
 
 
+@cache
+def choice():
+    return recalibration.choose_recalibrator(Y, V, n_resamples=20, random_state=0)
+
+
 def monitor():
     found = calibrant.CalibrationMonitor()
     found.update(Y, V)
@@ -72,8 +77,8 @@ MADE = {
     "PopulationBounds": lambda: calibrant.population_bounds(Y, V),
     "Potentials": lambda: certificate().potentials,
     "RecalibratedClassifier": lambda: calibrant.RecalibratedClassifier(LogisticRegression(), cv=2).fit(X, Y),
-    "RecalibrationChoice": lambda: recalibration.choose_recalibrator(Y, V, n_resamples=20, random_state=0),
-    "RecalibrationScore": lambda: MADE["RecalibrationChoice"]().scores[0],
+    "RecalibrationChoice": choice,
+    "RecalibrationScore": lambda: choice().scores[0],
     "ReliabilityDisplay": lambda: calibrant.plot_reliability(Y, V, n_resamples=39, random_state=0),
     "Segment": lambda: calibrant.calibration_by_segment(FRAME, y_true="y", y_prob="p", by=["day"])[0],
     "SquaredErrorInterval": lambda: calibrant.squared_error_interval(0.01, 10**6, 10),

@@ -86,13 +86,13 @@ if TYPE_CHECKING:
     from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
     from calibrant.recalibration import RecalibratedClassifier as RecalibratedClassifier
     from calibrant.recalibration import choose_recalibrator as choose_recalibrator
-    from calibrant.report.audit import Audit as Audit
     from calibrant.report.audit import audit as audit
     from calibrant.report.displays import DistanceChainDisplay as DistanceChainDisplay
     from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.report.displays import plot_distance_chain as plot_distance_chain
     from calibrant.report.displays import plot_reliability as plot_reliability
     from calibrant.report.displays import plot_witness as plot_witness
+    from calibrant.report.found import Audit as Audit
     from calibrant.scale.drift import Period as Period
     from calibrant.scale.drift import calibration_drift as calibration_drift
     from calibrant.scale.segments import Segment as Segment
@@ -105,7 +105,7 @@ __version__ = "0.1.0"
 # Public name -> the module that defines it: nothing is imported before it is asked for.
 _HOME = {
     "ApproximateDistance": "measures.distance_schemes",
-    "Audit": "report.audit",
+    "Audit": "report.found",
     "BinaryReduction": "measures.multiclass",
     "Bracket": "measures.distance",
     "CalibrationBins": "measures.binned",

@@ -13,8 +13,8 @@ from calibrant.exits import Leave, explained, show, tell
 from calibrant.terminal import Progress, check_target
 
 if TYPE_CHECKING:
-    from calibrant.report.audit import Audit
     from calibrant.report.comparison import Comparison
+    from calibrant.report.found import Audit
 
 EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
 

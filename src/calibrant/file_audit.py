@@ -12,7 +12,8 @@ import numpy as np
 from calibrant.errors import InputError
 from calibrant.inference.gate import GateDecision, calibration_gate, check_gate
 from calibrant.measures.multiclass import multiclass_sample
-from calibrant.report.audit import Audit, audit_classes, audit_sample
+from calibrant.report.audit import audit_classes, audit_sample
+from calibrant.report.found import Audit
 from calibrant.report.sketched import with_bounds
 from calibrant.sample import Sample
 from calibrant.scale.class_files import class_columns, read_classes_file

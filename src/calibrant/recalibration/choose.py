@@ -26,6 +26,7 @@ from calibrant.recalibration.judging import (
 )
 from calibrant.recalibration.multiclass import MulticlassRecalibrator, TemperatureScaling
 from calibrant.sample import Sample
+from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
@@ -111,6 +112,8 @@ class RecalibrationChoice:
     rank_correlation: float | None = None
     direction: Literal["right", "wrong", "none"] = "none"
     order_kept: bool = True
+
+    __repr__ = short_repr
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a method by its name."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from calibrant.report.words import bracket, number, percent, proved
 
 if TYPE_CHECKING:
-    from calibrant.report.audit import Audit
+    from calibrant.report.found import Audit
 
 _SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from calibrant.errors import InputError
 from calibrant.inference.compare import ComparisonResult, compare_calibration
-from calibrant.report.audit import Audit
+from calibrant.report.found import Audit
 from calibrant.report.schema import SCHEMA, as_dict, plain
 from calibrant.report.words import number, proved
 

@@ -24,8 +24,8 @@ from calibrant.report.words import (
 )
 
 if TYPE_CHECKING:
-    from calibrant.report.audit import Audit
     from calibrant.report.comparison import Comparison
+    from calibrant.report.found import Audit
 
 
 def document(audit: Audit) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from calibrant.measures.smooth import Witness
-    from calibrant.report.audit import Audit
+    from calibrant.report.found import Audit
     from calibrant.report.reliability import Reliability
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.report.advice import to_dict as advice_as_dict
 
 if TYPE_CHECKING:
-    from calibrant.report.audit import Audit
+    from calibrant.report.found import Audit
     from calibrant.scale.drift import Period
     from calibrant.scale.segments import Segment
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from calibrant.report.audit import Audit
+from calibrant.report.found import Audit
 from calibrant.report.inequalities import Bracket
 from calibrant.report.regions import Region
 from calibrant.scale.bounds import ARITHMETIC, Moments

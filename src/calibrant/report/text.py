@@ -22,9 +22,9 @@ from calibrant.report.words import (
 
 if TYPE_CHECKING:
     from calibrant.report.advice import Advice
-    from calibrant.report.audit import Audit
     from calibrant.report.classes import ClassFindings
     from calibrant.report.comparison import Comparison
+    from calibrant.report.found import Audit
     from calibrant.scale.drift import Period
     from calibrant.scale.segments import Segment
 

@@ -14,7 +14,7 @@ from calibrant.report.words import (
 )
 
 if TYPE_CHECKING:
-    from calibrant.report.audit import Audit
+    from calibrant.report.found import Audit
     from calibrant.report.reliability import Reliability
 
 
