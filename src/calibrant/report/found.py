@@ -204,8 +204,8 @@ class Audit:
         FileError
             If the file cannot be written; an old file stays as it was.
         """
-        from calibrant.writing import write_whole
         from calibrant.report.html import document
+        from calibrant.writing import write_whole
 
         write_whole(path, document(self))
 
