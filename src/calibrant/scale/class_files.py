@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from calibrant.errors import FileError
 from calibrant.scale import files as reader
+from calibrant.scale.columns import USUAL_NAMES, asked_columns, choose_columns, listed, present
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>\d+)")
 _STEMS = {"p", "prob", "probs", "proba", "probability", "y_prob", "y_score", "score", "class"}
@@ -63,19 +64,17 @@ def class_columns(path: str, y_prob: str | None) -> list[str] | None:
     with reader._explained(path, kind, files):
         held, _ = reader._names_held(connection, files, kind)
     if y_prob is None:
-        usual = reader.USUAL_NAMES["y_prob"]
+        usual = USUAL_NAMES["y_prob"]
         return None if any(name.lower() in usual for name in held) else _numbered(held)
     if y_prob in held:
         return None
     if "," in y_prob:
-        return [reader._present(name.strip(), held, "y_prob") for name in y_prob.split(",")]
+        return [present(name.strip(), held, "y_prob") for name in y_prob.split(",")]
     if not any(mark in y_prob for mark in "*?["):
         return None
     found = [name for name in held if fnmatchcase(name, y_prob)]
     if len(found) < 2:
-        raise FileError(
-            "--y-prob", f"the pattern {y_prob!r} fits {len(found)} columns; there are {reader._listed(held)}"
-        )
+        raise FileError("--y-prob", f"the pattern {y_prob!r} fits {len(found)} columns; there are {listed(held)}")
     return sorted(found, key=_in_order)
 
 
@@ -99,8 +98,8 @@ def read_classes_file(
     connection = reader._connection()
     with reader._explained(path, kind, files):
         held, twins = reader._names_held(connection, files, kind)
-    asked = reader._asked(y_true, columns[0], sample_weight, unweighted)
-    chosen, guessed = reader._choose(asked, [name for name in held if name not in columns[1:]], twins)
+    asked = asked_columns(y_true, columns[0], sample_weight, unweighted)
+    chosen, guessed = choose_columns(asked, [name for name in held if name not in columns[1:]], twins)
     arguments = {f"y_prob_{i}": name for i, name in enumerate(columns)}
     names = {**{argument: name for argument, name in chosen.items() if argument != "y_prob"}, **arguments}
     with reader._explained(path, kind, files):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import FileError
+from calibrant.scale.columns import asked_columns, choose_columns
 from calibrant.scale.engine import connection as _connection
 from calibrant.scale.engine import lacks_memory, shortened
+from calibrant.scale.whole import check_arrow_stream, check_compressed, check_pages
 
 READERS = {
     ".parquet": "parquet",
@@ -31,13 +32,6 @@ READERS = {
     ".ipc": "arrow",
 }
 """File endings and what reads them; .gz and .zst may follow those of text files."""
-
-USUAL_NAMES = {
-    "y_true": ("y_true", "label", "target", "outcome", "obs", "observed", "correct", "is_correct", "y"),
-    "y_prob": ("y_prob", "prob", "probability", "score", "confidence", "y_score", "y_pred_proba", "prediction", "p"),
-    "sample_weight": ("sample_weight",),
-}
-"""Names that are taken without being told, if exactly one of a row is there."""
 
 _NUMBERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
@@ -90,7 +84,7 @@ def read_file(
     connection = _connection()
     with _explained(path, kind, files):
         columns, twins = _names_held(connection, files, kind)
-    names, guessed = _choose(_asked(y_true, y_prob, sample_weight, unweighted), columns, twins)
+    names, guessed = choose_columns(asked_columns(y_true, y_prob, sample_weight, unweighted), columns, twins)
     with _explained(path, kind, files):
         arrays = _fetch(_rows(connection, files, kind, names), names, kind, len(files))
     return FileColumns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), names, guessed)
@@ -116,6 +110,7 @@ def input_files(path: str) -> list[str]:
             )
         if Path(path).stat().st_size == 0:
             raise FileError("file", f"{path!r} is empty")
+        check_compressed(path)
         return [path]
     if "://" in path:
         raise FileError("file", f"{path!r} is an address; only files on this machine are read")
@@ -124,6 +119,8 @@ def input_files(path: str) -> list[str]:
     found = _connection().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
     if not found:
         raise FileError("file", f"no file matches the pattern {path!r}")
+    for (file,) in found:
+        check_compressed(file)
     return [file for (file,) in found]
 
 
@@ -158,6 +155,9 @@ def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str
     if kind == "json":
         columns = None if names is None else dict.fromkeys(names.values(), "JSON")
         return connection.read_json(literals, columns=columns, union_by_name=by_name)
+    if names is not None:
+        for file in files:
+            check_pages(file, set(names.values()))
     return connection.read_parquet(literals, union_by_name=by_name)
 
 
@@ -170,6 +170,7 @@ def _arrow_rows(connection: Any, files: Sequence[str], names: dict[str, str]) ->
     table = pyarrow.concat_tables(tables, promote_options="permissive")
     half, single = pyarrow.float16(), pyarrow.float32()  # DuckDB has no half floats
     schema = pyarrow.schema([(f.name, single if f.type == half else f.type) for f in table.schema])
+    table.validate(full=True)  # damaged offsets of texts would be followed
     return connection.from_arrow(table.cast(schema))
 
 
@@ -181,6 +182,7 @@ def _arrow_reader(file: str) -> Any:
     try:
         return pyarrow.ipc.open_file(source)
     except pyarrow.ArrowInvalid:
+        check_arrow_stream(file)
         source.seek(0)
         return pyarrow.ipc.open_stream(source)
 
@@ -222,93 +224,6 @@ def _top_level(schema: list[tuple[str, int]]) -> list[str]:
             inside += schema[at][1] - 1
             at += 1
     return names
-
-
-def _asked(
-    y_true: str | None, y_prob: str | None, sample_weight: str | None, unweighted: bool
-) -> dict[str, str | None]:
-    """Argument -> column as asked for; None is to be guessed, what is absent is not wanted."""
-    if unweighted and sample_weight is not None:
-        raise FileError("--unweighted", f"leaves weights out, and --sample-weight asks for {sample_weight!r}")
-    asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
-    return {argument: asked[argument] for argument in asked if not (unweighted and argument == "sample_weight")}
-
-
-def _choose(
-    asked: dict[str, str | None], columns: list[str], twins: dict[str, list[str]]
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Argument -> column as asked for or guessed, and the arguments that were guessed."""
-    names: dict[str, str] = {}
-    guessed = []
-    for argument, name in asked.items():
-        if name is not None:
-            _refuse_twins(name, twins, argument)
-            names[argument] = _present(name, columns, argument)
-    for argument, name in asked.items():
-        if name is None:
-            found = _guess(argument, [c for c in columns if c not in names.values()], columns)
-            if found is not None:
-                _refuse_twins(found, twins, argument)
-                names[argument] = found
-                guessed.append(argument)
-    for argument, name in names.items():
-        for other, same in names.items():
-            if argument < other and name == same:
-                raise FileError(_option(argument), f"{name!r} is given for {other} as well")
-    return names, tuple(guessed)
-
-
-def _refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None:
-    same = twins.get(name.strip().casefold())
-    if same is not None:
-        raise FileError(
-            _option(argument),
-            f"{name!r} could be any of {len(same)} columns: {_listed(same)}. Rename all but one; "
-            "names that differ in case alone are not told apart",
-        )
-
-
-def _present(name: str, columns: Sequence[str], argument: str) -> str:
-    if name in columns:
-        return name
-    folded = {column.casefold(): column for column in columns}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1)
-    hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
-    raise FileError(_option(argument), f"there is no column {name!r}; there are {_listed(columns)}.{hint}")
-
-
-def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The one free column with a usual name; None for weights if there is none."""
-    found = [c for c in free if c.lower() in USUAL_NAMES[argument]]
-    if len(found) == 1:
-        return found[0]
-    if argument == "sample_weight" and not found:
-        return None
-    if found:
-        raise FileError(_option(argument), f"could be any of {_listed(found)}; name one")
-    hint = ""
-    if all(_is_number(column) for column in columns):
-        hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
-    elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
-        hint = ". That is one column: check that every line has as many fields as the first"
-    raise FileError(_option(argument), f"cannot be guessed; name one of the columns: {_listed(columns)}{hint}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _option(argument: str) -> str:
-    return f"--{argument.replace('_', '-')}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(n) for n in names[:30])
-    return shown + (f" and {len(names) - 30} more" if len(names) > 30 else "")
 
 
 def _numbers(relation: Any, names: dict[str, str], kind: str) -> dict[str, str]:

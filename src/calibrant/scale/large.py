@@ -11,6 +11,7 @@ import narwhals as nw
 
 from calibrant.errors import FileError
 from calibrant.scale import files as reader
+from calibrant.scale.columns import asked_columns, choose_columns, present
 from calibrant.scale.drift import RESOLUTION, Period, periods_of_groups
 from calibrant.scale.duck import group_relation
 from calibrant.scale.frames import good_cells
@@ -60,7 +61,7 @@ def sketch_file(
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    found, names, guessed = _grouped(path, reader._asked(y_true, y_prob, sample_weight, unweighted), (), 65536)
+    found, names, guessed = _grouped(path, asked_columns(y_true, y_prob, sample_weight, unweighted), (), 65536)
     index, cells = good_cells(found, exclude_bad)
     if index.size == 0:
         raise FileError("file", "holds column names but no rows" + (" that are not excluded" if exclude_bad else ""))
@@ -89,7 +90,7 @@ def file_by_segment(
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    found, _, _ = _grouped(path, reader._asked(y_true, y_prob, sample_weight, unweighted), by, resolution)
+    found, _, _ = _grouped(path, asked_columns(y_true, y_prob, sample_weight, unweighted), by, resolution)
     return segments_of_groups(found, len(by), level, resolution, exclude_bad)
 
 
@@ -110,7 +111,7 @@ def file_drift(
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    asked = reader._asked(y_true, y_prob, None, unweighted)
+    asked = asked_columns(y_true, y_prob, None, unweighted)
     found, names, _ = _grouped(path, asked, [by], RESOLUTION, "drift")
     if "sample_weight" in names:
         raise FileError("drift", weights_refused(names["sample_weight"]))
@@ -135,8 +136,8 @@ def _grouped(
     connection.execute("SET preserve_insertion_order = false")
     with reader._explained(path, kind, found):
         held, twins = reader._names_held(connection, found, kind)
-    names, guessed = reader._choose(asked, held, twins)
-    by = [reader._present(name, held, option) for name in by]
+    names, guessed = choose_columns(asked, held, twins)
+    by = [present(name, held, option) for name in by]
     with reader._explained(path, kind, found):
         relation = reader._rows(connection, found, kind, {**names, **{f"by {name}": name for name in by}})
         numbers = reader._numbers(relation, names, kind)

@@ -1,0 +1,104 @@
+"""Which columns of a table are meant: those asked for, or the ones with a usual name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from calibrant.errors import FileError
+
+USUAL_NAMES = {
+    "y_true": ("y_true", "label", "target", "outcome", "obs", "observed", "correct", "is_correct", "y"),
+    "y_prob": ("y_prob", "prob", "probability", "score", "confidence", "y_score", "y_pred_proba", "prediction", "p"),
+    "sample_weight": ("sample_weight",),
+}
+"""Names that are taken without being told, if exactly one of a row is there."""
+
+
+def asked_columns(
+    y_true: str | None, y_prob: str | None, sample_weight: str | None, unweighted: bool
+) -> dict[str, str | None]:
+    """Argument -> column as asked for; None is to be guessed, what is absent is not wanted."""
+    if unweighted and sample_weight is not None:
+        raise FileError("--unweighted", f"leaves weights out, and --sample-weight asks for {sample_weight!r}")
+    asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
+    return {argument: asked[argument] for argument in asked if not (unweighted and argument == "sample_weight")}
+
+
+def choose_columns(
+    asked: dict[str, str | None], columns: list[str], twins: dict[str, list[str]]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Argument -> column as asked for or guessed, and the arguments that were guessed."""
+    names: dict[str, str] = {}
+    guessed = []
+    for argument, name in asked.items():
+        if name is not None:
+            _refuse_twins(name, twins, argument)
+            names[argument] = present(name, columns, argument)
+    for argument, name in asked.items():
+        if name is None:
+            found = _guess(argument, [c for c in columns if c not in names.values()], columns)
+            if found is not None:
+                _refuse_twins(found, twins, argument)
+                names[argument] = found
+                guessed.append(argument)
+    for argument, name in names.items():
+        for other, same in names.items():
+            if argument < other and name == same:
+                raise FileError(_option(argument), f"{name!r} is given for {other} as well")
+    return names, tuple(guessed)
+
+
+def _refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None:
+    same = twins.get(name.strip().casefold())
+    if same is not None:
+        raise FileError(
+            _option(argument),
+            f"{name!r} could be any of {len(same)} columns: {listed(same)}. Rename all but one; "
+            "names that differ in case alone are not told apart",
+        )
+
+
+def present(name: str, columns: Sequence[str], argument: str) -> str:
+    """The name, if there is such a column; else say what is there."""
+    if name in columns:
+        return name
+    folded = {column.casefold(): column for column in columns}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1)
+    hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    raise FileError(_option(argument), f"there is no column {name!r}; there are {listed(columns)}.{hint}")
+
+
+def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:
+    """The one free column with a usual name; None for weights if there is none."""
+    found = [c for c in free if c.lower() in USUAL_NAMES[argument]]
+    if len(found) == 1:
+        return found[0]
+    if argument == "sample_weight" and not found:
+        return None
+    if found:
+        raise FileError(_option(argument), f"could be any of {listed(found)}; name one")
+    hint = ""
+    if all(_is_number(column) for column in columns):
+        hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
+    elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
+        hint = ". That is one column: check that every line has as many fields as the first"
+    raise FileError(_option(argument), f"cannot be guessed; name one of the columns: {listed(columns)}{hint}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _option(argument: str) -> str:
+    return f"--{argument.replace('_', '-')}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence, at most 30."""
+    shown = ", ".join(repr(n) for n in names[:30])
+    return shown + (f" and {len(names) - 30} more" if len(names) > 30 else "")

@@ -1,0 +1,117 @@
+"""Whether a file is whole: its end is there, and the checksums that its format carries hold.
+
+DuckDB reads a cut Zstandard file without a word, looks at no checksum of gzip and at none of Parquet's pages.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from calibrant.errors import FileError
+
+_CHUNK = 1 << 20
+_END_OF_STREAM = (b"\xff\xff\xff\xff\x00\x00\x00\x00", b"\x00\x00\x00\x00")  # the second one before version 0.15
+
+
+def check_compressed(file: str) -> None:
+    """Decompress a .gz or .zst file to its end, once, and look at the checksums on the way.
+
+    Raises
+    ------
+    FileError
+        If the file is cut, damaged or followed by something else.
+    """
+    if file.lower().endswith((".gz", ".zst")):
+        state = Path(file).stat()
+        _decompress((file, state.st_size, state.st_mtime_ns, state.st_ino))
+
+
+@lru_cache(maxsize=4096)
+def _decompress(held: tuple[str, int, int, int]) -> None:
+    # Several readers ask in turn; a file that changed since is another one.
+    import pyarrow
+
+    file = held[0]
+
+    try:
+        if file.lower().endswith(".gz"):
+            with gzip.open(file) as stream:
+                while stream.read(_CHUNK):
+                    pass
+        else:
+            with pyarrow.input_stream(file, compression="zstd") as packed:
+                while packed.read(_CHUNK):
+                    pass
+    except (EOFError, OSError, zlib.error) as problem:
+        raise FileError("file", f"{file!r} is cut or damaged: {problem!s:.200}") from None
+
+
+def check_pages(file: str, columns: Collection[str]) -> None:
+    """Look at the checksums of a Parquet file's pages, in the columns that are read, if its writer gave any.
+
+    Raises
+    ------
+    FileError
+        If one does not hold.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as held:
+        meta = held.metadata
+        if meta.num_row_groups == 0:
+            return
+        chunks = [meta.row_group(0).column(i) for i in range(meta.num_columns)]
+        wanted = [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns]
+        if not any(_has_checksum(file, chunk) for chunk in wanted):
+            return
+        names = [chunk.path_in_schema for chunk in wanted]
+        try:
+            for group in range(meta.num_row_groups):
+                held.read_row_group(group, columns=names)
+        except OSError as problem:
+            raise FileError("file", f"{file!r} is damaged: {problem!s:.200}") from None
+
+
+def _has_checksum(file: str, chunk: Any) -> bool:
+    """Whether the header of a column's first page has the field of its checksum.
+
+    Thrift's compact protocol: a field is a byte, 16 times the step from the number of the field before plus 5 for a
+    32-bit integer, and its bytes, of which the last is below 128. Three such fields come first, the fourth is optional.
+    """
+    first = chunk.data_page_offset
+    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < first:
+        first = chunk.dictionary_page_offset
+    with Path(file).open("rb") as stream:
+        stream.seek(first)
+        header = stream.read(32)
+    at = 0
+    for _ in range(3):
+        at += 1
+        while at < len(header) and header[at] >= 128:
+            at += 1
+        at += 1
+    return at < len(header) and header[at] == 0x15
+
+
+def check_arrow_stream(file: str) -> None:
+    """See that an Arrow stream ends with its mark; without it nothing tells a whole stream from a cut one.
+
+    Raises
+    ------
+    FileError
+        If it does not.
+    """
+    with Path(file).open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - 8))
+        end = stream.read()
+    if not end.endswith(_END_OF_STREAM):
+        raise FileError(
+            "file", f"{file!r} ends neither as an Arrow file nor as an Arrow stream does: it is cut or damaged"
+        )

@@ -1,0 +1,191 @@
+"""A cut or damaged file gives no number: wherever it is cut, whichever bit is flipped."""
+
+import base64
+import gzip
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+
+from calibrant.errors import FileError
+from calibrant.scale import large, whole
+from calibrant.scale.class_files import class_columns
+from calibrant.scale.files import input_files, read_file
+from calibrant.scale.harness import is_harness_log, read_harness_log
+
+ROWS = 300
+RNG = np.random.default_rng(0)
+Y, P = RNG.integers(0, 2, ROWS), RNG.random(ROWS)
+TABLE = pa.table({"y_true": Y, "y_prob": P})
+CSV = "\n".join(["y_true,y_prob", *(f"{y},{p!r}" for y, p in zip(Y, P.tolist(), strict=True))]).encode()
+JSONL = "\n".join(json.dumps({"y_true": int(y), "y_prob": p}) for y, p in zip(Y, P.tolist(), strict=True)).encode()
+SAMPLES = ({"acc": int(y), "filtered_resps": [[-p, 0], [-1, 0]]} for y, p in zip(Y, P, strict=True))
+LOG = "\n".join(map(json.dumps, SAMPLES)).encode()
+
+
+def zstandard(data):
+    """Without a checksum: pyarrow writes none."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
+
+
+# 30 rows as the command zstd writes them, which adds a checksum.
+CHECKED = base64.b64decode(
+    "KLUv/QRYXQMAQkUQFLAlbeCwBLE7Qg3uIru7eyeyE8/FohJrl/BI9WfPtJURl2jv9FeztLMKd4/oVO23zCIeFzbxsBAAJlDOGAZGUE4cBAIAAwww"
+    "wAADDDDAAAMMMMAAAwwwwAADDDDAAAMMMMAAAwzwMcfZw0PD"
+)
+PACKED = {
+    "csv.gz": gzip.compress(CSV),
+    "csv.zst": zstandard(CSV),
+    "jsonl.gz": gzip.compress(JSONL),
+    "jsonl.zst": zstandard(JSONL),
+    "log.jsonl.gz": gzip.compress(LOG),
+    "checked.csv.zst": CHECKED,
+}
+
+
+def written(folder, name, data):
+    path = folder / name
+    path.write_bytes(data)
+    return str(path)
+
+
+def cuts(data, n):
+    return sorted({int(at) for at in np.linspace(1, len(data) - 1, n)} | {len(data) - at for at in range(1, 15)})
+
+
+def flipped(data, n):
+    for bit in np.random.default_rng(1).choice(8 * len(data), n, replace=False).tolist():
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        yield bytes(damaged)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_compressed_file_cut_anywhere_is_refused(tmp_path, name):
+    whole_one = written(tmp_path, name, PACKED[name])
+    assert input_files(whole_one) == [whole_one]
+    for at in cuts(PACKED[name], 90):
+        with pytest.raises(FileError, match="cut or damaged"):
+            input_files(written(tmp_path, f"{at}.{name}", PACKED[name][:at]))
+
+
+@pytest.mark.parametrize("name", ["csv.gz", "jsonl.gz", "checked.csv.zst"])
+def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path, name):
+    refused = 0
+    wanted = gzip.decompress(PACKED[name]) if name.endswith("gz") else None
+    for i, data in enumerate(flipped(PACKED[name], 100)):
+        path = written(tmp_path, f"{i}.{name}", data)
+        try:
+            input_files(path)
+        except FileError:
+            refused += 1
+        else:  # the time and the name in the header of gzip, a reserved bit
+            assert wanted is None or gzip.decompress(data) == wanted
+    assert refused >= 95
+
+
+def test_every_reader_refuses(tmp_path):
+    cut = written(tmp_path, "cut.csv.zst", PACKED["csv.zst"][:-9])
+    log = written(tmp_path, "log.jsonl.gz", PACKED["log.jsonl.gz"][:-9])
+    for read in (
+        lambda: read_file(cut),
+        lambda: large.sketch_file(cut),
+        lambda: large.file_by_segment(cut, ["y_true"]),
+        lambda: large.file_drift(cut, "y_true"),
+        lambda: large.is_large(cut),
+        lambda: class_columns(cut, None),
+        lambda: is_harness_log(log),
+        lambda: read_harness_log(log),
+        lambda: read_file(str(tmp_path / "*.csv.zst")),
+    ):
+        with pytest.raises(FileError, match="cut or damaged"):
+            read()
+
+
+def test_parts_one_after_another_are_one_file(tmp_path):
+    half = CSV.index(b"\n", len(CSV) // 2) + 1
+    for name, pack in (("two.csv.gz", gzip.compress), ("two.csv.zst", zstandard)):
+        path = written(tmp_path, name, pack(CSV[:half]) + pack(b"") + pack(CSV[half:]))
+        assert read_file(path).y_prob.tolist() == P.tolist()
+        for extra in (b"garbage!", b"\0x"):
+            with pytest.raises(FileError, match="cut or damaged"):
+                read_file(written(tmp_path, name, pack(CSV) + extra))
+
+
+def test_a_file_is_decompressed_once_and_again_when_it_changed(tmp_path):
+    path = written(tmp_path, "rows.csv.gz", PACKED["csv.gz"])
+    whole._decompress.cache_clear()
+    read_file(path)
+    read_file(path)
+    assert whole._decompress.cache_info().misses == 1
+    written(tmp_path, "rows.csv.gz", PACKED["csv.gz"][:-1])
+    with pytest.raises(FileError):
+        read_file(path)
+
+
+def parquet(**options):
+    sink = pa.BufferOutputStream()
+    pq.write_table(TABLE, sink, row_group_size=100, **options)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
+    plain = parquet(use_dictionary=dictionary)
+    checked = parquet(use_dictionary=dictionary, write_page_checksum=True)
+    chunk = pq.ParquetFile(pa.BufferReader(checked)).metadata.row_group(0).column(1)
+    assert whole._has_checksum(written(tmp_path, "checked.parquet", checked), chunk)
+    chunk = pq.ParquetFile(pa.BufferReader(plain)).metadata.row_group(0).column(1)
+    assert not whole._has_checksum(written(tmp_path, "plain.parquet", plain), chunk)
+    assert read_file(str(tmp_path / "checked.parquet")).y_prob.tolist() == P.tolist()
+    # One bit of one number, in the last group of rows.
+    chunk = pq.ParquetFile(pa.BufferReader(checked)).metadata.row_group(2).column(1)
+    damaged = bytearray(checked)
+    damaged[chunk.data_page_offset + chunk.total_compressed_size // 2 - 400 * dictionary] ^= 1
+    path = written(tmp_path, "damaged.parquet", bytes(damaged))
+    for read in (read_file, large.sketch_file):
+        with pytest.raises(FileError, match="damaged"):
+            read(path)
+
+
+def test_no_flipped_bit_of_a_checked_parquet_file_changes_a_number(tmp_path):
+    for i, data in enumerate(flipped(parquet(write_page_checksum=True), 25)):
+        try:
+            found = read_file(written(tmp_path, f"{i}.parquet", data), y_true="y_true", y_prob="y_prob")
+        except FileError:
+            continue
+        assert found.y_prob.tolist() == P.tolist()
+        assert found.y_true.tolist() == Y.tolist()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow"])
+def test_cut_parquet_and_arrow_files_are_refused(tmp_path, kind):
+    sink = pa.BufferOutputStream()
+    if kind == "feather":
+        pyarrow.feather.write_feather(TABLE, sink)
+    elif kind == "arrow":
+        with pyarrow.ipc.new_stream(sink, TABLE.schema) as stream:
+            for batch in TABLE.to_batches(100):
+                stream.write_batch(batch)
+    data = parquet() if kind == "parquet" else sink.getvalue().to_pybytes()
+    assert read_file(written(tmp_path, f"whole.{kind}", data)).y_true.size == ROWS
+    for at in cuts(data, 12):
+        with pytest.raises(FileError):
+            read_file(written(tmp_path, f"{at}.{kind}", data[:at]))
+    with pytest.raises(FileError):
+        read_file(written(tmp_path, f"more.{kind}", data + b"garbage!"))
+
+
+@pytest.mark.parametrize("last", ["1", '1,0.5,"b', '1,0.5,"b\n', "1,0.5"])
+def test_a_last_line_with_too_few_fields_is_refused(tmp_path, last):
+    path = written(tmp_path, "rows.csv", f'y_true,y_prob,text\n0,0.1,"a, ""\nb"\n1,0.2,c\n{last}'.encode())
+    for read in (read_file, large.sketch_file):
+        with pytest.raises(FileError):
+            read(path)
