@@ -98,6 +98,8 @@ def _as_array(values: Column, name: str) -> npt.NDArray[Any]:
             if series.null_count():
                 row = int(np.argmax(series.is_null().to_numpy()))
                 raise InputError(name, f"row {row} is null; every row needs a value", row=row)
+            if series.dtype in (nw.Int128, nw.UInt128):  # which numpy has not
+                series = series.cast(nw.Float64)
             return np.asarray(series.to_numpy())
         if isinstance(nw.from_native(values, pass_through=True), nw.DataFrame | nw.LazyFrame):
             raise InputError(name, "is a whole table; pass one column of it")
@@ -117,8 +119,25 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> FloatArray:
             raise InputError(name, f"row {row} is {value!r:.40}; numbers are needed{hint}", row=row)
     try:
         return array.astype(np.float64)
+    except OverflowError:
+        row = next(row for row, value in enumerate(array) if not _fits(value))
+        raise InputError(name, f"row {row} is too large for a number in double precision", row=row) from None
     except (TypeError, ValueError):
         raise InputError(name, "holds values that are not numbers") from None
+
+
+def _fits(value: Any) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _shown(value: float) -> str:
+    """The number in six digits, or in as many as tell it from its neighbours."""
+    short = f"{value:.6g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def _first(bad: npt.NDArray[np.bool_]) -> int:
@@ -138,7 +157,7 @@ def _check_predictions(prediction: FloatArray) -> None:
         return
     _check_finite(prediction, "y_prob")
     row = _first((prediction < 0.0) | (prediction > 1.0))
-    message = f"row {row} is {prediction[row]:.6g}; predictions must lie in [0, 1]"
+    message = f"row {row} is {_shown(prediction[row])}; predictions must lie in [0, 1]"
     if high <= 0.0:
         message += ". These look like log-probabilities: pass numpy.exp of them"
     elif low < 0.0 and low < -0.05:
@@ -153,7 +172,7 @@ def _check_outcomes(outcome: FloatArray) -> None:
         return
     _check_finite(outcome, "y_true")
     row = _first((outcome < 0.0) | (outcome > 1.0))
-    message = f"row {row} is {outcome[row]:.6g}; outcomes must be 0 or 1, or event rates in [0, 1]"
+    message = f"row {row} is {_shown(outcome[row])}; outcomes must be 0 or 1, or event rates in [0, 1]"
     if np.isin(outcome, (-1.0, 1.0)).all():
         message += ". These are -1/+1 labels: pass (y_true + 1) / 2"
     elif np.isin(outcome, (1.0, 2.0)).all():
@@ -167,7 +186,7 @@ def _check_weights(weight: FloatArray) -> None:
     _check_finite(weight, "sample_weight")
     if weight.min() < 0.0:
         row = _first(weight < 0.0)
-        raise InputError("sample_weight", f"row {row} is {weight[row]:.6g}; weights must not be negative", row=row)
+        raise InputError("sample_weight", f"row {row} is {_shown(weight[row])}; weights must not be negative", row=row)
     if weight.max() == 0.0:
         raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
     if not 1e-150 < weight.max() < 1e150:
@@ -182,7 +201,7 @@ def _check_not_swapped(outcome: FloatArray, prediction: FloatArray) -> None:
     row = _first((outcome != 0.0) & (outcome != 1.0))
     raise InputError(
         "y_true",
-        f"row {row} is {outcome[row]:.6g} while every prediction is 0 or 1: the arguments look swapped. "
+        f"row {row} is {_shown(outcome[row])} while every prediction is 0 or 1: the arguments look swapped. "
         "The order is (y_true, y_prob); event rates at hard predictions need sample_weight",
         row=row,
     )

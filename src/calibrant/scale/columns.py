@@ -33,13 +33,13 @@ def choose_columns(
     guessed = []
     for argument, name in asked.items():
         if name is not None:
-            _refuse_twins(name, twins, argument)
+            refuse_twins(name, twins, argument)
             names[argument] = present(name, columns, argument)
     for argument, name in asked.items():
         if name is None:
             found = _guess(argument, [c for c in columns if c not in names.values()], columns)
             if found is not None:
-                _refuse_twins(found, twins, argument)
+                refuse_twins(found, twins, argument)
                 names[argument] = found
                 guessed.append(argument)
     for argument, name in names.items():
@@ -49,7 +49,8 @@ def choose_columns(
     return names, tuple(guessed)
 
 
-def _refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None:
+def refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None:
+    """Raise if the reader does not tell the column of that name from another."""
     same = twins.get(name.strip().casefold())
     if same is not None:
         raise FileError(
@@ -61,6 +62,8 @@ def _refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None
 
 def present(name: str, columns: Sequence[str], argument: str) -> str:
     """The name, if there is such a column; else say what is there."""
+    if not name:
+        raise FileError(_option(argument), "is empty; a column needs a name to be read")
     if name in columns:
         return name
     folded = {column.casefold(): column for column in columns}

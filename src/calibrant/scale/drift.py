@@ -12,6 +12,7 @@ from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.frames import good_cells, group_cells
+from calibrant.scale.periods import in_order
 from calibrant.scale.sketch import sample_from_cells
 
 RESOLUTION = 1024
@@ -55,7 +56,8 @@ def calibration_drift(
     y_true, y_prob : str
         Names of its columns; outcomes 0 or 1.
     by : str
-        Column of periods, such as days: sorted as the column sorts.
+        Column of periods, such as days: dates and numbers, or texts whose order is plain, as ISO dates, whole numbers,
+        "day 9", "2026-W9".
     level : float, default 0.05
         Largest probability that calibrated forecasts are ever rejected, in all periods together.
     exclude_bad : bool, default False
@@ -69,7 +71,7 @@ def calibration_drift(
     Raises
     ------
     InputError
-        As `CalibrationSketch.from_frame`, if outcomes are rates, or a period is null.
+        As `CalibrationSketch.from_frame`, if outcomes are rates, a period is null, or the order of texts is not known.
 
     Notes
     -----
@@ -100,7 +102,8 @@ def periods_of_groups(found: Any, level: float, exclude_bad: bool) -> list[Perio
         raise InputError("frame", "holds no rows" + (" that are not excluded" if exclude_bad else ""))
     if any(_missing(key) for key in keys):
         raise InputError("by", "holds a null or NaN; every row needs a period")
-    order = sorted(range(len(keys)), key=lambda i: (keys[i], index[i]))
+    place = {key: at for at, key in enumerate(in_order(list(dict.fromkeys(keys))))}
+    order = sorted(range(len(keys)), key=lambda i: (place[keys[i]], index[i]))
     starts = [at for at, i in enumerate(order) if at == 0 or keys[i] != keys[order[at - 1]]]
     monitor = CalibrationMonitor(level)
     periods = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.errors import InputError
+
 _INTEGERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
     *("UHUGEINT", "BOOLEAN"),
@@ -22,6 +24,11 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
     rows = [f"{numbers['y_true']} AS y", f"{numbers['y_prob']} AS v", f"{numbers['y_prob']} * {resolution} AS x"]
     if weighted:
         rows.append(f"{numbers['sample_weight']} AS w")
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for name in by:
+        if types[name].endswith("]") or types[name].startswith(("STRUCT", "MAP", "UNION", "VARIANT", "JSON")):
+            held = f"{types[name]:.40}"
+            raise InputError("by", f"names the column {name!r}, which holds {held}; single values are needed")
     segments = [f"_s{i}" for i in range(len(by))]
     rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
     # Statistics of Parquet files leave NaN out, and DuckDB folds comparisons and isnan() by them; not isfinite().
@@ -56,7 +63,14 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
         "_rows",
         f"SELECT {groups}, {listed} FROM (SELECT *, {cell} AS _cell FROM ({inner})) GROUP BY {groups}",
     )
-    return found.to_arrow_table()
+    import pyarrow
+
+    table = found.to_arrow_table()
+    for at, field in enumerate(table.schema):
+        if getattr(field.type, "tz", None) is not None:  # the connection's zone, which is the machine's
+            instants = table.column(at).cast(pyarrow.timestamp(field.type.unit, "UTC"))
+            table = table.set_column(at, field.name, instants)
+    return table
 
 
 def _within_unit(number: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import FileError
+from calibrant.errors import FileError, InputError
 from calibrant.scale.columns import asked_columns, choose_columns
 from calibrant.scale.engine import connection as _connection
 from calibrant.scale.engine import lacks_memory, shortened
@@ -134,6 +134,12 @@ def _kind(path: str) -> str:
     return kind
 
 
+def _folder_columns(files: Sequence[str]) -> list[str]:
+    """Names of the columns that folders such as ``year=2026`` stand for, if they are those of every file."""
+    named = {tuple(part.partition("=")[0] for part in Path(file).parts[:-1] if "=" in part) for file in files}
+    return list(named.pop()) if len(named) == 1 else []
+
+
 def _literal(file: str) -> str:
     """The name as a pattern that matches it alone."""
     return re.sub(r"[*?\[]", r"[\g<0>]", file)
@@ -147,18 +153,21 @@ def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str
     if kind == "arrow" and names is not None:
         return _arrow_rows(connection, files, names)
     by_name = len(files) > 1
+    folders = bool(_folder_columns(files))
     # DuckDB detects comments in a single CSV file by its name alone, not in a list of one.
     literals = [_literal(file) for file in files] if by_name else _literal(files[0])
     if kind == "csv":
         # Without `skiprows` the detection of the dialect may drop leading rows that do not suit it.
-        return connection.read_csv(literals, header=True, all_varchar=True, skiprows=0, union_by_name=by_name)
+        return connection.read_csv(
+            literals, header=True, all_varchar=True, skiprows=0, union_by_name=by_name, hive_partitioning=folders
+        )
     if kind == "json":
         columns = None if names is None else dict.fromkeys(names.values(), "JSON")
         return connection.read_json(literals, columns=columns, union_by_name=by_name)
     if names is not None:
         for file in files:
             check_pages(file, set(names.values()))
-    return connection.read_parquet(literals, union_by_name=by_name)
+    return connection.read_parquet(literals, union_by_name=by_name, hive_partitioning=folders)
 
 
 def _arrow_rows(connection: Any, files: Sequence[str], names: dict[str, str]) -> Any:
@@ -194,12 +203,26 @@ def _names_held(connection: Any, files: Sequence[str], kind: str) -> tuple[list[
     else:
         columns = list(_rows(connection, files, kind, None).columns)
     twins: dict[str, list[str]] = {}
+    if kind == "csv" and not _folder_columns(files) and not _maybe_twins(columns):
+        return columns, twins
     for file in files:
         held = _header(connection, file, kind, columns)
-        folded = [name.strip().casefold() for name in held]
-        for name in {name for name in folded if folded.count(name) > 1}:
-            twins[name] = [other for other in held if other.strip().casefold() == name]
+        if kind in ("csv", "parquet"):
+            held += _folder_columns(files)
+        same: dict[str, list[str]] = {}
+        for name in held:
+            same.setdefault(name.strip().casefold(), []).append(name)
+        twins |= {name: several for name, several in same.items() if len(several) > 1}
     return columns, twins
+
+
+def _maybe_twins(columns: list[str]) -> bool:
+    """Whether names are the same but for case or spaces, or one looks as if DuckDB had made it distinct by a number."""
+    folded = {name.strip().casefold() for name in columns}
+    stems = (re.sub(r"_\d+$", "", name.strip().casefold()) for name in columns)
+    return len(folded) < len(columns) or any(
+        stem in folded and stem != name.strip().casefold() for stem, name in zip(stems, columns, strict=True)
+    )
 
 
 def _header(connection: Any, file: str, kind: str, columns: list[str]) -> list[str]:
@@ -208,7 +231,7 @@ def _header(connection: Any, file: str, kind: str, columns: list[str]) -> list[s
         schema = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [_literal(file)]).fetchall()
         return _top_level([(name, children or 0) for name, children in schema])
     if kind == "csv":
-        lines = connection.read_csv(_literal(file), header=False, all_varchar=True, skiprows=0)
+        lines = connection.read_csv(_literal(file), header=False, all_varchar=True, skiprows=0, hive_partitioning=False)
         return [name for line in lines.limit(1).fetchall() for name in line if name is not None]
     return list(_arrow_reader(file).schema.names) if kind == "arrow" else columns
 
@@ -255,7 +278,11 @@ def _fetch(relation: Any, names: dict[str, str], kind: str, n_files: int) -> dic
     return arrays
 
 
-_NUMBER_IN_TEXT = "COALESCE(TRY_CAST({0} AS DOUBLE), CASE lower(trim({0})) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)"
+# DuckDB takes 0_1 for 1.
+_NUMBER_IN_TEXT = (
+    "CASE WHEN contains({0}, '_') THEN NULL ELSE "
+    "COALESCE(TRY_CAST({0} AS DOUBLE), CASE lower(trim({0})) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END) END"
+)
 
 
 def _no_number(texts: Any, missing: npt.NDArray[np.bool_], name: str, argument: str, n_files: int) -> FileError:
@@ -284,7 +311,7 @@ def _explained(path: str, kind: str, files: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, ValueError, TypeError, NotImplementedError, OSError) as problem:
-        if isinstance(problem, FileError) or lacks_memory(problem):
+        if isinstance(problem, InputError) or lacks_memory(problem):
             raise  # which says nothing about the file
         said = f"{path!r} cannot be read as {kind}: {shortened(problem)}"
         raise FileError("file", said + _looks_like(files[0], kind)) from None

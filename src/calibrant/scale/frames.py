@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -83,16 +83,19 @@ def group_cells(frame: Any, names: dict[str, str | None], by: Sequence[str], res
     """Group by cell within segments and bring the groups here, a narwhals DataFrame."""
     try:
         table = nw.from_native(frame)
+        table = table.lazy() if isinstance(table, nw.DataFrame) and table.implementation.is_polars() else table
+        schema = table.collect_schema()
     except TypeError as problem:
         raise InputError("frame", f"is a {type(frame).__name__}, not a table: {problem!s:.200}") from None
-    table = table.lazy() if isinstance(table, nw.DataFrame) and table.implementation.is_polars() else table
-    schema = table.collect_schema()
+    except nw.exceptions.DuplicateError:
+        raise InputError("frame", "has several columns of one name; rename all but one") from None
     for argument, name in names.items():
         if name is not None:
             _check_column(schema, name, argument)
     for name in by:
         if name not in schema:
             raise InputError("by", f"names a column {name!r} that is not there; there are {list(schema)}")
+        _check_single_values(table, schema[name], name)
 
     def number(argument: str) -> Any:
         name = names[argument]
@@ -177,6 +180,15 @@ def _check_column(schema: Any, name: str, argument: str) -> None:
     kind = schema[name]
     if not (kind.is_numeric() or kind == nw.Boolean):
         raise InputError(argument, f"names the column {name!r}, which holds {kind}; numbers are needed")
+
+
+def _check_single_values(table: Any, kind: Any, name: str) -> None:
+    """Refuse to group by lists and the like."""
+    nested = kind.is_nested() or kind in (nw.Int128, nw.UInt128)
+    if kind == nw.Object and isinstance(table, nw.DataFrame):
+        nested = any(not isinstance(value, Hashable) for value in table[name].to_list())
+    if nested:
+        raise InputError("by", f"names the column {name!r}, which holds {kind}; single values are needed")
 
 
 def good_cells(found: Any, exclude_bad: bool) -> tuple[IntArray, FloatArray]:

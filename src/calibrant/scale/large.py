@@ -11,7 +11,7 @@ import narwhals as nw
 
 from calibrant.errors import FileError
 from calibrant.scale import files as reader
-from calibrant.scale.columns import asked_columns, choose_columns, present
+from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.drift import RESOLUTION, Period, periods_of_groups
 from calibrant.scale.duck import group_relation
 from calibrant.scale.frames import good_cells
@@ -137,7 +137,9 @@ def _grouped(
     with reader._explained(path, kind, found):
         held, twins = reader._names_held(connection, found, kind)
     names, guessed = choose_columns(asked, held, twins)
-    by = [present(name, held, option) for name in by]
+    for name in by:
+        refuse_twins(name, twins, option)
+        present(name, held, option)
     with reader._explained(path, kind, found):
         relation = reader._rows(connection, found, kind, {**names, **{f"by {name}": name for name in by}})
         numbers = reader._numbers(relation, names, kind)

@@ -5,6 +5,7 @@ DuckDB reads a cut Zstandard file without a word, looks at no checksum of gzip a
 
 from __future__ import annotations
 
+import errno
 import gzip
 import zlib
 from collections.abc import Collection
@@ -41,14 +42,24 @@ def _decompress(held: tuple[str, int, int, int]) -> None:
     try:
         if file.lower().endswith(".gz"):
             with gzip.open(file) as stream:
-                while stream.read(_CHUNK):
-                    pass
+                size = _length(stream)
         else:
             with pyarrow.input_stream(file, compression="zstd") as packed:
-                while packed.read(_CHUNK):
-                    pass
+                size = _length(packed)
     except (EOFError, OSError, zlib.error) as problem:
-        raise FileError("file", f"{file!r} is cut or damaged: {problem!s:.200}") from None
+        if getattr(problem, "errno", None) == errno.ENOMEM or "llocation error" in str(problem):
+            raise MemoryError(str(problem)) from None
+        how = "cannot be read" if getattr(problem, "errno", None) else "is cut or damaged"
+        raise FileError("file", f"{file!r} {how}: {problem!s:.200}") from None
+    if size == 0:
+        raise FileError("file", f"{file!r} is empty")
+
+
+def _length(stream: Any) -> int:
+    size = 0
+    while part := stream.read(_CHUNK):
+        size += len(part)
+    return size
 
 
 def check_pages(file: str, columns: Collection[str]) -> None:
@@ -113,5 +124,5 @@ def check_arrow_stream(file: str) -> None:
         end = stream.read()
     if not end.endswith(_END_OF_STREAM):
         raise FileError(
-            "file", f"{file!r} ends neither as an Arrow file nor as an Arrow stream does: it is cut or damaged"
+            "file", f"{file!r} cannot be read as arrow: its end is not that of a file or stream; it is cut or damaged"
         )

@@ -1,0 +1,79 @@
+"""The order of periods in time: as they sort, or, for texts, as their numbers and dates say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from calibrant.errors import InputError
+
+_WHOLE = re.compile(r"([+-]?\d+)(\.0*)?")
+_NUMBER = re.compile(r"\d+")
+_YEAR = re.compile(r"(19|20|21)\d\d")
+_COUNTDOWN = re.compile(r"[^\W\d_]?\s*-\s*")  # "t-1" comes after "t-2"
+
+
+def in_order(keys: Sequence[Any]) -> list[Any]:
+    """Distinct periods in the order of time.
+
+    Numbers and dates sort as they are. Texts do if all are whole numbers, ISO dates or times, one text with one number
+    in it ("day 9"), or numbers from a year downwards in one pattern ("2026-W9").
+
+    Raises
+    ------
+    InputError
+        If the order is not known, or two texts are the same period.
+    """
+    if len(keys) < 2:
+        return list(keys)
+    if not any(isinstance(key, str | bytes) for key in keys):
+        try:
+            return sorted(keys)
+        except TypeError:
+            raise _unknown([str(key) for key in keys]) from None
+    if not all(isinstance(key, str) for key in keys):
+        raise _unknown([str(key) for key in keys])
+    ranks = _whole_numbers(keys) or _iso(keys) or _numbers_in_a_pattern(keys)
+    if ranks is None:
+        raise _unknown(sorted(keys))
+    ordered = sorted(zip(ranks, keys, strict=True))
+    for (rank, key), (after, other) in pairwise(ordered):
+        if rank == after:
+            raise InputError("by", f"holds {key!r:.40} and {other!r:.40}, two ways to write one period; use one")
+    return [key for _, key in ordered]
+
+
+def _whole_numbers(texts: Sequence[str]) -> list[Any] | None:
+    found = [_WHOLE.fullmatch(text.strip()) for text in texts]
+    return None if None in found else [int(match[1]) for match in found if match]
+
+
+def _iso(texts: Sequence[str]) -> list[Any] | None:
+    try:
+        times = [datetime.fromisoformat(text.strip()) for text in texts]
+    except ValueError:
+        return None
+    zones = {time.tzinfo is not None for time in times}
+    return times if len(zones) == 1 else None
+
+
+def _numbers_in_a_pattern(texts: Sequence[str]) -> list[Any] | None:
+    numbers = [_NUMBER.findall(text) for text in texts]
+    between = _NUMBER.split(texts[0])
+    if any(_NUMBER.split(text) != between for text in texts):
+        return None
+    if len(between) == 2 and not _COUNTDOWN.fullmatch(between[0]):
+        return [int(only) for (only,) in numbers]
+    from_year = len(between) > 2 and all(_YEAR.fullmatch(found[0]) for found in numbers)
+    # "2026.5" may be May or the middle of the year; an offset from UTC at the end is no part of the order.
+    fraction = between == ["", ".", ""] and len({len(found[1]) for found in numbers}) > 1
+    offset = ":" in between and any(piece.strip() in ("+", "-") for piece in between[between.index(":") :])
+    return [tuple(map(int, found)) for found in numbers] if from_year and not fraction and not offset else None
+
+
+def _unknown(texts: Sequence[str]) -> InputError:
+    shown = ", ".join(f"{text!r:.40}" for text in texts[:3])
+    return InputError("by", f"the order in time of {shown} is not known; use dates such as '2026-01-31', or numbers")
