@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from calibrant import recalibration as recalibration
+    from calibrant import synthetic as synthetic
     from calibrant.errors import FileError as FileError
     from calibrant.errors import InputError as InputError
     from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
@@ -200,14 +202,16 @@ _ROOMS = ("recalibration", "synthetic")
 __all__ = sorted([*_HOME, *_ROOMS])
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"calibrant.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
-    value = getattr(import_module(f"calibrant.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker would take it to mean that every name exists
+
+    def __getattr__(name: str) -> Any:
+        if name in _ROOMS:
+            return import_module(f"calibrant.{name}")
+        if name not in _HOME:
+            raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+        value = getattr(import_module(f"calibrant.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Protocol, SupportsFloat, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import InputError
 
-Column: TypeAlias = Any
+
+class HasArray(Protocol):
+    """What NumPy can read: arrays, columns and tables of pandas, polars and pyarrow, torch tensors."""
+
+    def __array__(self) -> npt.NDArray[Any]:  # noqa: D105
+        ...
+
+
+Column: TypeAlias = HasArray | Sequence[SupportsFloat]
 """One column of numbers: a NumPy array, list, pandas / polars / pyarrow column or torch CPU tensor."""
+
+Table: TypeAlias = HasArray | Sequence[Sequence[SupportsFloat]]
+"""Class probabilities, a row per row: any of these of shape (n, K), or nested lists."""
+
+Labels: TypeAlias = Column | Sequence[str]
+"""Outcomes that may be class labels."""
+
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -84,9 +100,10 @@ def _as_array(values: Column, name: str) -> npt.NDArray[Any]:
     if isinstance(values, str | bytes) or values is None:
         raise InputError(name, f"is {values!r:.40}; a column of numbers is needed")
     if hasattr(values, "detach"):  # a torch tensor, which numpy refuses while it carries a gradient
-        if values.device.type != "cpu":
-            raise InputError(name, f"is a tensor on {values.device}; move it with .cpu() first")
-        return np.asarray(values.detach().double())
+        tensor: Any = values
+        if tensor.device.type != "cpu":
+            raise InputError(name, f"is a tensor on {tensor.device}; move it with .cpu() first")
+        return np.asarray(tensor.detach().double())
     if not isinstance(values, list | tuple):
         import narwhals.stable.v2 as nw
 

@@ -76,7 +76,7 @@ class _Error:
         self.parameters = parameters
 
     def __call__(
-        self, y_true: Column, y_prob: Any, *, sample_weight: Column | None = None, pos_label: Any = None
+        self, y_true: Any, y_prob: Any, *, sample_weight: Column | None = None, pos_label: Any = None
     ) -> float:
         function = measures()[self.__name__].function
         if np.ndim(y_prob) == 2:

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def test_two_classes_are_one_event_counted_twice():
     assert one_hot == both
 
 
-@pytest.mark.parametrize("critical_value", tcal.CRITICAL_VALUES)
+@pytest.mark.parametrize("critical_value", get_args(tcal.CriticalValue))
 def test_neither_row_order_nor_threads_show(monkeypatch, critical_value):
     y_true, y_prob = uniform(300)
     y_prob = np.round(y_prob, 2)  # ties

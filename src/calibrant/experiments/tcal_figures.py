@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.inference.tcal import tcal_test
+from calibrant.inference.tcal import CriticalValue, tcal_test
 from calibrant.inference.tcal_scales import smooth_scale
 from calibrant.inputs import FloatArray
 
@@ -235,7 +235,7 @@ def figure_8(draws: int = 200, seed: int = 42) -> list[Curve]:
 def figure_9(n: int = 1000, trials: int = 10_000, seed: int = 42) -> dict[str, float]:
     """Type I error at level 0.05 of both resamplings with N = 19 resamples, s = 0.6, Z uniform."""
     rng = np.random.default_rng(seed)
-    rejections = {"consistency_resampling": 0, "label_resampling": 0}
+    rejections: dict[CriticalValue, int] = {"consistency_resampling": 0, "label_resampling": 0}
     for _ in range(trials):
         z = rng.random(n)
         y = (rng.random(n) < z).astype(np.float64)
@@ -243,4 +243,4 @@ def figure_9(n: int = 1000, trials: int = 10_000, seed: int = 42) -> dict[str, f
             rejections[how] += tcal_test(
                 y, z, smoothness=0.6, n_resamples=19, random_state=rng, critical_value=how
             ).reject
-    return {how: count / trials for how, count in rejections.items()}
+    return {str(how): count / trials for how, count in rejections.items()}

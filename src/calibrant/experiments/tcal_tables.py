@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.errors import FileError
 from calibrant.inference.arguments import IntArray
 from calibrant.inference.discrete import discrete_calibration_test
-from calibrant.inference.tcal import tcal_test
+from calibrant.inference.tcal import CriticalValue, tcal_test
 from calibrant.inputs import FloatArray
 from calibrant.measures.binned import expected_calibration_error
 from calibrant.recalibration import (
@@ -256,7 +256,7 @@ def _pvalue(
     y_prob: FloatArray,
     discrete: bool,
     seed: int = 0,
-    how: str = "label_resampling",
+    how: CriticalValue = "label_resampling",
     n_resamples: int = 3000,
 ) -> float:
     if discrete:

@@ -13,7 +13,9 @@ import calibrant
 from calibrant.errors import InputError
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
+from calibrant.inference.tcal import CriticalValue
 from calibrant.inference.tcal_scales import dyadic_scales
+from calibrant.inference.two_sample import TwoSampleTest
 from calibrant.inputs import FloatArray
 
 LEVEL = 0.05
@@ -107,7 +109,7 @@ def _scaled(n: int, parts: int = 1) -> int:
     return round(len(dyadic_scales(n)) * parts / LEVEL) - 1
 
 
-def _adaptive(how: str) -> Test:
+def _adaptive(how: CriticalValue) -> Test:
     return lambda y, p, rng: (
         calibrant.tcal_test(y, p, level=LEVEL, n_resamples=_scaled(y.size), random_state=rng, critical_value=how).reject
     )
@@ -117,7 +119,7 @@ def _known_smoothness(y: FloatArray, p: FloatArray, rng: np.random.Generator) ->
     return calibrant.tcal_test(y, p, level=LEVEL, smoothness=0.6, n_resamples=199, random_state=rng).reject
 
 
-def _two_samples(how: str, smoothness: float | None = None) -> Test:
+def _two_samples(how: TwoSampleTest, smoothness: float | None = None) -> Test:
     def test(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
         resamples = _scaled(y.size, 6) if smoothness is None else round(6 / LEVEL) - 1
         return calibrant.two_sample_calibration_test(

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import InputError
-from calibrant.inputs import Column, FloatArray, read_columns
+from calibrant.inputs import Column, FloatArray, Table, read_columns
 from calibrant.measures.multiclass import multiclass_sample
 
 IntArray = npt.NDArray[np.int64]
@@ -31,7 +31,7 @@ def read_binary(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
     return outcome.astype(np.int64), prediction + 0.0  # minus zero becomes zero
 
 
-def dimensions(y_prob: Column) -> int:
+def dimensions(y_prob: Column | Table) -> int:
     """1 for a column of predictions, 2 for a table of class probabilities."""
     shape = getattr(y_prob, "shape", None)
     if shape is not None:

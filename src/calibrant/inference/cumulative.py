@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,14 +17,14 @@ from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 
 _SURELY = 0.01  # Brownian motion reaches as far with a probability of 1 to the last bit; its square may underflow
-_FORMS = ("kuiper", "kolmogorov-smirnov")
+Form = Literal["kuiper", "kolmogorov-smirnov"]
 
 
 def cumulative_calibration_test(
     y_true: Column,
     y_prob: Column,
     *,
-    form: str = "kuiper",
+    form: Form = "kuiper",
     level: float = 0.05,
     n_resamples: int = 999,
     random_state: RandomState = None,
@@ -74,7 +75,7 @@ def cumulative_calibration_test(
     >>> cumulative_calibration_test(y_prob > 0.5, y_prob, random_state=0).pvalue
     0.001
     """
-    one_of(form, _FORMS, "form")
+    one_of(form, get_args(Form), "form")
     rows = read_binary(y_true, y_prob)
     sample = Sample.from_columns(*rows)
     level = check_level(level)

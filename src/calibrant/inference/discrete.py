@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from calibrant.inputs import Column
 from calibrant.measures.parameters import one_of
 from calibrant.sample import Sample
 from calibrant.values import short_repr
+
+Correction = Literal["holm", "bonferroni"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class DiscreteResult(TestResult):
 
 
 def discrete_calibration_test(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, correction: str = "holm"
+    y_true: Column, y_prob: Column, *, level: float = 0.05, correction: Correction = "holm"
 ) -> DiscreteResult:
     """Test whether each value that the predictions take is the event's true frequency there, exactly.
 
@@ -99,7 +102,7 @@ def discrete_calibration_test(
     from calibrant.inference.binomial import two_sided_pvalues
 
     level = check_level(level)
-    one_of(correction, ("holm", "bonferroni"), "correction")
+    one_of(correction, get_args(Correction), "correction")
     rows = read_binary(y_true, y_prob)
     sample = Sample.from_columns(*rows)
     v = sample.prediction

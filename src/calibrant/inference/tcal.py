@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -26,8 +27,8 @@ from calibrant.kernels.tcal import LANES, resampled_statistics
 from calibrant.measures.parameters import one_of, positive, positive_integer
 from calibrant.values import short_repr
 
-CRITICAL_VALUES = ("label_resampling", "consistency_resampling", "theorem")
-REDUCTIONS = ("canonical", "top_label", "class_wise")
+CriticalValue = Literal["label_resampling", "consistency_resampling", "theorem"]
+Reduction = Literal["canonical", "top_label", "class_wise"]
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def tcal_test(
     level: float = 0.05,
     n_resamples: int = 3000,
     random_state: RandomState = None,
-    critical_value: str = "label_resampling",
+    critical_value: CriticalValue = "label_resampling",
     null_error: float = 0.0,
-    reduction: str = "canonical",
+    reduction: Reduction = "canonical",
 ) -> TCalResult:
     """Test whether miscalibration is real or chance, looking at every scale at once.
 
@@ -148,8 +149,8 @@ def tcal_test(
     >>> tcal_test(y_true, y_prob**2, random_state=0).summary()
     'miscalibrated: adaptive T-Cal (20 scales, labels redrawn) rejects calibration at level 0.05 (p = 0.0067)'
     """
-    one_of(critical_value, CRITICAL_VALUES, "critical_value")
-    one_of(reduction, REDUCTIONS, "reduction")
+    one_of(critical_value, get_args(CriticalValue), "critical_value")
+    one_of(reduction, get_args(Reduction), "reduction")
     check_number(n_resamples)
     if smoothness is not None:
         positive(smoothness, "smoothness")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
 from calibrant.measures.parameters import one_of, positive
 from calibrant.values import short_repr
 
-TESTS = ("multiscale_permutation", "permutation", "chi_squared")
+TwoSampleTest = Literal["multiscale_permutation", "permutation", "chi_squared"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def two_sample_calibration_test(
     y_true: Column,
     y_prob: Column,
     *,
-    test: str = "multiscale_permutation",
+    test: TwoSampleTest = "multiscale_permutation",
     smoothness: float | None = None,
     cross_fit: bool = False,
     level: float = 0.05,
@@ -131,7 +132,7 @@ def two_sample_calibration_test(
     >>> two_sample_calibration_test(y_true, 1 - y_prob, random_state=0).reject
     True
     """
-    one_of(test, TESTS, "test")
+    one_of(test, get_args(TwoSampleTest), "test")
     level = check_level(level)
     check_number(n_resamples)
     if (smoothness is None) != (test == "multiscale_permutation"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ class CalibrationBins:
 
 def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> CalibrationBins:
     """Bins of a sample that hold at least one row."""
-    one_of(strategy, ("uniform", "quantile", "exact"), "strategy")
+    one_of(strategy, get_args(Strategy), "strategy")
     positive_integer(n_bins, "n_bins")
     v, total = sample.prediction, sample.total_weight
     if strategy == "exact":
@@ -96,7 +96,7 @@ def _cut(v: FloatArray, edges: FloatArray) -> tuple[npt.NDArray[np.intp], FloatA
 
 
 def _error_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform", norm: Norm = "l1") -> float:
-    one_of(norm, ("l1", "l2", "max"), "norm")
+    one_of(norm, get_args(Norm), "norm")
     bins = bins_from_sample(sample, n_bins, strategy)
     gap = np.abs(bins.residual)
     if norm == "l1":

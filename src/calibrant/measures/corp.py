@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +98,7 @@ def corp_decomposition(
     >>> parts.recalibrated.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    one_of(score, ("brier", "log"), "score")
+    one_of(score, get_args(Score), "score")
     sample = Sample.from_columns(y_true, y_prob, sample_weight)
     held = sample.mass() > 0.0  # a weight may be too small to have a share
     weight, prediction = sample.weight[held], sample.prediction[held]

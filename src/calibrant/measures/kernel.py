@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _NODES = 20
 
 
 def _from_sample(sample: Sample, kernel: Kernel = "laplace", bandwidth: float = 1.0, unbiased: bool = False) -> float:
-    one_of(kernel, ("laplace", "gaussian"), "kernel")
+    one_of(kernel, get_args(Kernel), "kernel")
     positive(bandwidth, "bandwidth")
     v, r = sample.prediction, sample.residual()
     square = pairs.laplace(v, r, float(bandwidth)) if kernel == "laplace" else _gaussian(v, r, float(bandwidth))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +78,7 @@ def lower_certificate_from_sample(
     sample: Sample, *, tol: float = 1e-9, method: Method = "interior-point"
 ) -> LowerCertificate:
     """Certificate of the lower distance of a sample."""
-    one_of(method, ("interior-point", "first-order"), "method")
+    one_of(method, get_args(Method), "method")
     if not tol > 0.0:
         raise InputError("tol", f"is {tol}; a positive number is needed")
     problem: LowerProblem | FirstOrderProblem

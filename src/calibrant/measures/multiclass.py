@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.inputs import Column, Labels, Table, read_columns
 from calibrant.measures.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.measures.parameters import positive_integer
 from calibrant.values import short_repr
@@ -137,8 +137,8 @@ class MulticlassSample:
 
 
 def multiclass_sample(
-    y_true: Column,
-    y_prob: Any,
+    y_true: Labels | Table,
+    y_prob: Column | Table,
     *,
     sample_weight: Column | None = None,
     classes: Sequence[Any] | None = None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import numpy.typing as npt
 
@@ -102,7 +104,7 @@ def squared_calibration_error(
 
 def squared_error_groups(sample: Sample, n_bins: int | None, strategy: Strategy) -> CalibrationBins:
     """Groups of a squared error: level sets, or as many bins as are asked for."""
-    one_of(strategy, ("exact", "uniform", "quantile"), "strategy")
+    one_of(strategy, get_args(Strategy), "strategy")
     if strategy == "exact" and n_bins is not None:
         raise InputError("n_bins", f"is {n_bins!r:.40}; strategy='exact' has a group a prediction: choose another")
     if strategy != "exact" and n_bins is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -78,7 +79,7 @@ def as_column(y_prob: Column) -> Column:
 def read_predictions(y_prob: Column) -> FloatArray:
     """Predictions alone, validated as at the door."""
     column = as_column(y_prob)
-    rows = len(column) if hasattr(column, "__len__") else 1
+    rows = len(column) if isinstance(column, Sized) else 1
     return read_columns(np.zeros(rows), column, None)[1]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -250,7 +250,7 @@ def bin_edges(
 ) -> FloatArray:
     """Inner edges of bins of sorted predictions."""
     positive_integer(n_bins, "n_bins")
-    one_of(strategy, ("quantile", "ceil", "uniform"), "strategy")
+    one_of(strategy, get_args(Strategy), "strategy")
     if strategy == "uniform":
         return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
     counted = weight.strides == (0,) or np.array_equal(weight, count)

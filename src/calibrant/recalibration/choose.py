@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
 from calibrant.errors import InputError
-from calibrant.inputs import Column
+from calibrant.inputs import Column, Labels, Table
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.parameters import one_of, positive_integer
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -176,8 +176,8 @@ class RecalibrationChoice:
 
 
 def choose_recalibrator(
-    y_true: Column,
-    y_prob: Any,
+    y_true: Labels | Table,
+    y_prob: Column | Table,
     *,
     sample_weight: Column | None = None,
     pos_label: Any = None,
@@ -249,7 +249,7 @@ def choose_recalibrator(
     >>> choice.chosen
     'temperature'
     """
-    one_of(criterion, ("brier", "log", "distance"), "criterion")
+    one_of(criterion, get_args(Criterion), "criterion")
     positive_integer(n_resamples, "n_resamples")
     if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
         raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")

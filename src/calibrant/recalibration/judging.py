@@ -36,7 +36,7 @@ class Rows:
     classes: bool
 
     @classmethod
-    def of(cls, y_true: Column, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
+    def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
         """Read one column or a table; of two columns, that of the positive class."""
         if _is_table(y_prob):
             found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)

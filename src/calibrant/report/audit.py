@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from calibrant.inference.arguments import dimensions
-from calibrant.inputs import Column
+from calibrant.inputs import Column, Labels, Table
 from calibrant.kernels.sums import dot
 from calibrant.measures.labels import event_outcomes
 from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
@@ -28,8 +28,8 @@ from calibrant.sample import Sample
 
 
 def audit(
-    y_true: Column,
-    y_prob: Any,
+    y_true: Labels | Table,
+    y_prob: Column | Table,
     *,
     sample_weight: Column | None = None,
     pos_label: Any = None,
@@ -91,7 +91,7 @@ def audit(
     if dimensions(y_prob) == 2:
         found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
         return audit_classes(found, level=level, n_resamples=n_resamples, random_state=random_state)
-    sample = Sample.from_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
+    sample = Sample.from_columns(event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight)
     done = audit_sample(sample, level=level, n_resamples=n_resamples, random_state=random_state)
     return replace(done, pos_label=pos_label)
 
