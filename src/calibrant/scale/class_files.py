@@ -14,6 +14,7 @@ import numpy.typing as npt
 from calibrant.errors import FileError
 from calibrant.scale import files as reader
 from calibrant.scale.columns import USUAL_NAMES, asked_columns, choose_columns, listed, present
+from calibrant.scale.engine import connect
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>\d+)")
 _STEMS = {"p", "prob", "probs", "proba", "probability", "y_prob", "y_score", "score", "class"}
@@ -60,7 +61,7 @@ def class_columns(path: str, y_prob: str | None) -> list[str] | None:
     """
     files = reader.input_files(path)
     kind = reader._kind(path)
-    connection = reader._connection()
+    connection = connect()
     with reader._explained(path, kind, files):
         held, _ = reader._names_held(connection, files, kind)
     if y_prob is None:
@@ -95,7 +96,7 @@ def read_classes_file(
     """
     files = reader.input_files(path)
     kind = reader._kind(path)
-    connection = reader._connection()
+    connection = connect()
     with reader._explained(path, kind, files):
         held, twins = reader._names_held(connection, files, kind)
     asked = asked_columns(y_true, columns[0], sample_weight, unweighted)

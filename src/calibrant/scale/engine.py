@@ -9,11 +9,11 @@ from typing import Any
 _MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of threads
 
 
-def connection() -> Any:
+def connect() -> Any:
     """A database in memory that fetches nothing over a network, whatever a file's name or content asks for."""
     import duckdb
 
-    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     if _little_address_space():
         config["threads"] = "1"  # where one of several cannot start, DuckDB ends the process
     return duckdb.connect(config=config)

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from calibrant.errors import FileError, InputError
 from calibrant.scale.columns import asked_columns, choose_columns
-from calibrant.scale.engine import connection as _connection
-from calibrant.scale.engine import lacks_memory, shortened
+from calibrant.scale.engine import connect, lacks_memory, shortened
 from calibrant.scale.whole import check_arrow_stream, check_compressed, check_pages
 
 READERS = {
@@ -81,7 +80,7 @@ def read_file(
     """
     files = input_files(path)
     kind = _kind(path)
-    connection = _connection()
+    connection = connect()
     with _explained(path, kind, files):
         columns, twins = _names_held(connection, files, kind)
     names, guessed = choose_columns(asked_columns(y_true, y_prob, sample_weight, unweighted), columns, twins)
@@ -116,7 +115,7 @@ def input_files(path: str) -> list[str]:
         raise FileError("file", f"{path!r} is an address; only files on this machine are read")
     if not any(c in path for c in "*?["):
         raise FileError("file", f"{path!r} does not exist")
-    found = _connection().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
+    found = connect().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
     if not found:
         raise FileError("file", f"no file matches the pattern {path!r}")
     for (file,) in found:

@@ -14,6 +14,7 @@ from calibrant.scale import files as reader
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.drift import RESOLUTION, Period, periods_of_groups
 from calibrant.scale.duck import group_relation
+from calibrant.scale.engine import connect
 from calibrant.scale.frames import good_cells
 from calibrant.scale.segments import Segment, segments_of_groups
 from calibrant.scale.sketch import CalibrationSketch
@@ -41,7 +42,7 @@ def is_large(path: str) -> bool:
         return sum(Path(file).stat().st_size for file in found) > MANY_BYTES
     with reader._explained(path, "parquet", found):
         query = "SELECT sum(num_rows) FROM parquet_file_metadata(?)"
-        rows = reader._connection().execute(query, [[reader._literal(file) for file in found]]).fetchone()
+        rows = connect().execute(query, [[reader._literal(file) for file in found]]).fetchone()
     return bool(rows[0] > MANY_ROWS)
 
 
@@ -132,7 +133,7 @@ def _grouped(
 ) -> tuple[Any, dict[str, str], tuple[str, ...]]:
     found = reader.input_files(path)
     kind = reader._kind(path)
-    connection = reader._connection()
+    connection = connect()
     connection.execute("SET preserve_insertion_order = false")
     with reader._explained(path, kind, found):
         held, twins = reader._names_held(connection, found, kind)
