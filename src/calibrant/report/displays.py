@@ -194,17 +194,64 @@ class DistanceChainDisplay:
 
 
 def plot_reliability(y_true: Column, y_prob: Column, **options: Any) -> ReliabilityDisplay:
-    """Draw a reliability diagram: `ReliabilityDisplay.from_predictions`."""
+    """Draw a reliability diagram: `ReliabilityDisplay.from_predictions`.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    **options
+        As `ReliabilityDisplay.from_predictions` takes them.
+
+    Raises
+    ------
+    InputError
+        If a column or an option cannot be used.
+    """
     return ReliabilityDisplay.from_predictions(y_true, y_prob, **options)
 
 
 def plot_witness(y_true: Column, y_prob: Column, *, ax: Axes | None = None, **options: Any) -> Axes:
-    """Draw the witness of the smooth error; options as `ReliabilityDisplay.from_predictions`."""
+    """Draw the witness of the smooth error.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    ax : matplotlib Axes, optional
+        Where to draw; a figure of its own otherwise.
+    **options
+        As `ReliabilityDisplay.from_predictions` takes them.
+
+    Raises
+    ------
+    InputError
+        If a column or an option cannot be used.
+    """
     return ReliabilityDisplay.from_predictions(y_true, y_prob, n_resamples=0, **options).plot_witness(ax)
 
 
 def plot_distance_chain(y_true: Column, y_prob: Column, **options: Any) -> DistanceChainDisplay:
-    """Draw the distances and errors in their proven order: `DistanceChainDisplay.from_predictions`."""
+    """Draw the distances and errors in their proven order: `DistanceChainDisplay.from_predictions`.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    **options
+        As `DistanceChainDisplay.from_predictions` takes them.
+
+    Raises
+    ------
+    InputError
+        If a column or an option cannot be used.
+    """
     return DistanceChainDisplay.from_predictions(y_true, y_prob, **options)
 
 
