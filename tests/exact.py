@@ -88,3 +88,23 @@ def potentials(nodes, r0, r1, y_true, y_prob, sample_weight=None):
         turns.add(min(b, max(a, (1 - height(0, b) + b + height(1, a) + a) / 4)))
     value = sum(mass * height(label, v) for (v, label), mass in masses(y_true, y_prob, sample_weight).items() if mass)
     return value - max(0, *(product(u) for u in turns))
+
+
+def cost_of_levels(predictor, y_true, y_prob, sample_weight=None):
+    """Distance to the predictor that gives each level of another its mean outcome."""
+    weight = [1.0] * len(y_prob) if sample_weight is None else sample_weight
+    rows = [[Fraction(float(x)) for x in row] for row in zip(predictor, weight, y_true, y_prob, strict=True)]
+    total, ones = {}, {}
+    for level, w, y, _ in rows:
+        total[level] = total.get(level, 0) + w
+        ones[level] = ones.get(level, 0) + w * y
+    moved = sum(w * abs(v - ones[level] / total[level]) for level, w, _, v in rows if w)
+    return moved / sum(w for _, w, _, _ in rows)
+
+
+def calibration_distance(y_true, y_prob, sample_weight=None):
+    """Least cost over all partitions of the rows."""
+    partitions = [[]]
+    for _ in y_prob:
+        partitions = [[*names, name] for names in partitions for name in range(max(names, default=-1) + 2)]
+    return min(cost_of_levels(names, y_true, y_prob, sample_weight) for names in partitions)

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from calibrant import smooth_calibration_error, smooth_calibration_witness
+from calibrant import (
+    calibration_distance,
+    check_predictor,
+    smooth_calibration_error,
+    smooth_calibration_witness,
+    upper_calibration_distance,
+)
 from calibrant.measures.lower import lower_calibration_certificate
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
 from tests import exact
@@ -49,14 +55,14 @@ def check_lower(y_true, y_prob, weight):
     assert check_potentials(p, y_true, y_prob, sample_weight=weight) == certificate.lower
 
 
-@settings(max_examples=40, deadline=None)
-@given(samples(max_rows=10))
+@settings(max_examples=25, deadline=None)
+@given(samples(max_rows=8))
 def test_both_brackets_hold(sample):
     check_smooth(*sample)
     check_lower(*sample)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))  # every kind of data by every range of weights
 def test_nearly_calibrated_event_rates(seed):
     y_true, y_prob, weight = nearly_calibrated(seed)
     check_lower(y_true, y_prob, weight)
@@ -95,18 +101,18 @@ def test_weights_of_a_crowd_of_ties_are_summed_with_compensation():
     assert witness.upper - witness.value < 1.1e-14
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_finer_tolerance_never_gives_a_wider_bracket(seed):
     y_true, y_prob, weight = nearly_calibrated(seed)
     width = math.inf
-    for tol in (1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13):
+    for tol in (1e-2, 1e-6, 1e-9, 1e-11, 1e-12, 1e-13):
         certificate = lower_calibration_certificate(y_true, y_prob, sample_weight=weight, tol=tol)
         assert certificate.width <= width
         assert certificate.width <= tol or tol < 1e-12
         width = certificate.width
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_checks_are_proofs_of_anything(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
@@ -131,3 +137,40 @@ def test_a_tolerance_that_was_missed_is_said(monkeypatch):
         found = lower_calibration_distance(y_true, y_prob)
     assert found <= 2 * smooth_calibration_error(y_true, y_prob) + 1e-14
     assert found >= lower_calibration_certificate(y_true, y_prob).lower
+
+
+def check_distances(y_true, y_prob, weight):
+    """Both brackets; the predictor's levels prove the upper end, and their cost is no less than the lower end."""
+    for function in (calibration_distance, upper_calibration_distance):
+        bracket = function(y_true, y_prob, sample_weight=weight)
+        attained = exact.cost_of_levels(bracket.predictor, y_true, y_prob, weight)
+        assert Fraction(bracket.lower) <= attained <= Fraction(bracket.upper)
+        assert Fraction(bracket.upper) - attained < Fraction(1e-14)
+        proved = check_predictor(bracket.predictor, y_true, y_prob, sample_weight=weight)
+        assert attained <= Fraction(proved) < attained + Fraction(1e-14)
+        assert bracket.exact == (bracket.width <= 1e-9)
+        yield bracket
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_brackets_of_small_domains_hold_the_true_distance(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 7))
+    y_prob = np.round(rng.random(n), 1) if seed % 2 else rng.random(n)
+    y_true = rng.integers(0, 2, n) * 1.0 if seed % 3 else rng.random(n)
+    weight = 10.0 ** rng.uniform(-6, 6, n) if seed % 4 else None  # without: the path for outcomes, else the subsets
+    true, _ = check_distances(y_true, y_prob, weight)
+    assert true.exact
+    assert Fraction(true.lower) <= exact.calibration_distance(y_true, y_prob, weight) <= Fraction(true.upper)
+
+
+@pytest.mark.parametrize("kind", ["outcomes", "weights", "rates", "weighted ties"])
+def test_brackets_of_300_rows(kind):
+    rng = np.random.default_rng(7)
+    n = 300
+    y_prob = np.round(rng.random(n), 1) if kind == "weighted ties" else rng.random(n)
+    y_true = np.clip(y_prob + 1e-6 * rng.normal(size=n), 0, 1) if kind == "rates" else (rng.random(n) < y_prob) * 1.0
+    weight = 10.0 ** rng.uniform(-6, 6, n) if "weight" in kind else None
+    true, upper = check_distances(y_true, y_prob, weight)
+    assert true.lower <= upper.upper
+    assert true.exact or kind != "outcomes"

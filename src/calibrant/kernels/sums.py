@@ -64,3 +64,14 @@ def grouped_sums(a: FloatArray, start: IntArray) -> FloatArray:
             total, lost = add(total, lost, a[i])
         out[g] = total + lost
     return out
+
+
+@njit(cache=True, nogil=True)
+def labelled_sums(label: IntArray, a: FloatArray, size: int) -> FloatArray:
+    """Sums of a column's rows by their labels, from 0 to size - 1."""
+    total = np.zeros(size)
+    lost = np.zeros(size)
+    for i in range(a.size):
+        k = label[i]
+        total[k], lost[k] = add(total[k], lost[k], a[i])
+    return total + lost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ from calibrant.measures.clock import Clock
 from calibrant.measures.distance_columns import partition_by_columns
 from calibrant.measures.distance_exact import exact_partition
 from calibrant.measures.distance_lattice import LatticeProblem
+from calibrant.measures.distance_proof import (
+    Domain,
+    cost_of_partition,
+    domain_of_rows,
+    part_means,
+    rounding_of_program,
+)
 from calibrant.measures.distance_rounding import rounded_partition
 from calibrant.measures.lower import LowerCertificate, lower_certificate_from_sample
 from calibrant.sample import Sample
@@ -30,7 +37,7 @@ class Bracket:
     Attributes
     ----------
     lower, upper : float
-        Ends of the interval, in probability units.
+        Ends of the interval, in probability units, each rounded outwards by more than the arithmetic can have erred.
     exact : bool
         Whether it is closed to 1e-9: then the predictor is a nearest one.
     predictor : ndarray of shape (n,)
@@ -55,12 +62,11 @@ class Bracket:
         return self.upper - self.lower
 
 
-def bracket_of_elements(
-    mass: FloatArray, v: FloatArray, y: FloatArray, relaxation: LowerCertificate, clock: Clock
-) -> Bracket:
-    """Bracket the true distance of a domain of elements with masses that add up to 1, all positive."""
+def _bracket(domain: Domain, relaxation: LowerCertificate, clock: Clock) -> Bracket:
+    """Bracket the true distance of a domain."""
+    mass, v, y = domain.mass, domain.v, domain.y
     labels = rounded_partition(mass, v, y, relaxation.coupling)
-    upper = _moved(mass, v, y, labels)
+    _, upper = cost_of_partition(domain, labels)
     lower = relaxation.lower
     if upper - lower > EXACT and not clock.up:
         n = v.size
@@ -68,25 +74,22 @@ def bracket_of_elements(
             lattice = LatticeProblem(v, y, relaxation, labels)
             lattice.solve(clock)
             labels = lattice.labels
-            lower = max(lower, (lattice.credit + lattice.proven) / n)
+            uneven = 2.0 * float(np.abs(mass - 1.0 / n).sum())  # the search takes masses for equal
+            lower = max(lower, (lattice.credit + lattice.proven) / n - lattice.rounding - uneven)
         elif (exact := exact_partition(mass, v, y, clock)) is not None:
             labels = exact
-            lower = _moved(mass, v, y, labels)
+            lower = max(lower, cost_of_partition(domain, labels)[0] - rounding_of_program(n))
         elif not clock.up:
             labels, proven = partition_by_columns(mass, v, y, labels, clock)
             lower = max(lower, proven)
-    upper = _moved(mass, v, y, labels)
-    lower = min(lower, upper)
-    return Bracket(lower, upper, upper - lower <= EXACT, _values(mass, y, labels)[labels], relaxation)
+    # The predictor's own levels: parts whose means round to one number are one part.
+    predictor = part_means(domain, labels)
+    _, upper = cost_of_partition(domain, _levels(predictor))
+    return Bracket(lower, upper, upper - lower <= EXACT, predictor, relaxation)
 
 
-def _values(mass: FloatArray, y: FloatArray, labels: IntArray) -> FloatArray:
-    total = np.bincount(labels, mass)
-    return np.divide(np.bincount(labels, mass * y), total, out=np.zeros_like(total), where=total > 0.0)
-
-
-def _moved(mass: FloatArray, v: FloatArray, y: FloatArray, labels: IntArray) -> float:
-    return float((mass * np.abs(v - _values(mass, y, labels)[labels])).sum())
+def _levels(predictor: FloatArray) -> IntArray:
+    return np.unique(predictor, return_inverse=True)[1].astype(np.int64)
 
 
 def calibration_distance(
@@ -142,40 +145,40 @@ def calibration_distance(
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
     relaxation = lower_certificate_from_sample(Sample.from_columns(outcome, prediction, weight), tol=1e-11)
     if weight is None:
-        return bracket_of_elements(
-            np.full(prediction.size, 1.0 / prediction.size), prediction, outcome, relaxation, clock
-        )
-    mass = weight / weight.sum()
-    carries = mass > 0.0  # what has no mass cannot cost anything: it stays where it is
-    bracket = bracket_of_elements(mass[carries], prediction[carries], outcome[carries], relaxation, clock)
+        return _bracket(domain_of_rows(np.ones_like(prediction), prediction, outcome), relaxation, clock)
+    carries = weight / weight.sum() > 0.0  # what has no mass cannot cost anything: it stays where it is
+    domain = domain_of_rows(weight[carries], prediction[carries], outcome[carries])
+    return _with_all_rows(_bracket(domain, relaxation, clock), carries, prediction)
+
+
+def _with_all_rows(bracket: Bracket, carries: NDArray[np.bool_], prediction: FloatArray) -> Bracket:
     predictor = prediction.copy()
     predictor[carries] = bracket.predictor
-    return Bracket(bracket.lower, bracket.upper, bracket.exact, predictor, relaxation)
+    return replace(bracket, predictor=predictor)
 
 
-def _elements(sample: Sample) -> tuple[NDArray[np.bool_], tuple[FloatArray, FloatArray, FloatArray]]:
-    """Which distinct predictions carry weight, and the masses, predictions and mean outcomes of these."""
+def _distinct_predictions(sample: Sample) -> tuple[NDArray[np.bool_], Domain]:
+    """Which distinct predictions carry weight, and the domain of these."""
     mass = sample.mass()
     carries = mass > 0.0
-    y = np.minimum(sample.weighted_outcome[carries] / sample.weight[carries], 1.0)
-    return carries, (mass[carries], sample.prediction[carries], y)
+    weight, weighted_outcome = sample.weight[carries], sample.weighted_outcome[carries]
+    y = np.minimum(weighted_outcome / weight, 1.0)
+    return carries, Domain(weight, weighted_outcome, mass[carries], sample.prediction[carries], y, sample.n_rows)
 
 
 def upper_distance_from_sample(sample: Sample, *, time_limit: float | None = None) -> Bracket:
     """Bracket of a sample's upper distance; its predictor has one value per distinct prediction."""
     clock = Clock(time_limit)
     relaxation = lower_certificate_from_sample(sample, tol=1e-11)
-    carries, elements = _elements(sample)
-    bracket = bracket_of_elements(*elements, relaxation, clock)
-    predictor = sample.prediction.copy()
-    predictor[carries] = bracket.predictor
-    return Bracket(bracket.lower, bracket.upper, bracket.exact, predictor, relaxation)
+    carries, domain = _distinct_predictions(sample)
+    return _with_all_rows(_bracket(domain, relaxation, clock), carries, sample.prediction)
 
 
 def upper_distance_bound(sample: Sample, relaxation: LowerCertificate) -> float:
     """Distance of a good calibrated post-processing, found without a search: an upper bound of the upper distance."""
-    _, elements = _elements(sample)
-    return _moved(*elements, rounded_partition(*elements, relaxation.coupling))
+    _, domain = _distinct_predictions(sample)
+    labels = rounded_partition(domain.mass, domain.v, domain.y, relaxation.coupling)
+    return cost_of_partition(domain, labels)[1]
 
 
 def upper_calibration_distance(
@@ -238,8 +241,9 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
     Returns
     -------
     float
-        Distance from `y_prob` to the predictor that gives the rows of each level of `predictor` their mean outcome; a
-        calibrated predictor is its own. If equal predictions have equal values, it bounds the upper distance as well.
+        Distance from `y_prob` to the predictor that gives the rows of each level of `predictor` their mean outcome,
+        rounded up by more than the arithmetic can have erred; a calibrated predictor is its own. If equal predictions
+        have equal values, it bounds the upper distance as well.
 
     Raises
     ------
@@ -260,6 +264,5 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
     level = as_numbers(predictor, "predictor")
     if level.shape != prediction.shape:
         raise InputError("predictor", f"has shape {level.shape} but y_prob has {prediction.shape}; they must match")
-    mass = np.full(prediction.size, 1.0 / prediction.size) if weight is None else weight / weight.sum()
-    _, labels = np.unique(level, return_inverse=True)
-    return _moved(mass, prediction, outcome, labels)
+    domain = domain_of_rows(np.ones_like(prediction) if weight is None else weight, prediction, outcome)
+    return cost_of_partition(domain, _levels(level))[1]

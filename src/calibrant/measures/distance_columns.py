@@ -13,6 +13,7 @@ from calibrant.kernels.segments import cut
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
+from calibrant.measures.distance_proof import rounding_of_cover
 
 _ELEMENTS = 128  # beyond, the relaxation takes too long
 _GRID = 65  # values that are tried besides those of the elements
@@ -110,7 +111,8 @@ def partition_by_columns(
         # A partition that costs less than the budget beyond its credit is made of such parts.
         proven = max(proven, relaxed + min(budget, bound))
         budget = 2.0 * budget if 3.0 * budget < gap else gap
-    return labels, min(proven, relaxed + gap)
+    rounding = rounding_of_cover(v.size, float(np.abs(credit).max()))
+    return labels, min(proven, relaxed + gap) - rounding
 
 
 def _exact_cover(parts: columns.Parts, n: int, budget: float, clock: Clock) -> tuple[IntArray | None, float]:

@@ -7,7 +7,9 @@ import numpy as np
 from calibrant.kernels import lattice
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
+from calibrant.measures.distance_proof import rounding_of_paths
 from calibrant.measures.lower import LowerCertificate
+from calibrant.measures.lower_check import overdraft
 
 _MOST_STATES = 10_000_000  # a state takes about 100 bytes
 _LOOKS = 2  # corridors that are looked through, each twice as wide, before anything is proven
@@ -21,6 +23,8 @@ class LatticeProblem:
     ----------
     credit : float
         What the potentials alone prove: the sum of r over the elements, in units of one element's mass.
+    rounding : float
+        More than `credit + proven` can have been overrated, as a share of all elements' mass.
     proven, length : float
         A shortest path is at least `proven` and at most `length` long, in the same units.
     labels : ndarray of shape (n,)
@@ -33,8 +37,10 @@ class LatticeProblem:
         self._order = [np.flatnonzero(y == label) for label in (0.0, 1.0)]
         self._order = [rows[np.argsort(v[rows], kind="stable")] for rows in self._order]
         self._sides = []
+        over = overdraft(potentials)  # lengths that are negative by as much would mislead the search
         for rows, r in zip(self._order, (potentials.r0, potentials.r1), strict=True):
-            self._sides.append((v[rows], r[np.searchsorted(potentials.nodes, v[rows])]))
+            self._sides.append((v[rows], r[np.searchsorted(potentials.nodes, v[rows])] - over))
+        self.rounding = rounding_of_paths(v.size, max(float(np.abs(r).max(initial=0.0)) for _, r in self._sides))
         self._forward = [_side(*side) for side in self._sides]
         self.credit = float(sum(r.sum() for _, r in self._sides))
         self.labels = labels

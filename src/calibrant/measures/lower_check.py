@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.inputs import Column
-from calibrant.kernels.sums import compensated_dot, compensated_sum, grouped_sums
+from calibrant.kernels.sums import compensated_dot, compensated_sum, labelled_sums
 from calibrant.sample import Sample
 from calibrant.values import short_repr
 
@@ -129,24 +129,14 @@ def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
     differs = compensated_sum(mass[~known])
     for label, wanted in zip((0.0, 1.0), label_masses(sample), strict=True):
         here = known & (y == label)
-        differs += compensated_sum(np.abs(_summed(row[here], mass[here], wanted.size) - wanted))
+        differs += compensated_sum(np.abs(labelled_sums(row[here], mass[here], wanted.size) - wanted))
     _, place = np.unique(u, return_inverse=True)
     amiss = mass * (y - u)
-    uncalibrated = compensated_sum(np.abs(_summed(place, amiss, u.size)))
+    uncalibrated = compensated_sum(np.abs(labelled_sums(place, amiss, u.size)))
     # Each number above is off by at most 2 or 3 units of what was summed for it (docs/lower.md).
     scale = compensated_sum(mass) + 3.0 * compensated_sum(np.abs(amiss)) + 1.0
     proved = coupling.cost + differs + uncalibrated
     return proved + rounding_of_masses(sample) + UNIT * (scale + 8.0 * proved) + (mass.size * UNIT) ** 2 * scale
-
-
-def _summed(place: npt.NDArray[np.integer], mass: FloatArray, size: int) -> FloatArray:
-    """Compensated sums of masses by place, shape (size,)."""
-    total: FloatArray = np.zeros(size)
-    if mass.size:
-        order = np.argsort(place, kind="stable")
-        start = np.flatnonzero(np.diff(place[order], prepend=-1))
-        total[place[order][start]] = grouped_sums(mass[order], start)
-    return total
 
 
 def check_potentials(
@@ -197,8 +187,7 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     given = np.concatenate([potentials.r0, potentials.r1])
     if not (np.all(given < np.inf) and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
         return 0.0
-    places = np.union1d(np.concatenate([potentials.nodes, [0.0, 1.0]]), sample.prediction)
-    heights = [_lowest_extension(potentials.nodes, r, places) for r in (potentials.r0, potentials.r1)]
+    places, heights = _extended(potentials, sample.prediction)
     at = np.searchsorted(places, sample.prediction)
     value = 0.0
     for mass, height in zip(label_masses(sample), heights, strict=True):
@@ -208,6 +197,18 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     tallest = 1.0 + max(float(np.abs(height).max()) for height in heights)
     rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + (places.size * UNIT) ** 2) * tallest
     return max(0.0, value - rounding)
+
+
+def overdraft(potentials: Potentials) -> float:
+    """How much both heights must fall, up to rounding, for (1 - u) R0(u) + u R1(u) to be positive nowhere."""
+    places, heights = _extended(potentials, potentials.nodes)
+    return max(0.0, _largest_product(places, *heights))
+
+
+def _extended(potentials: Potentials, predictions: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+    """All places where the extensions may bend upwards, and both heights there."""
+    places = np.union1d(np.concatenate([potentials.nodes, [0.0, 1.0]]), predictions)
+    return places, [_lowest_extension(potentials.nodes, r, places) for r in (potentials.r0, potentials.r1)]
 
 
 def _lowest_extension(nodes: FloatArray, r: FloatArray, places: FloatArray) -> FloatArray:
