@@ -27,10 +27,10 @@ def laplace(v: FloatArray, r: FloatArray, bandwidth: float) -> float:
             carried += r[j - 1]
             if x < 1e-3:
                 carried -= carried * (x * (1.0 - x * (1.0 / 2.0 - x * (1.0 / 6.0 - x * (1.0 / 24.0)))))
-            elif x < 40.0:
-                carried *= math.exp(-x)
-            else:
+            elif x > 40.0:
                 carried = 0.0
+            else:  # what is not a number as well
+                carried *= math.exp(-x)
         squares += r[j] * r[j]
         cross += r[j] * carried
     return squares + 2.0 * cross

@@ -1,0 +1,324 @@
+"""Every kernel, as plain Python, where an index is checked: NaN stays NaN, and one row is enough."""
+
+import importlib
+import pkgutil
+import signal
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from calibrant import kernels
+from calibrant.kernels import lattice
+from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
+
+MODULES = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
+KERNELS = {
+    f"{module.__name__.rsplit('.', 1)[1]}.{name}": function.py_func
+    for module in MODULES
+    for name, function in vars(module).items()
+    if not name.startswith("_") and hasattr(function, "py_func") and function.py_func.__module__ == module.__name__
+}
+
+
+class Out(np.ndarray):
+    """What a kernel fills in: not an input, so no NaN is put there."""
+
+
+def out(*shape):
+    return np.zeros(shape).view(Out)
+
+
+def ints(values, kind=np.int64):
+    return np.array(list(values), kind)
+
+
+def v(m):
+    return np.linspace(0.1, 0.9, m)
+
+
+def r(m):
+    return np.resize([0.02, -0.03, 0.01], m)
+
+
+def p(m):
+    return np.full(m, 0.5 / max(m, 1))
+
+
+def u(m):
+    return np.linspace(0.0, 1.0, m + 2)
+
+
+def two(m):
+    return np.stack([r(m), -r(m)], axis=1) - 0.1
+
+
+def rates(m):
+    return np.resize([0.3, 0.0, 1.0], m)
+
+
+def classes(m):
+    return np.resize([0.2, 0.5, 0.3], (m, 3))
+
+
+def stop():
+    return np.zeros(1, np.int64)
+
+
+def pairs(m):
+    return ints(range(1, m)), ints(range(m - 1)) if m else ints([])
+
+
+def side(m):
+    prefix = np.append(0.0, v(m).cumsum())
+    cells = 2 * m + 1
+    return lattice.Side(
+        v(m), prefix, 0.0 * prefix, np.append(-9.0, v(m)), np.append(-v(m), -9.0),
+        np.searchsorted(v(m), np.arange(cells + 2) / cells, side="right"),
+    )  # fmt: skip
+
+
+def corridor(m):
+    return lattice.Corridor(np.full(2 * m + 1, 9.0), np.arange(2 * m + 1) / 2, np.inf, np.inf)
+
+
+def ranked(m):
+    return ints(range(m), np.uint32), ints(range(m), np.uint32)
+
+
+ARGUMENTS = {
+    "canonical.draw_labels": lambda m: (classes(m).cumsum(axis=1), v(m), ints(range(m))),
+    "canonical.pair_weights": lambda m: (classes(m), ints([m]), 0.5),
+    "canonical.paired_sum": lambda m: (ints([0] * m), classes(m), *pairs(m), v(max(0, m - 1)), v(max(0, m - 1))),
+    "columns.credit_overdraft": lambda m: (v(m), rates(m), r(m), out(m)),
+    "columns.parts_within": lambda m: (2 * p(m), v(m), rates(m), r(m), 0.01, 4, (1000, 100), stop()),
+    "interval.group_starts": lambda m: (ints(max(0, j - 1) for j in range(m + 1)),),
+    "interval.queue_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1))),
+    "interval.search_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1)), 1000),
+    "interval.sliding_window": lambda m: (v(m), r(m), 0.3),
+    "lattice.shortest_path": lambda m: (side(m), side(m), corridor(m), 1000, stop()),
+    "logistic.logistic_derivatives": lambda m: (np.stack([v(m), r(m)]), rates(m), p(m), np.array([0.5, 1.0])),
+    "lower.calibrated_scale": lambda m: (v(m), p(m), 0.5, 0.5),
+    "lower.coupling_cost": lambda m: (v(m), p(m), p(m), p(m)),
+    "lower.solve": lambda m: (u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), out(m + 2)),
+    "lower_lift.cell_masses": lambda m: (v(m), p(m), ints([0, m]), out(1), out(1)),
+    "lower_lift.interpolate": lambda m: (v(m), p(m), p(m), u(m), two(m + 2), ints([0, m]), out(1), out(m, 2)),
+    "lower_lift.lift_coupling": lambda m: (v(m), p(m), p(m), u(m), p(m + 2), ints([0, m]), out(1)),
+    "lower_lift.lower_and_straighten": lambda m: (v(m), p(m), two(m)),
+    "lower_lift.lowest_extension": lambda m: (v(m), np.resize([0.5, 0.0], m), r(m)),
+    "lower_lift.quantile_coupling": lambda m: (
+        v(m), p(m), u(m), p(m + 2), ints([0] * (2 * m + 2)), ints([0] * (2 * m + 2)), out(2 * m + 2)
+    ),
+    "lower_lift.split_cells": lambda m: (v(m), ints([0, m]), np.ones(1), 2, 1e-9),
+    "lower_lift.tied": lambda m: (v(m), 1e-9),
+    "lower_lift.violations": lambda m: (v(m), two(m) + 0.2, u(m), out(m), out(m + 1), out(m + 1)),
+    "pairs.fourier_power": lambda m: (v(m), r(m), 1.0, out(3)),
+    "pairs.gaussian_boxes": lambda m: (v(m), r(m), 4.0, 1.0, np.ones((2, 3, 3)), out(2, 3)),
+    "pairs.laplace": lambda m: (v(m), r(m), 0.1),
+    "partitions.by_subsets": lambda m: (p(m), v(m), rates(m), ints([0] * m), stop()),
+    "partitions.by_types": lambda m: (ints([0, m]), v(m), np.ones(1), np.full(1, 0.3), ints([0] * m), stop()),
+    "partitions.improve": lambda m: (p(m), v(m), rates(m), ints(range(m)), stop()),
+    "segments.cut": lambda m: (p(m), v(m), rates(m), ints(range(m + 1)), max(m, 1), stop()),
+    "sketching.add_cells": lambda m: (ints(range(m)), np.ones((m, 14)), out(33, 14)),
+    "sketching.add_rows": lambda m: (rates(m), v(m), p(m), 16, out(33, 14)),
+    "sketching.add_table": lambda m: (np.ones((m, 14)), out(m, 14)),
+    "slopes.gap_prices": lambda m: (v(m), r(m), -v(m)),
+    "slopes.one_sided": lambda m: (v(m), r(m), 0.1),
+    "smooth.backward": lambda m: (r(m), 0.2, *ranked(m), out(m + 1)),
+    "smooth.dual_value": lambda m: (v(m), r(m), r(m + 1)),
+    "smooth.forward": lambda m: (v(m), v(m), 0.2, *ranked(m), ints([0] * m), *ranked(m)),
+    "smooth.keys_in_place": lambda m: (r(m),),
+    "smooth.quantise": lambda m: (v(m), 0.0, 1.0, 3, ints([0] * m, np.uint64)),
+    "smooth.ranks": lambda m: (ints(range(m), np.uint64), v(m), 3, *ranked(m)),
+    "smooth.witness": lambda m: (v(m), r(m), r(m + 1), ints([0] * m), ints([0] * m), out(m)),
+    "sorting.all_finite": lambda m: (v(m),),
+    "sorting.count_distinct": lambda m: (ints(range(m), np.uint64),),
+    "sorting.increases_within_unit": lambda m: (v(m),),
+    "sorting.pack": lambda m: (v(m).view(np.uint64), ints([1] * m, np.uint8), ints([0] * m, np.uint64)),
+    "sorting.pool": lambda m: (ints(range(0, 2 * m, 2), np.uint64), ints([0] * m, np.uint64), out(m), out(m)),
+    "sorting.unpack": lambda m: (ints(range(m), np.uint64), out(m)),
+    "spreading.spread": lambda m: (v(m), r(m), out(9)),
+    "squared.pair_sums": lambda m: (ints([0] * m), p(m), r(m), 1),
+    "sums.compensated_dot": lambda m: (v(m), r(m)),
+    "sums.compensated_sum": lambda m: (v(m),),
+    "sums.grouped_sums": lambda m: (v(m), ints([0][:m])),
+    "sums.labelled_sums": lambda m: (ints([0] * m), v(m), 1),
+    "tcal.resampled_statistics": lambda m: (
+        v(m)[:, None], ints([2**52] * m)[:, None], ints([0] * m), ints([1] * m), np.uint64(7), 0, False, out(1, 1)
+    ),
+    "two_sample.crossed_statistics": lambda m: (
+        *(ints(i % 2 for i in range(m)) for _ in range(3)), np.full((m, 2), 2**52), ints([1] * m), np.uint64(7), 0,
+        out(2, 1),
+    ),
+    "two_sample.permuted_statistics": lambda m: (
+        ints(i % 2 for i in range(m)), ints([1] * m), False, np.uint64(7), 0, out(2, 1)
+    ),
+}  # fmt: skip
+
+OF_NUMBERS = {"lower_lift.violation_in_gap", "sums.add"}  # no columns: their callers are in the table
+
+PRICED = "finds a partition only, whose cost is summed again by measures/distance_proof.py"
+PROVED = "finds one side of a certificate, which measures/lower_check.py proves again: NaN proves nothing"
+REFUSED = "reached by a sample's or a door's finite numbers only"
+KEYS = "keys come from keys_in_place, whose NaN measures/smooth.py refuses; predictions from a sample"
+UNREAD = "the end of a column that has no gap beyond it, or an entry that nothing asks for"
+
+# By kernel and column: why a NaN there may leave numbers.
+QUIET = {
+    **{("columns.parts_within", name): PRICED for name in ("mass", "v", "y", "credit")},
+    **{
+        ("lattice.shortest_path", f"{side}.{name}"): PRICED
+        for side in ("zero", "one")
+        for name in ("v", "moved", "credit", "rising", "falling")
+    },
+    **{("lattice.shortest_path", f"corridor.{name}"): PRICED for name in ("budget", "centre")},
+    **{
+        (kernel, name): PRICED
+        for kernel in ("partitions.by_subsets", "partitions.by_types", "partitions.improve", "segments.cut")
+        for name in ("mass", "v", "y")
+    },
+    **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
+    **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
+    **{("lower.solve", name): PROVED for name in ("p", "q")},
+    **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
+    **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
+    **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},
+    **{("lower_lift.quantile_coupling", name): PROVED for name in ("v", "mass", "u", "target")},
+    **{("lower_lift.violations", name): PROVED for name in ("v", "r", "u")},
+    **{("lower_lift.split_cells", name): PROVED for name in ("v", "chosen")},
+    ("lower_lift.tied", "v"): REFUSED,
+    ("canonical.draw_labels", "cumulative"): REFUSED,
+    ("canonical.draw_labels", "uniform"): REFUSED,
+    ("canonical.paired_sum", "table"): UNREAD,
+    ("sketching.add_rows", "v"): REFUSED,
+    ("sketching.add_table", "other"): UNREAD,
+    ("slopes.gap_prices", "v"): REFUSED,
+    ("slopes.gap_prices", "w"): REFUSED,
+    ("slopes.gap_prices", "r"): UNREAD,
+    ("slopes.one_sided", "r"): UNREAD,
+    ("smooth.backward", "key"): KEYS,
+    ("smooth.dual_value", "key"): UNREAD,
+    ("smooth.quantise", "key"): KEYS,
+    ("smooth.ranks", "key"): KEYS,
+    **{("smooth.witness", name): KEYS for name in ("v", "key", "psi")},
+    ("spreading.spread", "v"): REFUSED,
+    ("tcal.resampled_statistics", "component"): REFUSED,
+}
+
+# Called with a sample's predictions or with cells of them, of which there is at least one.
+NEED_A_ROW = {
+    "lower_lift.cell_masses",
+    "lower_lift.split_cells",
+    "lower_lift.tied",
+    "lower_lift.violations",
+    "smooth.forward",
+    "smooth.witness",
+    "sorting.increases_within_unit",
+    "sorting.pool",
+}
+
+
+def floats(arguments, names):
+    """Float columns that go in, by name."""
+    for name, argument in zip(names, arguments, strict=True):
+        if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+            yield from ((f"{name}.{inner}", array) for inner, array in floats(argument, argument._fields))
+        elif isinstance(argument, np.ndarray) and argument.dtype == np.float64 and not isinstance(argument, Out):
+            yield name, argument
+
+
+def has_nan(values):
+    if isinstance(values, tuple | list):
+        return any(has_nan(value) for value in values)
+    return isinstance(values, float | np.ndarray) and bool(np.isnan(values).any())
+
+
+@contextmanager
+def in_time():
+    def stuck(*_):
+        raise AssertionError("does not end")
+
+    before = signal.signal(signal.SIGALRM, stuck)
+    signal.alarm(30)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """Kernels that call kernels call Python."""
+    for module in MODULES:
+        for name, function in list(vars(module).items()):
+            if hasattr(function, "py_func"):
+                monkeypatch.setattr(module, name, function.py_func)
+            elif name in ("leading_zeros", "trailing_zeros"):
+                monkeypatch.setattr(module, name, globals()[name])
+
+
+def leading_zeros(word):
+    return np.uint64(64 - int(word).bit_length())
+
+
+def trailing_zeros(word):
+    return np.uint64((int(word) & -int(word)).bit_length() - 1)
+
+
+def run(name, arguments):
+    with in_time(), np.errstate(all="ignore"):
+        return KERNELS[name](*arguments)
+
+
+def test_every_kernel_is_in_the_table():
+    assert set(KERNELS) == set(ARGUMENTS) | OF_NUMBERS
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_what_is_not_a_number_stays_so(name):
+    function = KERNELS[name]
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    for place, (argument, column) in enumerate(floats(ARGUMENTS[name](4), names)):
+        seen = set()
+        for row in {0, column.size // 2, column.size - 1}:
+            arguments = ARGUMENTS[name](4)
+            given = [array for _, array in floats(arguments, names)]
+            given[place].flat[row] = np.nan
+            others = [array for i, array in enumerate(given) if i != place]
+            try:
+                result = run(name, arguments)
+            except (IndexError, ValueError, OverflowError) as problem:
+                seen.add(f"stray index: {problem}")  # compiled, it would be read or written to
+                continue
+            filled = [a for a in arguments if isinstance(a, Out)]
+            spread = int(np.isnan(given[place]).sum()) > 1
+            said = (
+                result is False or spread or has_nan(result if result is not None else ()) or has_nan(filled + others)
+            )
+            seen.add("" if said else "a number")
+        reason = QUIET.get((name, argument))
+        if reason is None:
+            assert seen == {""}, (argument, seen)
+        else:
+            assert seen != {""}, f"{argument} gives NaN: no reason is needed"
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_none_and_one_row(name):
+    run(name, ARGUMENTS[name](1))
+    if name in NEED_A_ROW:
+        with pytest.raises(IndexError):
+            run(name, ARGUMENTS[name](0))
+    else:
+        run(name, ARGUMENTS[name](0))
+
+
+def test_proofs_take_nothing_from_what_is_not_a_number():
+    one, bad = np.full(1, 0.5), np.full(1, np.nan)
+    for pieces in ((bad, one, one, one), (one, one, bad, one), (one, one, one, bad)):
+        assert check_coupling(Coupling(*pieces), [1], [0.5]) == np.inf
+    for heights in ((bad, one, one), (one, bad, one), (one, one, bad)):
+        assert check_potentials(Potentials(*heights), [1], [0.5]) == 0.0
