@@ -95,6 +95,7 @@ def public(room):
     return {name for name in room.__all__ if inspect.isclass(getattr(room, name))}
 
 
+APART = ("ax_", "_lock", "__weakref__", "__dict__")  # a drawing and a lock belong to one object alone
 MAPS = sorted(name for name in public(recalibration) if hasattr(getattr(recalibration, name), "transform"))
 
 
@@ -109,7 +110,7 @@ def same(a, b):
     if type(a).__module__.startswith("calibrant") and not callable(getattr(a, "items", None)):
         names = [*getattr(a, "__dict__", {}), *getattr(type(a), "__slots__", ())]
         return type(a) is type(b) and all(
-            same(getattr(a, name), getattr(b, name)) for name in names if name not in ("ax_", "__weakref__", "__dict__")
+            same(getattr(a, name), getattr(b, name)) for name in names if name not in APART
         )
     if callable(getattr(a, "items", None)):
         return list(a) == list(b) and all(same(a[name], b[name]) for name in a)
