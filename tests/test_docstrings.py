@@ -22,19 +22,15 @@ def documented(doc):
     return [name.lstrip("*") for head in heads for name in head.split(", ")]
 
 
-def functions():
-    for name in calibrant.__all__:
-        value = getattr(calibrant, name)
-        if inspect.isfunction(value):
-            yield name, value
+FUNCTIONS = [(name, value) for name in calibrant.__all__ if inspect.isfunction(value := getattr(calibrant, name))]
 
 
-@pytest.mark.parametrize(("name", "function"), list(functions()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
 def test_parameters_are_those_of_the_signature(name, function):
     assert sorted(documented(function.__doc__)) == sorted(inspect.signature(function).parameters), name
 
 
-@pytest.mark.parametrize(("name", "function"), list(functions()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
 def test_what_takes_columns_says_that_it_raises(name, function):
     if {"y_true", "y_prob"} & set(inspect.signature(function).parameters):
         raises = section(inspect.cleandoc(function.__doc__), "Raises")
