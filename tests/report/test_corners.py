@@ -54,6 +54,17 @@ def test_every_corner_has_its_answers(where, tmp_path):
             found.to_html(tmp_path / "page.html")
 
 
+def test_a_distance_that_is_not_pinned_down_says_so(monkeypatch):
+    sample = Sample.from_columns([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
+
+    def said():
+        return audit_sample(sample, n_resamples=0, advise=False).measures["lower_calibration_distance"].sentence
+
+    assert "Proved" not in said()
+    monkeypatch.setattr("calibrant.report.audit._LOOSE", -1.0)
+    assert "Proved: 0.0" in said()
+
+
 @pytest.mark.parametrize("v", [[0.5], [1.0, 0.0], [1e-9] * 30, [1.0] * 12])
 def test_advice_and_tests_have_answers_in_corners(v, tmp_path):
     for y in (np.zeros(len(v)), np.arange(len(v)) % 2):

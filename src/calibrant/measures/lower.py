@@ -95,21 +95,18 @@ def lower_certificate_from_sample(
 
 
 def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
-    """Lower distance of a sample, the upper end of its bracket."""
+    """Lower distance of a sample, the upper end of its bracket; callers that must know how wide it is look there."""
+    return _upper_end(sample, tol)[0]
+
+
+def _upper_end(sample: Sample, tol: float) -> tuple[float, float]:
+    """The upper end of the bracket, and how far below it the distance may lie."""
     certificate = lower_certificate_from_sample(sample, tol=tol)
     if certificate.converged:
-        return certificate.upper
+        return certificate.upper, certificate.upper - certificate.lower
     witness = witness_from_sample(sample)
     upper = min(certificate.upper, 2.0 * witness.upper)
-    width = upper - max(certificate.lower, 0.5 * witness.value)
-    if width > tol:
-        warnings.warn(
-            f"the lower distance is within {width:.2g} below the number returned, not within tol={tol:g}; "
-            "lower_calibration_certificate says what is proved",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    return upper
+    return upper, upper - max(certificate.lower, 0.5 * witness.value)
 
 
 @register(
@@ -176,7 +173,15 @@ def lower_calibration_distance(
     >>> round(lower_calibration_distance([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]), 6)
     0.091944
     """
-    return lower_distance_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), tol=tol)
+    value, width = _upper_end(Sample.from_columns(y_true, y_prob, sample_weight), tol)
+    if width > tol:
+        warnings.warn(
+            f"the lower distance is within {width:.2g} below the number returned, not within tol={tol:g}; "
+            "lower_calibration_certificate says what is proved",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return value
 
 
 def lower_calibration_certificate(

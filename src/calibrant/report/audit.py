@@ -23,8 +23,11 @@ from calibrant.report.inequalities import tie
 from calibrant.report.options import RandomState, check_options, seeded
 from calibrant.report.regions import regions_from_witness
 from calibrant.report.reliability import reliability
-from calibrant.report.words import NO_TRIALS, WEIGHTS, sentence
+from calibrant.report.words import NO_TRIALS, WEIGHTS, proved, sentence
 from calibrant.sample import Sample
+
+_LOOSE = 2e-5
+"""Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal."""
 
 
 def audit(
@@ -160,6 +163,10 @@ def audit_sample(
         found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
     tell("Inequalities and regions")
     ties = tie(sample, witness, {name: measure.value for name, measure in found.items()})
+    lower = found["lower_calibration_distance"]
+    if lower.value is not None and lower.value - ties.lower_distance.lower > _LOOSE:
+        said = f"{lower.sentence} Proved: {proved(ties.lower_distance.lower, lower.value)[0]}."
+        found["lower_calibration_distance"] = replace(lower, sentence=said)
     regions = regions_from_witness(sample, witness)
     tell("Reliability diagram")
     table = reliability(sample, level, n_resamples, rng)
