@@ -121,7 +121,7 @@ def _known_smoothness(y: FloatArray, p: FloatArray, rng: np.random.Generator) ->
 
 def _two_samples(how: TwoSampleTest, smoothness: float | None = None) -> Test:
     def test(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
-        # Samples of 3 rows have 10 scales, which above 50 rows is fewer than all rows have.
+        # Two samples of 3 rows have 10 scales, as many as 50 rows together.
         resamples = max(_scaled(y.size, 6), _scaled(50, 6)) if smoothness is None else round(6 / LEVEL) - 1
         return calibrant.two_sample_calibration_test(
             y, p, test=how, smoothness=smoothness, level=LEVEL, n_resamples=resamples, random_state=rng
