@@ -110,3 +110,15 @@ def test_of_two_files_each_says_what_it_used(weighted, tmp_path):
     assert first.endswith("'sample_weight' as the weights.")
     assert second.startswith(f"{other}: Using")
     assert "'p' as the predictions" in second
+
+
+@pytest.mark.parametrize("name", ["weight", "Weights", "w", "freq", "trials"])
+@pytest.mark.parametrize("command", [("audit", "--resamples", 0), ("gate", "--max-distance", 0.05)])
+def test_a_column_that_may_hold_weights_is_asked_about(tmp_path, command, name):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"y_true": [0, 1, 1], "y_prob": [0.2, 0.7, 0.9], name: [1, 2, 3]}).to_csv(path, index=False)
+    refused = run(command[0], path, *command[1:])
+    assert refused.exit_code == 2
+    assert f"column {name!r} may hold weights" in refused.stderr
+    assert "--unweighted" in refused.stderr
+    assert run(command[0], path, *command[1:], "--unweighted").exit_code in (0, 3)

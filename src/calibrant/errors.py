@@ -15,17 +15,19 @@ class InputError(ValueError):
         The argument at fault, for example ``"y_prob"``.
     row : int or None
         The first bad row, counted from 0, where one row is to blame.
+    problem : str
+        What is wrong and what is allowed: the message without the argument.
     """
 
     def __init__(self, argument: str, problem: str, *, row: int | None = None) -> None:
         self.argument = argument
         self.row = row
-        self._problem = problem
+        self.problem = problem
         super().__init__(f"{argument}: {problem}")
 
     def __reduce__(self) -> tuple[Callable[..., InputError], tuple[str, str]]:
         """Pickle what it was made of: the message alone does not make it again."""
-        return partial(type(self), row=self.row), (self.argument, self._problem)
+        return partial(type(self), row=self.row), (self.argument, self.problem)
 
 
 class FileError(InputError):

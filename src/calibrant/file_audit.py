@@ -238,7 +238,7 @@ def as_in_file(problem: InputError, names: dict[str, str]) -> InputError:
     """The problem in the words of someone who sees the file: its column's name, and how rows are counted."""
     column = names.get(problem.argument)
     at = problem.argument if column in (None, problem.argument) else f"{problem.argument} (column {column!r})"
-    said = str(problem).partition(": ")[2]
+    said = problem.problem
     if problem.row is not None:
         said = said.replace(f"row {problem.row} ", f"row {problem.row} (counted from 0) ", 1)
     return InputError(at, said, row=problem.row)

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calibrant import InputError, calibration_drift
+from calibrant import FileError, InputError, calibration_drift
 from calibrant.scale import large
+from calibrant.scale.large import file_drift
 from calibrant.scale.periods import in_order
 
 KNOWN = {
@@ -87,3 +88,12 @@ def test_times_are_said_in_utc_whatever_the_zone_of_the_machine(tmp_path, zone):
     relation = connection.sql(f"SELECT * FROM '{path}'")
     found = calibration_drift(relation, y_true="y", y_prob="p", by="t")
     assert [str(period.key) for period in found] == ["2026-01-01 23:00:00+00:00", "2026-01-02 01:00:00+00:00"]
+
+
+def test_the_text_that_has_no_order_is_the_one_shown(tmp_path):
+    path = tmp_path / "days.csv"
+    path.write_text(
+        "y_true,y_prob,day\n" + "".join(f"{i % 2},0.5,{day}\n" for i, day in enumerate([*range(20), "Mon"]))
+    )
+    with pytest.raises(FileError, match="drift: the order in time of 'Mon', '0', '1' is not known"):
+        file_drift(str(path), "day")

@@ -201,5 +201,5 @@ def _read(y_true: Column, y_prob: Column, name: str) -> tuple[IntArray, FloatArr
     try:
         return read_binary(y_true, y_prob)
     except InputError as problem:
-        said = str(problem).partition(": ")[2].replace("y_prob", name)
+        said = problem.problem.replace("y_prob", name)
         raise InputError(problem.argument.replace("y_prob", name), said, row=problem.row) from None

@@ -14,6 +14,11 @@ USUAL_NAMES = {
 }
 """Names that are taken without being told, if exactly one of a row is there."""
 
+_PERHAPS_WEIGHTS = frozenset(
+    ("weight", "weights", "sample_weights", "w", "wt", "wts", "freq", "frequency", "trials", "n_trials")
+)
+"""Names of columns that change every number if they are weights, and may be something else."""
+
 
 def asked_columns(
     y_true: str | None, y_prob: str | None, sample_weight: str | None, unweighted: bool
@@ -73,11 +78,15 @@ def present(name: str, columns: Sequence[str], argument: str) -> str:
 
 
 def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The one free column with a usual name; None for weights if there is none."""
+    """The one free column with a usual name; None for weights if there is none that could hold them."""
     found = [c for c in free if c.lower() in USUAL_NAMES[argument]]
     if len(found) == 1:
         return found[0]
     if argument == "sample_weight" and not found:
+        perhaps = [c for c in free if c.lower() in _PERHAPS_WEIGHTS]
+        if perhaps:
+            ways = "name it here to use it, or leave it out with --unweighted"
+            raise FileError(_option(argument), f"column {perhaps[0]!r} may hold weights: {ways}")
         return None
     if found:
         raise FileError(_option(argument), f"could be any of {listed(found)}; name one")

@@ -9,7 +9,7 @@ from typing import Any
 
 import narwhals as nw
 
-from calibrant.errors import FileError
+from calibrant.errors import FileError, InputError
 from calibrant.scale import files as reader
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.drift import RESOLUTION, Period, periods_of_groups
@@ -116,7 +116,12 @@ def file_drift(
     found, names, _ = _grouped(path, asked, [by], RESOLUTION, "drift")
     if "sample_weight" in names:
         raise FileError("drift", weights_refused(names["sample_weight"]))
-    return periods_of_groups(found, level, exclude_bad)
+    try:
+        return periods_of_groups(found, level, exclude_bad)
+    except InputError as problem:
+        if problem.argument != "by":
+            raise
+        raise FileError("drift", problem.problem) from None
 
 
 def weights_refused(column: str) -> str:

@@ -75,5 +75,6 @@ def _numbers_in_a_pattern(texts: Sequence[str]) -> list[Any] | None:
 
 
 def _unknown(texts: Sequence[str]) -> InputError:
-    shown = ", ".join(f"{text!r:.40}" for text in texts[:3])
+    strangest = sorted(texts, key=lambda text: _WHOLE.fullmatch(text.strip()) is not None)
+    shown = ", ".join(f"{text!r:.40}" for text in strangest[:3])
     return InputError("by", f"the order in time of {shown} is not known; use dates such as '2026-01-31', or numbers")
