@@ -78,6 +78,8 @@ NAN = float("nan")
         (["no", "yes"], [0.2, 0.9], None, "y_true: holds str.*pos_label", 0),
         ([-1, 1], [0.2, 0.9], None, r"y_true: row 0 is -1.*pass \(y_true \+ 1\) / 2", 0),
         ([0, 1, 2], [0.2, 0.9, 0.5], None, "y_true: row 2 is 2.*labels of classes", 2),
+        ([1, 0.5], [0.2, 0.9], 1, "y_true: row 1 is 0.5, an event rate and no label; leave pos_label out", 1),
+        ([0.5, 0.5], [0.2, 0.9], 1, "y_true: row 0 is 0.5, an event rate", 0),
         ([0, 1, 2], [0.2, 0.9, 0.5], 1, "y_true: holds 3 different values; pos_label is for two", None),
         (["a", "b", "c"], [0.2, 0.9, 0.5], "a", "y_true: holds 3 different values", None),
         (["a", "b"], [0.2, 0.9], "c", "pos_label: is 'c', which is no label; the labels are a, b", None),

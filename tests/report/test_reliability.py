@@ -5,6 +5,7 @@ import pytest
 
 from calibrant import audit
 from calibrant.report.reliability import noise_bandwidth, redraw, reliability, stratify
+from calibrant.report.words import confidence
 from calibrant.sample import Sample
 
 
@@ -98,3 +99,30 @@ def test_a_bent_predictor_leaves_it_by_more_than_noise():
     assert found.reliability.exceeds_noise
     assert found.reliability.outside > found.reliability.outside_if_calibrated
     assert "of redraws: more than noise." in found.verdict
+
+
+def test_weights_that_differ_at_one_prediction_leave_no_band():
+    """One row may carry nearly all the weight of a prediction; sums do not tell, and its outcome alone would decide."""
+    v, weight = np.full(200, 0.1), np.r_[200.0, np.ones(199)]
+    table = reliability(drawn(v, np.random.default_rng(0), weight), 0.05, 199, np.random.default_rng(0))
+    assert table.lower is None
+    assert table.outside is None
+    assert "weigh differently" in table.no_band
+    even = reliability(drawn(v, np.random.default_rng(0), np.full(200, 3.7)), 0.05, 199, np.random.default_rng(0))
+    assert even.lower is not None
+
+
+@pytest.mark.parametrize("step", [2.0**-53, 4e-15])
+def test_predictions_an_ulp_apart_are_drawn(step):
+    v = 0.75 + step * np.arange(31)
+    for seed in range(20):
+        weight = np.random.default_rng(seed).random(31)
+        found = reliability(Sample.from_columns(np.arange(31) % 2, v, weight), 0.05, 0, np.random.default_rng(0))
+        assert found.mass.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("level", "said"), [(0.05, "95%"), (0.025, "97.5%"), (0.125, "87.5%"), (1e-17, "99.999999999999999%"), (0.1, "90%")]
+)
+def test_confidence_is_told_to_its_last_digit(level, said):
+    assert confidence(level) == said

@@ -34,6 +34,10 @@ def event_outcomes(y_true: Any, pos_label: Any) -> Any:
     other_kind = any(isinstance(each, str) != isinstance(label, str) for each in seen)
     if label not in seen and (len(seen) == 2 or other_kind):
         raise InputError("pos_label", f"is {label!r:.40}, which is no label; the labels are {_listed(seen)}")
+    rate = next((each for each in seen if isinstance(each, float) and 0.0 < each < 1.0), None)
+    if rate is not None:
+        row = int(np.argmax(values == rate))
+        raise InputError("y_true", f"row {row} is {rate!r}, an event rate and no label; leave pos_label out", row=row)
     return (values == label).astype(np.float64) if label in seen else np.zeros(values.size)
 
 

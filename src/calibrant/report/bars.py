@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calibrant.report.words import bracket, number, percent, proved
+from calibrant.report.words import bracket, confidence, number, proved
 
 if TYPE_CHECKING:
     from calibrant.report.found import Audit
@@ -34,7 +34,7 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     shown = [("These rows, certified", proved(low, high)[0], "certified", low, high)]
     if audit.population is not None:
         ends = audit.population.lower_distance
-        sure = percent(1.0 - audit.population.level)
+        sure = confidence(audit.population.level)
         shown.append((f"Population, {sure} confidence", " to ".join(bracket(*ends)), "population", *ends))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":

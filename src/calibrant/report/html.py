@@ -15,6 +15,7 @@ from calibrant.report.plots import COLOURS, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts
 from calibrant.report.words import (
     bracket,
+    confidence,
     number,
     percent,
     periods_in_words,
@@ -54,6 +55,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         number=number,
+        confidence=confidence,
         percent=percent,
         whole=whole,
         segment_name=segment_name,

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from calibrant.report.words import percent
+from calibrant.report.words import confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ def _draw_curve(audit: Drawable, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.lower is not None and table.upper is not None:
-        label = f"calibrated ({percent(1.0 - audit.level)})"
+        label = f"calibrated ({confidence(audit.level)})"
         ax.fill_between(x, table.lower, table.upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
     for where, name, words in ((y < x, "high", "too high"), (y > x, "low", "too low")):
         if where.any():
@@ -120,7 +120,7 @@ def _draw_levels(audit: Drawable, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.lower is not None and table.upper is not None:
-        label = f"calibrated ({percent(1.0 - audit.level)})"
+        label = f"calibrated ({confidence(audit.level)})"
         ax.vlines(x, table.lower, table.upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
     size = 18.0 + 160.0 * table.mass / table.mass.max()
     for where, name, words in (

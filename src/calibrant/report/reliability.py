@@ -132,6 +132,8 @@ def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.G
         why_not = NO_TRIALS
     elif n_resamples == 0:
         why_not = "no resamples were asked for"
+    elif _unlike_weights(sample):
+        why_not = "rows of one prediction weigh differently, and which of them had the event is not kept"
     drawn = 0 if why_not else n_resamples
     curves = redraw(strata, smoother, drawn, rng)
     lower = upper = outside = usual = None
@@ -143,6 +145,12 @@ def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.G
         usual = float(np.partition(share[1:], rank - 1)[rank - 1])
     kind = "levels" if bandwidth is None else "curve"
     return Reliability(kind, at, at + curves[:, 0], lower, upper, mass, count, bandwidth, why_not, outside, usual)
+
+
+def _unlike_weights(sample: Sample) -> bool:
+    """Whether rows of one prediction weigh differently: then their sums have no law that is known from the sums."""
+    largest = sample.squared_weight * sample.count
+    return bool((largest > sample.weight * sample.weight * (1.0 + 1e-9)).any())
 
 
 def _outside(curves: FloatArray, mass: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -248,7 +256,8 @@ def reflected_gaussian(at: FloatArray, centre: FloatArray, bandwidth: float) -> 
 
 def _nearest(at: FloatArray, centre: FloatArray) -> npt.NDArray[np.intp]:
     """Index of the point of a regular grid that is nearest to each centre."""
-    return np.asarray(np.rint((centre - at[0]) / (at[-1] - at[0]) * (at.size - 1)), dtype=np.intp)
+    place = np.rint((centre - at[0]) / (at[-1] - at[0]) * (at.size - 1))
+    return np.asarray(np.clip(place, 0.0, at.size - 1), dtype=np.intp)  # a mean can round beyond the ends
 
 
 def _distance(at: FloatArray, centre: FloatArray) -> FloatArray:

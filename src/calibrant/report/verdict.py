@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from calibrant.report.words import (
+    confidence,
     percent,
     periods_in_words,
     population_in_words,
@@ -56,7 +57,7 @@ def _band(table: Reliability, level: float, rows: str) -> str:
     """Over how much the curve leaves its band, beside what calibrated predictions do."""
     outside, usual = table.outside or 0.0, table.outside_if_calibrated or 0.0
     curve = table.kind == "curve"
-    sure = percent(1.0 - level)
+    sure = confidence(level)
     if outside == 0.0:
         stay = "The reliability curve stays" if curve else "Observed rates stay"
         return f"{stay} within the pointwise {sure} consistency band."

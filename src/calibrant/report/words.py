@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ def percent(share: float) -> str:
     return "over 99.9%" if shown == "100.0%" else shown
 
 
+def confidence(level: float) -> str:
+    """One minus the level as a percentage, to its last digit: a rounded confidence would not be the one proved."""
+    return f"{(1 - Decimal(repr(float(level)))) * 100:f}".rstrip("0").rstrip(".") + "%"
+
+
 def ends(low: float, high: float) -> tuple[str, str]:
     """The ends of a range of predictions, with as many decimals as its width asks for."""
     width = high - low
@@ -76,12 +82,12 @@ def ends(low: float, high: float) -> tuple[str, str]:
 def population_in_words(bounds: PopulationBounds) -> str:
     """What the rows prove about the distance from calibration on the population they were drawn from."""
     low, high = bounds.lower_distance
-    sure = f"With {percent(1.0 - bounds.level)} confidence the population's distance from calibration is"
+    sure = f"With {confidence(bounds.level)} confidence the population's distance from calibration is"
     down, up = math.floor(low * 1e4) / 1e4, math.ceil(high * 1e4) / 1e4
     if down > 0.0:
         return f"{sure} at least {down:.4f}" + (f", its lower distance at most {up:.4f}." if up < 1.0 else ".")
     if up < 1.0:
-        return f"With {percent(1.0 - bounds.level)} confidence the population's lower distance is at most {up:.4f}."
+        return f"With {confidence(bounds.level)} confidence the population's lower distance is at most {up:.4f}."
     return "The rows are too few to bound the population's distance from calibration."
 
 
