@@ -183,6 +183,51 @@ def test_cut_parquet_and_arrow_files_are_refused(tmp_path, kind):
         read_file(written(tmp_path, f"more.{kind}", data + b"garbage!"))
 
 
+@pytest.mark.parametrize("legacy", [False, True])
+def test_zeros_at_the_end_of_a_batch_are_no_end_of_a_stream(tmp_path, legacy):
+    table = TABLE.append_column("zeros", pa.array(np.zeros(ROWS, np.int64)))
+    version = pa.ipc.MetadataVersion.V4 if legacy else pa.ipc.MetadataVersion.V5
+    options = pa.ipc.IpcWriteOptions(use_legacy_format=legacy, metadata_version=version)
+    sink = pa.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema, options=options) as stream:
+        after_batches = []
+        for batch in table.to_batches(100):
+            stream.write_batch(batch)
+            after_batches.append(sink.tell())
+    data = sink.getvalue().to_pybytes()
+    assert after_batches[-1] == len(data) - (4 if legacy else 8)
+    assert data[: after_batches[0]].endswith(bytes(8))
+    assert read_file(written(tmp_path, "whole.arrow", data)).y_true.size == ROWS
+    for at in {*range(8, len(data), 8), *after_batches, *range(len(data) - 16, len(data))}:
+        with pytest.raises(FileError, match="cut or damaged"):
+            whole.check_arrow_stream(written(tmp_path, "cut.arrow", data[:at]))
+    for at in after_batches:
+        with pytest.raises(FileError, match="cut or damaged"):
+            read_file(written(tmp_path, f"{at}.arrow", data[:at]))
+    for more in (bytes(4), bytes(8), data):
+        with pytest.raises(FileError, match="cut or damaged"):
+            whole.check_arrow_stream(written(tmp_path, "more.arrow", data + more))
+
+
+@pytest.mark.parametrize("asked", ["model.score", "p", "Model.Score"])
+def test_checksums_are_looked_at_whatever_the_name_of_the_column(tmp_path, asked):
+    name = "p" if asked == "p" else "model.score"
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"y": Y, name: P}), sink, use_dictionary=False, write_page_checksum=True)
+    data = bytearray(sink.getvalue().to_pybytes())
+    chunk = pq.ParquetFile(pa.BufferReader(bytes(data))).metadata.row_group(0).column(1)
+    data[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
+    path = written(tmp_path, "damaged.parquet", bytes(data))
+    whole.check_pages(path, {"y"})
+    with pytest.raises(FileError, match="damaged"):
+        whole.check_pages(path, {asked})
+    with pytest.raises(FileError, match="damaged"):  # a column that is not found leaves nothing unchecked
+        whole.check_pages(path, {"y", "year"})
+    if asked == name:
+        with pytest.raises(FileError, match="damaged"):
+            read_file(path, y_true="y", y_prob=name)
+
+
 @pytest.mark.parametrize("last", ["1", '1,0.5,"b', '1,0.5,"b\n', "1,0.5"])
 def test_a_last_line_with_too_few_fields_is_refused(tmp_path, last):
     path = written(tmp_path, "rows.csv", f'y_true,y_prob,text\n0,0.1,"a, ""\nb"\n1,0.2,c\n{last}'.encode())

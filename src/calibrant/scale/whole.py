@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import gzip
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ def check_pages(file: str, columns: Collection[str]) -> None:
         if meta.num_row_groups == 0:
             return
         chunks = [meta.row_group(0).column(i) for i in range(meta.num_columns)]
-        wanted = [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns]
+        wanted = _chunks_of(columns, chunks)
         if not any(_has_checksum(file, chunk) for chunk in wanted):
             return
         names = [chunk.path_in_schema for chunk in wanted]
@@ -87,6 +87,19 @@ def check_pages(file: str, columns: Collection[str]) -> None:
                 held.read_row_group(group, columns=names)
         except OSError as problem:
             raise FileError("file", f"{file!r} is damaged: {problem!s:.200}") from None
+
+
+def _chunks_of(columns: Collection[str], chunks: Sequence[Any]) -> Sequence[Any]:
+    """The chunks of these columns and what is nested in them; all chunks if one of the columns is not found."""
+    wanted = []
+    for column in columns:
+        name = column.casefold()  # DuckDB finds a column whatever its case
+        paths = [chunk.path_in_schema.casefold() for chunk in chunks]
+        found = [at for at, path in enumerate(paths) if path == name or path.startswith(f"{name}.")]
+        if not found:
+            return chunks
+        wanted += found
+    return [chunks[at] for at in sorted(set(wanted))]
 
 
 def _has_checksum(file: str, chunk: Any) -> bool:
@@ -111,18 +124,28 @@ def _has_checksum(file: str, chunk: Any) -> bool:
 
 
 def check_arrow_stream(file: str) -> None:
-    """See that an Arrow stream ends with its mark; without it nothing tells a whole stream from a cut one.
+    """Walk an Arrow stream's messages to its mark of the end; without it nothing tells a whole stream from a cut one.
 
     Raises
     ------
     FileError
-        If it does not.
+        If the mark is not there, or something follows it.
     """
-    with Path(file).open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(max(0, size - 8))
-        end = stream.read()
-    if not end.endswith(_END_OF_STREAM):
+    import pyarrow
+    import pyarrow.ipc
+
+    with pyarrow.memory_map(file) as source:
+        messages = pyarrow.ipc.MessageReader.open_stream(source)
+        # The mark may be the last bytes of a batch as well: only where a message could begin is it one.
+        behind = 0
+        try:
+            for _ in messages:
+                behind = source.tell()
+        except (pyarrow.ArrowInvalid, OSError):
+            behind = source.size()
+        source.seek(behind)
+        end = source.read(9)
+    if end not in _END_OF_STREAM:
         raise FileError(
             "file", f"{file!r} cannot be read as arrow: its end is not that of a file or stream; it is cut or damaged"
         )
