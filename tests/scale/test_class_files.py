@@ -4,7 +4,9 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import feather
 from typer.testing import CliRunner
 
 from calibrant import FileError, smooth_calibration_error
@@ -56,6 +58,44 @@ def test_one_column_of_predictions_goes_first(tmp_path):
     path, _ = written(tmp_path, ["p0", "p1"], y_prob=0.5)
     assert class_columns(path, None) is None
     assert class_columns(path, "p0") is None
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "arrow"])
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("p0,p1,p1", "could be any of 2 columns: 'p1', 'p1'"),
+        ("p0,p1,P1", "could be any of 2 columns: 'p1', 'P1'|'P1' and 'p1' have one number"),
+        ("p00,p0", "'p0' and 'p00' have one number.*of 'p0', 'p00'"),
+        ("p0,p_0,p1", "'p0' and 'p_0' have one number.*of 'p0', 'p_0', 'p1'"),
+        ("p0,p1,score0,score1", "could be several of 'p0', 'p1', 'score0', 'score1'"),
+        ("p0,p1,score0,score2", "could be several of 'p0', 'p1', 'score0', 'score2'"),
+    ],
+)
+def test_columns_that_could_be_meant_or_not_are_refused(tmp_path, names, message, ending):
+    held = names.split(",")
+    path = tmp_path / f"rows.{ending}"
+    if ending == "csv":
+        path.write_text(f"y_true,{names}\n" + "\n".join(",".join("1" for _ in range(len(held) + 1)) for _ in range(9)))
+    elif len({name.casefold() for name in held}) < len(held) and (ending == "json" or "P1" not in held):
+        pytest.skip("has no two keys of one name")
+    elif ending == "json":
+        path.write_text("\n".join([json.dumps(dict.fromkeys(["y_true", *held], 1))] * 9))
+    else:
+        feather.write_feather(pa.table({name: [1.0] * 9 for name in ["y_true", *held]}), path)
+    with pytest.raises(FileError, match=message):
+        class_columns(str(path), None)
+    if "score" not in names:
+        with pytest.raises(FileError, match=message):
+            class_columns(str(path), "[pP]*")
+    if "P1" not in held and held[2:] != ["p1"]:
+        assert class_columns(str(path), ",".join(held[:2])) == held[:2]
+
+
+def test_a_column_is_listed_once(tmp_path):
+    path, _ = written(tmp_path, ["p0", "p1"])
+    with pytest.raises(FileError, match="lists 'p1' twice"):
+        class_columns(path, "p0,p1,p1")
 
 
 def test_the_command(tmp_path):

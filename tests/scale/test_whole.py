@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -185,19 +186,19 @@ def test_cut_parquet_and_arrow_files_are_refused(tmp_path, kind):
 
 @pytest.mark.parametrize("legacy", [False, True])
 def test_zeros_at_the_end_of_a_batch_are_no_end_of_a_stream(tmp_path, legacy):
-    table = TABLE.append_column("zeros", pa.array(np.zeros(ROWS, np.int64)))
+    table = TABLE.append_column("zeros", pa.array(np.zeros(ROWS, np.int64))).slice(0, 24)
     version = pa.ipc.MetadataVersion.V4 if legacy else pa.ipc.MetadataVersion.V5
     options = pa.ipc.IpcWriteOptions(use_legacy_format=legacy, metadata_version=version)
     sink = pa.BufferOutputStream()
     with pyarrow.ipc.new_stream(sink, table.schema, options=options) as stream:
         after_batches = []
-        for batch in table.to_batches(100):
+        for batch in table.to_batches(8):
             stream.write_batch(batch)
             after_batches.append(sink.tell())
     data = sink.getvalue().to_pybytes()
     assert after_batches[-1] == len(data) - (4 if legacy else 8)
     assert data[: after_batches[0]].endswith(bytes(8))
-    assert read_file(written(tmp_path, "whole.arrow", data)).y_true.size == ROWS
+    assert read_file(written(tmp_path, "whole.arrow", data)).y_true.size == 24
     for at in {*range(8, len(data), 8), *after_batches, *range(len(data) - 16, len(data))}:
         with pytest.raises(FileError, match="cut or damaged"):
             whole.check_arrow_stream(written(tmp_path, "cut.arrow", data[:at]))
@@ -226,6 +227,52 @@ def test_checksums_are_looked_at_whatever_the_name_of_the_column(tmp_path, asked
     if asked == name:
         with pytest.raises(FileError, match="damaged"):
             read_file(path, y_true="y", y_prob=name)
+
+
+OBJECTS = [json.dumps({"y_true": i % 2, "y_prob": 0.5, "more": [1, {}]}) for i in range(3)]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard], ids=["plain", "gz", "zst"])
+@pytest.mark.parametrize(
+    "text",
+    [f"[{','.join(OBJECTS)}]", "\ufeff [\n" + ",\n".join(OBJECTS) + "\n]" + " " * 5000],
+    ids=["one line", "lines"],
+)
+def test_a_json_array_cut_anywhere_is_refused(tmp_path, text, pack):
+    ending = {bytes: "json", gzip.compress: "JSON.gz", zstandard: "json.zst"}[pack]
+    data = text.encode()
+    if "\ufeff" not in text:
+        assert read_file(written(tmp_path, f"whole.{ending}", pack(data))).y_true.size == 3
+    else:
+        assert input_files(written(tmp_path, f"whole.{ending}", pack(data)))
+    for at in range(data.index(b"[") + 1, len(data.rstrip())):
+        if data[:at].endswith(b"]"):  # of an array within: DuckDB sees that
+            continue
+        with pytest.raises(FileError, match=r"not closed by '\]'; it is cut or damaged"):
+            input_files(written(tmp_path, f"{at}.{ending}", pack(data[:at])))
+    at = data.index(b"]") + 1
+    with pytest.raises(FileError):
+        read_file(written(tmp_path, f"within.{ending}", pack(data[:at])))
+
+
+@pytest.mark.parametrize("between", ["\n", ""])
+def test_json_objects_one_after_another_are_read(tmp_path, between):
+    assert read_file(written(tmp_path, "rows.json", between.join(OBJECTS).encode())).y_true.size == 3
+
+
+def test_an_empty_part_is_refused_by_its_name(tmp_path):
+    written(tmp_path, "a.csv", CSV)
+    written(tmp_path, "b.csv", b"")
+    with pytest.raises(FileError, match=r"b\.csv' is empty"):
+        input_files(str(tmp_path / "*.csv"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes")
+def test_devices_and_pipes_are_no_plain_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in ("/dev/null", "/dev/zero", str(tmp_path / "pipe.csv")):
+        with pytest.raises(FileError, match="is not a plain file"):
+            input_files(path)
 
 
 @pytest.mark.parametrize("last", ["1", '1,0.5,"b', '1,0.5,"b\n', "1,0.5"])

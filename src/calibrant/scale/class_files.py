@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from calibrant.errors import FileError
 from calibrant.scale import files as reader
-from calibrant.scale.columns import USUAL_NAMES, asked_columns, choose_columns, listed, present
+from calibrant.scale.columns import USUAL_NAMES, asked_columns, choose_columns, listed, present, refuse_twins
 from calibrant.scale.engine import connect
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>\d+)")
@@ -57,26 +58,40 @@ def class_columns(path: str, y_prob: str | None) -> list[str] | None:
     Raises
     ------
     FileError
-        If the file cannot be read, or a pattern or list leaves fewer than two columns.
+        If the file cannot be read, a pattern fits fewer than two columns, or it is not known which columns are meant:
+        names that the reader does not tell apart, two of one number, or two stems with several columns.
     """
     files = reader.input_files(path)
     kind = reader._kind(path)
     connection = connect()
     with reader._explained(path, kind, files):
-        held, _ = reader._names_held(connection, files, kind)
+        held, twins = reader._names_held(connection, files, kind)
+    columns = _asked(y_prob, held)
+    for name in columns or ():
+        refuse_twins(name, twins, "y_prob")
+    return columns
+
+
+def _asked(y_prob: str | None, held: Sequence[str]) -> list[str] | None:
     if y_prob is None:
         usual = USUAL_NAMES["y_prob"]
         return None if any(name.lower() in usual for name in held) else _numbered(held)
     if y_prob in held:
         return None
     if "," in y_prob:
-        return [present(name.strip(), held, "y_prob") for name in y_prob.split(",")]
+        names = [present(name.strip(), held, "y_prob") for name in y_prob.split(",")]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise FileError("--y-prob", f"lists {twice[0]!r} twice; each class has a column of its own")
+        return names
     if not any(mark in y_prob for mark in "*?["):
         return None
     found = [name for name in held if fnmatchcase(name, y_prob)]
     if len(found) < 2:
         raise FileError("--y-prob", f"the pattern {y_prob!r} fits {len(found)} columns; there are {listed(held)}")
-    return sorted(found, key=_in_order)
+    found.sort(key=_in_order)
+    _refuse_one_number(found)
+    return found
 
 
 def read_classes_file(
@@ -114,17 +129,34 @@ def read_classes_file(
 
 
 def _numbered(held: Sequence[str]) -> list[str] | None:
-    """Columns p0, p1, ... from 0 or 1 upwards without a gap, if one stem has two or more."""
-    stems: dict[str, dict[int, str]] = {}
+    """Columns p0, p1, ... from 0 or 1 upwards without a gap, if one stem alone has several."""
+    stems: dict[str, list[str]] = {}
     for name in held:
         found = _NUMBERED.fullmatch(name)
         if found is not None and found["stem"].lower() in _STEMS:
-            stems.setdefault(found["stem"], {})[int(found["number"])] = name
-    for numbers in stems.values():
-        order = sorted(numbers)
-        if len(order) >= 2 and order[0] in (0, 1) and order == list(range(order[0], order[0] + len(order))):
-            return [numbers[number] for number in order]
-    return None
+            stems.setdefault(found["stem"].lower(), []).append(name)
+    several = [sorted(names, key=_in_order) for names in stems.values() if len(names) > 1]
+    families = [names for names in several if _without_a_gap(names)]
+    if not families:
+        return None
+    if len(several) > 1:
+        every = listed([name for names in several for name in names])
+        raise FileError("--y-prob", f"could be several of {every}; name those of one predictor")
+    _refuse_one_number(families[0])
+    return families[0]
+
+
+def _without_a_gap(names: Sequence[str]) -> bool:
+    numbers = sorted({_number(name) or 0 for name in names})
+    return numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _refuse_one_number(names: Sequence[str]) -> None:
+    """Raise if two columns, in order, have the number of one class."""
+    for name, other in pairwise(names):
+        if _number(name) is not None and _number(name) == _number(other):
+            said = f"{name!r} and {other!r} have one number, and could be one class"
+            raise FileError("--y-prob", f"{said}; list the columns to use, of {listed(names)}")
 
 
 def _number(name: str) -> int | None:

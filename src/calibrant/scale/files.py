@@ -15,7 +15,7 @@ import numpy.typing as npt
 from calibrant.errors import FileError, InputError
 from calibrant.scale.columns import asked_columns, choose_columns
 from calibrant.scale.engine import connect, lacks_memory, shortened
-from calibrant.scale.whole import check_arrow_stream, check_compressed, check_pages
+from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_pages
 
 READERS = {
     ".parquet": "parquet",
@@ -95,7 +95,7 @@ def input_files(path: str) -> list[str]:
     Raises
     ------
     FileError
-        If there is none, or it is a folder or empty.
+        If there is none, or one is a folder, no plain file, empty, or cut or damaged.
     """
     try:
         path.encode()
@@ -107,9 +107,7 @@ def input_files(path: str) -> list[str]:
             raise FileError(
                 "file", f"{name!r} is a folder; name a file, or a pattern in quotes such as '{name}/*.parquet'"
             )
-        if Path(path).stat().st_size == 0:
-            raise FileError("file", f"{path!r} is empty")
-        check_compressed(path)
+        _check_whole(path)
         return [path]
     if "://" in path:
         raise FileError("file", f"{path!r} is an address; only files on this machine are read")
@@ -119,8 +117,17 @@ def input_files(path: str) -> list[str]:
     if not found:
         raise FileError("file", f"no file matches the pattern {path!r}")
     for (file,) in found:
-        check_compressed(file)
+        _check_whole(file)
     return [file for (file,) in found]
+
+
+def _check_whole(file: str) -> None:
+    if not Path(file).is_file():
+        raise FileError("file", f"{file!r} is not a plain file")
+    if Path(file).stat().st_size == 0:
+        raise FileError("file", f"{file!r} is empty")
+    check_compressed(file)
+    check_json(file)
 
 
 def _kind(path: str) -> str:

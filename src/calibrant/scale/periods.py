@@ -13,14 +13,19 @@ from calibrant.errors import InputError
 _WHOLE = re.compile(r"([+-]?\d+)(\.0*)?")
 _NUMBER = re.compile(r"\d+")
 _YEAR = re.compile(r"(19|20|21)\d\d")
-_COUNTDOWN = re.compile(r"[^\W\d_]?\s*-\s*")  # "t-1" comes after "t-2"
+# Words before a number that count forwards, and no sign that could be a minus: "t-1" comes after "t-2". Any other text,
+# and any behind the number, may turn the order round: "lag 1", "9 days ago".
+_UNIT = "(years?|fy|quarters?|q|months?|m|weeks?|wk|w|days?|d|hours?|h|minutes?|min|periods?|epochs?|rounds?|batch)"
+_BEFORE = re.compile(rf"\s*{_UNIT}[\s_.#]*", re.IGNORECASE)
+_BEFORE_YEAR = re.compile(rf"\s*({_UNIT}[\s_.]*)?", re.IGNORECASE)
+_BETWEEN = re.compile(rf"([-/.:_T]|,?\s*)({_UNIT}[\s_]?)?", re.IGNORECASE)
 
 
 def in_order(keys: Sequence[Any]) -> list[Any]:
     """Distinct periods in the order of time.
 
-    Numbers and dates sort as they are. Texts do if all are whole numbers, ISO dates or times, one text with one number
-    in it ("day 9"), or numbers from a year downwards in one pattern ("2026-W9").
+    Numbers and dates sort as they are. Texts do if all are whole numbers, ISO dates or times, one unit of time with one
+    number behind it ("day 9"), or numbers from a year downwards in one pattern ("2026-W9").
 
     Raises
     ------
@@ -65,13 +70,19 @@ def _numbers_in_a_pattern(texts: Sequence[str]) -> list[Any] | None:
     between = _NUMBER.split(texts[0])
     if any(_NUMBER.split(text) != between for text in texts):
         return None
-    if len(between) == 2 and not _COUNTDOWN.fullmatch(between[0]):
-        return [int(only) for (only,) in numbers]
-    from_year = len(between) > 2 and all(_YEAR.fullmatch(found[0]) for found in numbers)
+    first, *inner, last = between  # two distinct texts of one pattern hold a number
+    if last.strip():
+        return None
+    if not inner:
+        return [int(only) for (only,) in numbers] if _BEFORE.fullmatch(first) else None
+    if not all(_YEAR.fullmatch(found[0]) for found in numbers):
+        return None
+    if not _BEFORE_YEAR.fullmatch(first) or not all(_BETWEEN.fullmatch(piece) for piece in inner):
+        return None
     # "2026.5" may be May or the middle of the year; an offset from UTC at the end is no part of the order.
     fraction = between == ["", ".", ""] and len({len(found[1]) for found in numbers}) > 1
-    offset = ":" in between and any(piece.strip() in ("+", "-") for piece in between[between.index(":") :])
-    return [tuple(map(int, found)) for found in numbers] if from_year and not fraction and not offset else None
+    offset = ":" in inner and "-" in inner[inner.index(":") :]
+    return None if fraction or offset else [tuple(map(int, found)) for found in numbers]
 
 
 def _unknown(texts: Sequence[str]) -> InputError:

@@ -16,6 +16,8 @@ from typing import Any
 from calibrant.errors import FileError
 
 _CHUNK = 1 << 20
+_JSON = (".json", ".jsonl", ".ndjson")
+_BLANK = b" \t\r\n\xef\xbb\xbf"  # and the mark of UTF-8
 _END_OF_STREAM = (b"\xff\xff\xff\xff\x00\x00\x00\x00", b"\x00\x00\x00\x00")  # the second one before version 0.15
 
 
@@ -28,12 +30,16 @@ def check_compressed(file: str) -> None:
         If the file is cut, damaged or followed by something else.
     """
     if file.lower().endswith((".gz", ".zst")):
-        state = Path(file).stat()
-        _decompress((file, state.st_size, state.st_mtime_ns, state.st_ino))
+        _unpacked_ends(file)
+
+
+def _unpacked_ends(file: str) -> tuple[bytes, bytes]:
+    state = Path(file).stat()
+    return _decompress((file, state.st_size, state.st_mtime_ns, state.st_ino))
 
 
 @lru_cache(maxsize=4096)
-def _decompress(held: tuple[str, int, int, int]) -> None:
+def _decompress(held: tuple[str, int, int, int]) -> tuple[bytes, bytes]:
     # Several readers ask in turn; a file that changed since is another one.
     import pyarrow
 
@@ -42,24 +48,60 @@ def _decompress(held: tuple[str, int, int, int]) -> None:
     try:
         if file.lower().endswith(".gz"):
             with gzip.open(file) as stream:
-                size = _length(stream)
+                ends = _ends(stream)
         else:
             with pyarrow.input_stream(file, compression="zstd") as packed:
-                size = _length(packed)
+                ends = _ends(packed)
     except (EOFError, OSError, zlib.error) as problem:
         if getattr(problem, "errno", None) == errno.ENOMEM or "llocation error" in str(problem):
             raise MemoryError(str(problem)) from None
         how = "cannot be read" if getattr(problem, "errno", None) else "is cut or damaged"
         raise FileError("file", f"{file!r} {how}: {problem!s:.200}") from None
-    if size == 0:
+    if ends is None:
         raise FileError("file", f"{file!r} is empty")
+    return ends
 
 
-def _length(stream: Any) -> int:
-    size = 0
+def _ends(stream: Any) -> tuple[bytes, bytes] | None:
+    """First and last byte of what is not white space; None if there is no byte at all."""
+    first = last = b""
+    empty = True
     while part := stream.read(_CHUNK):
-        size += len(part)
-    return size
+        empty = False
+        first = first or part.lstrip(_BLANK)[:1]
+        last = part.rstrip(_BLANK)[-1:] or last
+    return None if empty else (first, last)
+
+
+def check_json(file: str) -> None:
+    """See that an array in a JSON file, compressed or not, is closed: a reader takes one cut after a comma as whole.
+
+    Raises
+    ------
+    FileError
+        If it is not.
+    """
+    packed = file.lower().endswith((".gz", ".zst"))
+    if Path(Path(file).stem if packed else file).suffix.lower() not in _JSON:
+        return
+    first, last = _unpacked_ends(file) if packed else _plain_ends(file)
+    if first == b"[" and last != b"]":
+        raise FileError("file", f"{file!r} cannot be read as json: its array is not closed by ']'; it is cut or damaged")
+
+
+def _plain_ends(file: str) -> tuple[bytes, bytes]:
+    """As `_ends`, without reading what is between."""
+    first = last = b""
+    with Path(file).open("rb") as stream:
+        while not first and (part := stream.read(_CHUNK)):
+            first = part.lstrip(_BLANK)[:1]
+        at = stream.seek(0, 2)
+        while not last and at > 0:
+            size = min(at, 1 << 12)
+            at -= size
+            stream.seek(at)
+            last = stream.read(size).rstrip(_BLANK)[-1:]
+    return first, last
 
 
 def check_pages(file: str, columns: Collection[str]) -> None:
