@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, FileError, exits
 from calibrant.__main__ import main
 from calibrant.cli import app
+from calibrant.terminal import check_target
 from calibrant.writing import write_whole, write_whole_bytes
 
 RUN = CliRunner()
@@ -267,3 +268,32 @@ def test_devices_and_pipes_are_not_replaced(tmp_path):
     assert pipe.is_fifo()
     sketch.to_parquet(tmp_path / "sketch.parquet")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "sketch.parquet"]
+
+
+@needs_posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+    path.chmod(mode)
+    before = []
+    (tmp_path / "link").symlink_to(path)
+    for target in (path, tmp_path / "link"):
+        write_whole_bytes(target, lambda file: before.append(os.fstat(file.fileno()).st_mode & 0o777))
+        assert path.stat().st_mode & 0o777 == mode
+    assert before == [mode, mode]
+    old = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "new.html", "text")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "new.html").stat().st_mode & 0o777 == 0o640
+
+
+@needs_posix
+def test_a_link_to_a_missing_folder_is_refused_with_where_it_leads(tmp_path):
+    (tmp_path / "link.html").symlink_to(tmp_path / "missing" / "report.html")
+    with pytest.raises(FileError, match=r"link.html' is a link into '.*missing', which does not exist"):
+        check_target(tmp_path / "link.html", "--html")
+    (tmp_path / "missing").mkdir()
+    check_target(tmp_path / "link.html", "--html")

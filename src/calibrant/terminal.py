@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
@@ -18,19 +19,20 @@ _PATIENCE = 2.0
 
 def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None:
     """Find out before the work whether the report can be written, and that it replaces no input."""
-    folder = target.parent
     if target.is_dir():
         raise FileError(option, f"{str(target)!r} is a folder; name a file")
+    folder = Path(os.path.realpath(target)).parent if target.is_symlink() else target.parent
     if not folder.is_dir():
         said = "is not a folder" if folder.exists() else "does not exist; create it first"
-        raise FileError(option, f"{str(folder)!r} {said}")
+        link = f"{str(target)!r} is a link into " if target.is_symlink() else ""
+        raise FileError(option, f"{link}{str(folder)!r}, which {said}" if link else f"{str(folder)!r} {said}")
     if target.exists():
         if not target.is_file():
             raise FileError(option, f"{str(target)!r} is not a plain file; name a file to write")
         if any(target.samefile(source) for source in sources):
             raise FileError(option, f"{str(target)!r} is an input file itself; name another")
     try:
-        tempfile.TemporaryFile(dir=target.resolve().parent).close()
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
         raise FileError(option, f"the folder {str(folder)!r} cannot be written to: {problem.strerror}") from None
 

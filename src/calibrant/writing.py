@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -13,6 +14,8 @@ from calibrant.errors import FileError
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Write text beside its place and move it there at the end, so that no failure leaves half a file.
+
+    A file that is replaced keeps its permissions.
 
     Raises
     ------
@@ -39,6 +42,8 @@ def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]],
     try:
         try:
             with aside.open("xb") as file:
+                if target.exists():  # what was private stays so, from the first byte
+                    aside.chmod(stat.S_IMODE(target.stat().st_mode))
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())

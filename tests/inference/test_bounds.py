@@ -145,3 +145,26 @@ def test_exit_codes(tmp_path):
         done = CliRunner().invoke(app, ["gate", str(path), "--max-distance", limit])
         assert done.exit_code == code, done.output
     assert CliRunner().invoke(app, ["gate", str(tmp_path / "no.csv"), "--max-distance", "0.1"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "confidence", "said"),
+    [
+        (0.1, 0.95, ("about 0.1:", "with confidence 0.95,")),
+        (0.9999999999999999, 0.95, ("within 0.9999999999999999:", "with confidence 0.95,")),
+        (0.1234567, 0.9999999999999999, ("about 0.1234567:", "with confidence 0.9999999999999999,")),
+    ],
+)
+def test_the_gate_says_the_very_numbers_that_were_asked(limit, confidence, said):
+    y_prob = np.linspace(0.05, 0.95, 60)
+    y_true = np.arange(60) % 2
+    found = calibration_gate(y_true, y_prob, max_distance=limit, confidence=confidence).summary()
+    assert all(part in found for part in said), found
+
+
+def test_the_tolerant_test_says_the_very_numbers_that_were_asked():
+    y_true, y_prob = np.arange(60) % 2, np.linspace(0.05, 0.95, 60)
+    asked = {"accept_below": 0.1, "reject_above": 0.2, "failure_probability": 1e-20}
+    assert "but with probability 1e-20" in tolerant_calibration_test(y_true, y_prob, **asked).summary()
+    with pytest.raises(InputError, match=r"is 0\.1234567; it must be more than accept_below, 0\.12345678"):
+        tolerant_calibration_test(y_true, y_prob, accept_below=0.12345678, reject_above=0.1234567)

@@ -56,7 +56,13 @@ def test_known_orders(keys):
         *(
             [text.format(8), text.format(9), text.format(10)]
             for sign in "-\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
-            for text in (f"t{sign}{{}}", f"day {sign}{{}}", f"week{sign}{{}}", f"day{sign} {{}}", f"2026 day {sign}{{}}")
+            for text in (
+                f"t{sign}{{}}",
+                f"day {sign}{{}}",
+                f"week{sign}{{}}",
+                f"day{sign} {{}}",
+                f"2026 day {sign}{{}}",
+            )
         ),
         *([f"{sign}8", f"{sign}9"] for sign in "\u2010\u2011\u2012\u2013\u2212"),
         ["8 days ago", "9 days ago", "10 days ago"],

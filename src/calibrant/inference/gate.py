@@ -46,12 +46,12 @@ class GateDecision:
         low, high = self.lower_distance
         where = f"the population's lower distance from calibration is between {low:.4f} and {high:.4f}"
         said = {
-            "within": f"within {self.max_distance:g}",
-            "beyond": f"beyond {self.max_distance:g}",
-            "undecided": f"undecided about {self.max_distance:g}",
+            "within": f"within {_asked(self.max_distance)}",
+            "beyond": f"beyond {_asked(self.max_distance)}",
+            "undecided": f"undecided about {_asked(self.max_distance)}",
         }[self.verdict]
         more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
-        return f"{said}: with confidence {self.confidence:g}, {where} ({self.n_rows:,} rows){more}"
+        return f"{said}: with confidence {_asked(self.confidence)}, {where} ({self.n_rows:,} rows){more}"
 
 
 def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, confidence: float = 0.95) -> GateDecision:
@@ -148,7 +148,7 @@ class TolerantResult:
         more = _needs(self.rows_needed) if self.decision == "not enough rows" else ""
         return (
             f"{self.decision}: lower distance {self.statistic:.4f} of {self.n_rows:,} rows, at most {self.margin:.4f} "
-            f"from the population's on either side with probability {1.0 - self.failure_probability:g}{more}"
+            f"from the population's on either side, but with probability {_asked(self.failure_probability)}{more}"
         )
 
 
@@ -208,7 +208,9 @@ def tolerant_calibration_test(
         if isinstance(value, bool) or not 0.0 <= value < 1.0:
             raise InputError(name, f"is {value!r:.40}; it must lie in [0, 1)")
     if accept_below >= reject_above:
-        raise InputError("reject_above", f"is {reject_above:g}; it must be more than accept_below, {accept_below:g}")
+        raise InputError(
+            "reject_above", f"is {_asked(reject_above)}; it must be more than accept_below, {_asked(accept_below)}"
+        )
     _inside("failure_probability", failure_probability)
     sample = Sample.from_columns(*read_binary(y_true, y_prob))
     moments = Moments.of(sample)
@@ -255,6 +257,12 @@ def _rows_for(moments: Moments, log: float, margin: float) -> int | None:
         middle = (few + many) // 2
         few, many = (middle, many) if moments.distance_margin(log, middle) >= margin else (few, middle)
     return many
+
+
+def _asked(value: float) -> str:
+    """In few digits where these are the very number, else in all of them: what is said is what was proved."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
 
 
 def _needs(rows: int | None) -> str:

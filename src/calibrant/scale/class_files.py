@@ -69,6 +69,8 @@ def class_columns(path: str, y_prob: str | None) -> list[str] | None:
     columns = _asked(y_prob, held)
     for name in columns or ():
         refuse_twins(name, twins, "y_prob")
+    if columns is not None and (y_prob is None or "," not in y_prob):
+        _refuse_one_number(columns)
     return columns
 
 
@@ -89,9 +91,7 @@ def _asked(y_prob: str | None, held: Sequence[str]) -> list[str] | None:
     found = [name for name in held if fnmatchcase(name, y_prob)]
     if len(found) < 2:
         raise FileError("--y-prob", f"the pattern {y_prob!r} fits {len(found)} columns; there are {listed(held)}")
-    found.sort(key=_in_order)
-    _refuse_one_number(found)
-    return found
+    return sorted(found, key=_in_order)
 
 
 def read_classes_file(
@@ -142,7 +142,6 @@ def _numbered(held: Sequence[str]) -> list[str] | None:
     if len(several) > 1:
         every = listed([name for names in several for name in names])
         raise FileError("--y-prob", f"could be several of {every}; name those of one predictor")
-    _refuse_one_number(families[0])
     return families[0]
 
 

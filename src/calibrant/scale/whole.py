@@ -86,7 +86,9 @@ def check_json(file: str) -> None:
         return
     first, last = _unpacked_ends(file) if packed else _plain_ends(file)
     if first == b"[" and last != b"]":
-        raise FileError("file", f"{file!r} cannot be read as json: its array is not closed by ']'; it is cut or damaged")
+        raise FileError(
+            "file", f"{file!r} cannot be read as json: its array is not closed by ']'; it is cut or damaged"
+        )
 
 
 def _plain_ends(file: str) -> tuple[bytes, bytes]:
