@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -59,11 +60,49 @@ def test_labels_that_are_not_0_and_1(labels, positive):
     p = model.predict_proba(X)[:, list(model.classes_).index(positive)]
     scorer = pickle.loads(pickle.dumps(calibration_scorer(pos_label=positive)))
     assert scorer(model, X, y) == -smooth_calibration_error(y == positive, p)
-    with pytest.raises(InputError, match="y_true: "):
-        calibration_scorer()(model, X, y)
+    second = model.predict_proba(X)[:, 1]
+    assert calibration_scorer()(model, X, y) == -smooth_calibration_error(y == labels[1], second)
     searched = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scorer, cv=3).fit(X, y)
     assert pickle.loads(pickle.dumps(searched)).best_score_ < 0
     assert np.isfinite(searched.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("labels", [["bad", "good"], [False, True], [3, 7]])
+def test_a_search_needs_no_pos_label(labels):
+    y = np.array(labels)[Y]
+    candidates = {"C": [0.0001, 1.0]}
+    expected, found = (
+        GridSearchCV(LogisticRegression(), candidates, scoring=calibration_scorer(), cv=3, error_score="raise")
+        .fit(X, each)
+        .cv_results_["mean_test_score"]
+        for each in (Y, y)
+    )
+    assert found.tolist() == expected.tolist()
+    assert found[0] != found[1]
+    both = {"calibration": calibration_scorer(), "brier": "neg_log_loss"}
+    done = cross_validate(LogisticRegression(C=1.0), X, y, scoring=both, cv=3, error_score="raise")
+    assert done["test_calibration"].mean() == pytest.approx(expected[1])
+
+
+def test_labels_that_the_estimator_does_not_know():
+    y = np.array(["a", "b"])[Y]
+    model = LogisticRegression().fit(X, y)
+    assert calibration_scorer()(model, X[y == "b"], y[y == "b"]) < 0  # a fold of one label
+    for scorer in (calibration_scorer(), calibration_scorer(pos_label="b")):
+        with pytest.raises(InputError, match=r"y_true: holds 'c', which is neither of the estimator's classes"):
+            scorer(model, X, np.where(y == "a", "c", "b"))
+
+
+def test_weights_are_routed_to_a_scorer():
+    y, weight = np.array(["a", "b"])[Y], np.linspace(1, 3, 400)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = calibration_scorer().set_score_request(sample_weight=True)
+        model = LogisticRegression().set_fit_request(sample_weight=False)
+        routed, plain = (
+            cross_validate(model, X, y, scoring=each, params=params, error_score="raise")["test_score"]
+            for each, params in ((scorer, {"sample_weight": weight}), (calibration_scorer(), {}))
+        )
+    assert (routed != plain).all()
 
 
 def test_pos_label_is_for_two_classes():

@@ -10,7 +10,7 @@ from sklearn.metrics import make_scorer
 
 from calibrant.errors import InputError
 from calibrant.inputs import Column
-from calibrant.measures.labels import event_outcomes
+from calibrant.measures.labels import as_labels, distinct, event_outcomes, label_column
 from calibrant.measures.multiclass import multiclass_sample
 from calibrant.measures.registry import measures
 
@@ -27,7 +27,8 @@ def calibration_scorer(
     measure : str, default "smooth_calibration_error"
         Name of any measure here, or "lower_calibration_distance".
     pos_label : label, optional
-        The positive one of two classes, whose probability is scored. Labels other than 0 and 1 need it.
+        The positive one of two classes, whose probability is scored; by default the second of the estimator's
+        ``classes_``, which are in sorted order, whatever the labels are.
     **parameters
         Passed to the measure, for example ``n_bins=15``.
 
@@ -40,8 +41,8 @@ def calibration_scorer(
     Raises
     ------
     InputError
-        If there is no measure of that name. When the scorer is called, what the measure raises, and if `pos_label` is
-        needed, no class, or given for more than two classes.
+        If there is no measure of that name. When the scorer is called, what the measure raises, and if y holds
+        another label than the estimator's two, or `pos_label` is none of them or given for more than two classes.
 
     Notes
     -----
@@ -62,10 +63,59 @@ def calibration_scorer(
     """
     if measure not in measures():
         raise InputError("measure", f"is {measure!r:.60}; it must be one of {', '.join(measures())}")
-    error = _Error(measure, {**measures()[measure].parameters, **parameters})
+    return _Scorer(_Error(measure, {**measures()[measure].parameters, **parameters}), pos_label)
+
+
+class _Scorer:
+    """A scorer as `make_scorer` makes it, whose positive class is the second of the estimator unless it is named."""
+
+    def __init__(self, error: _Error, pos_label: Any) -> None:
+        self.error = error
+        self.pos_label = pos_label
+        self.scorer = _made(error, pos_label)
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,  # noqa: N803
+        y_true: Any,
+        sample_weight: Column | None = None,
+        **named: Any,
+    ) -> float:
+        scorer = self.scorer
+        classes = _two_classes(estimator)
+        if classes is not None:
+            other = distinct(label_column(as_labels(y_true))) - set(classes)
+            if other:
+                problem = f"holds {next(iter(other))!r:.40}, which is neither of the estimator's classes {classes}"
+                raise InputError("y_true", problem)
+            scorer = scorer if self.pos_label is not None else _made(self.error, classes[1])
+        return float(scorer(estimator, X, y_true, sample_weight=sample_weight, **named))
+
+    def __repr__(self) -> str:
+        return repr(self.scorer)
+
+    def set_score_request(self, **requested: Any) -> _Scorer:
+        """Say which metadata scikit-learn is to pass on."""
+        self.scorer.set_score_request(**requested)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata scikit-learn is to pass on."""
+        return self.scorer.get_metadata_routing()
+
+
+def _made(error: _Error, pos_label: Any) -> Any:
     said = {} if pos_label is None else {"pos_label": pos_label}
-    scorer: Scorer = make_scorer(error, response_method="predict_proba", greater_is_better=False, **said)
-    return scorer
+    return make_scorer(error, response_method="predict_proba", greater_is_better=False, **said)
+
+
+def _two_classes(estimator: Any) -> tuple[Any, ...] | None:
+    """The labels of an estimator of two classes, in the order of its columns; not those of several outputs."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or len(classes) != 2 or any(np.ndim(each) for each in classes):
+        return None
+    return tuple(each.item() if isinstance(each, np.generic) else each for each in classes)
 
 
 class _Error:
