@@ -71,10 +71,15 @@ def as_numbers(values: Column, name: str) -> FloatArray:
         return _from_objects(array, name)
     shown = f", {array[0]!s:.40}" if array.size else ""
     hint = _EVENT if name == "y_true" and array.dtype.kind in "UST" else ""
-    raise InputError(name, f"holds {array.dtype.name} values (row 0{shown}); numbers are needed{hint}", row=0)
+    raise InputError(name, f"holds {kind_of(array)} (row 0{shown}); numbers are needed{hint}", row=0)
 
 
 _EVENT = ". Of labels pass y_true == the event's label, or that label as pos_label where there is such an argument"
+
+
+def kind_of(array: npt.NDArray[Any]) -> str:
+    """What an array holds, in words."""
+    return "text" if array.dtype.kind in "UT" else f"{array.dtype.name} values"
 
 
 def _one_column_of(columns: int, name: str) -> str:
@@ -195,7 +200,10 @@ def _check_outcomes(outcome: FloatArray) -> None:
     elif np.isin(outcome, (1.0, 2.0)).all():
         message += ". These are 1/2 labels: pass y_true - 1"
     elif outcome.min() >= 0.0 and (outcome == np.floor(outcome)).all():
-        message += ". These look like labels of classes: pass y_true == the label whose probability y_prob is"
+        message += (
+            ". Of counts of events a measure takes the rates, count / trials; of labels of classes, 1 where the class "
+            "is the one whose probability y_prob is, and 0 elsewhere"
+        )
     raise InputError("y_true", message, row=row)
 
 

@@ -33,7 +33,7 @@ def event_outcomes(y_true: Any, pos_label: Any) -> Any:
         raise InputError("y_true", problem)
     other_kind = any(isinstance(each, str) != isinstance(label, str) for each in seen)
     if label not in seen and (len(seen) == 2 or other_kind):
-        raise InputError("pos_label", f"is {label!r:.40}, which is no label; the labels are {_listed(seen)}")
+        raise _no_such_label(label, seen)
     rate = next((each for each in seen if isinstance(each, float) and 0.0 < each < 1.0), None)
     if rate is not None:
         row = int(np.argmax(values == rate))
@@ -54,7 +54,7 @@ def read_labels(
     else:
         values = label_column(values)
         found = classes if classes is not None else _classes_of(values, k, names, label)
-        number = _numbers(values, found)
+        number = _numbers(values, found, classes is not None)
     if label is not None and label not in found:
         raise InputError("pos_label", f"is {label!r:.40}, which is no class; the classes are {_listed(found)}")
     return number, found
@@ -66,7 +66,7 @@ def read_classes(classes: Sequence[Any] | None, k: int) -> Classes | None:
         return None
     if isinstance(classes, str) or np.ndim(classes) != 1:
         raise InputError("classes", f"is {classes!r:.40}; a sequence of {k} names is needed")
-    found = tuple(each.item() if isinstance(each, np.generic) else each for each in classes)
+    found = tuple(_plain(each) for each in classes)
     if len(found) != k:
         raise InputError("classes", f"has {len(found)} names but y_prob has {k} columns; they must match")
     if any(_is_missing(each) for each in found):
@@ -82,7 +82,7 @@ def column_names(table: Any) -> Classes | None:
     found = getattr(table, "columns", None) if found is None else found
     if found is None or callable(found):
         return None
-    return tuple(each.item() if isinstance(each, np.generic) else each for each in found)
+    return tuple(_plain(each) for each in found)
 
 
 def as_labels(y_true: Any) -> Labels:
@@ -138,7 +138,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def _one_label(pos_label: Any) -> Any:
-    label = pos_label.item() if isinstance(pos_label, np.generic) else pos_label
+    label = _plain(pos_label)
     try:
         hash(label)
     except TypeError:
@@ -148,7 +148,10 @@ def _one_label(pos_label: Any) -> Any:
 
 def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Classes:
     """Names of the columns: those of a frame that hold all labels, column numbers, or the labels in their order."""
-    seen = distinct(values) | (set() if label is None else {label})
+    held = distinct(values)
+    if label is not None and label not in held and len(held) == 2:
+        raise _no_such_label(label, held)
+    seen = held | (set() if label is None else {label})
     named = _named_by(names, seen)
     if named is not None:
         return named
@@ -159,7 +162,7 @@ def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Cl
         raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
     if len(seen) != k:
         what = "pos_label" if k == 2 and label is None else "all names as classes to multiclass_sample"
-        raise InputError("y_true", f"holds {len(seen)} different labels but y_prob has {k} columns; pass {what}")
+        raise InputError("y_true", f"holds {len(held)} different labels but y_prob has {k} columns; pass {what}")
     try:
         return tuple(sorted(seen))
     except TypeError:
@@ -177,7 +180,11 @@ def _named_by(names: Classes | None, seen: set[Any]) -> Classes | None:
     return None
 
 
-def _numbers(values: Labels, classes: Classes) -> IntArray:
+def _no_such_label(label: Any, held: set[Any]) -> InputError:
+    return InputError("pos_label", f"{label!r:.40} is none of the labels {_listed(held)}")
+
+
+def _numbers(values: Labels, classes: Classes, told: bool) -> IntArray:
     column = {name: i for i, name in enumerate(classes)}
     if values.dtype.kind == "O":
         number = np.array([column.get(name, -1) for name in values.tolist()], dtype=np.int64)
@@ -187,7 +194,7 @@ def _numbers(values: Labels, classes: Classes) -> IntArray:
     if number.size and number.min() < 0:
         row = int(np.argmin(number))
         problem = f"row {row} is {values[row]!s:.40}, which is no class; the classes are {_listed(classes)}"
-        if len(classes) == 2 and values.dtype.kind in "iu" and np.unique(values).size <= 2:
+        if not told and len(classes) == 2 and values.dtype.kind in "iu" and np.unique(values).size <= 2:
             problem += ". Other numbers for two classes need pos_label, the event's; columns are in their order then"
         raise InputError("y_true", problem, row=row)
     return number
@@ -207,9 +214,13 @@ def _from_one_hot(values: Labels, k: int, own: Classes | None, names: Classes | 
     return np.asarray(np.argmax(values.astype(np.float64), axis=1), dtype=np.int64)
 
 
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def _listed(labels: Any) -> str:
     try:
         shown = labels if isinstance(labels, tuple) else sorted(labels)
     except TypeError:
         shown = sorted(labels, key=repr)
-    return ", ".join(str(each) for each in list(shown)[:6]) + (", ..." if len(labels) > 6 else "")
+    return ", ".join(repr(_plain(each)) for each in list(shown)[:6]) + (", ..." if len(labels) > 6 else "")

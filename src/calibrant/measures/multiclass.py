@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import InputError
-from calibrant.inputs import Column, Labels, Table, read_columns
+from calibrant.inputs import Column, Labels, Table, kind_of, read_columns
 from calibrant.measures.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.measures.parameters import positive_integer
 from calibrant.values import short_repr
@@ -260,5 +260,5 @@ def _as_table(values: Any) -> FloatArray:
     if array.ndim != 2:
         raise InputError("y_prob", f"has shape {array.shape}; a table with a row a case and a column a class is needed")
     if array.dtype.kind not in "fiub":
-        raise InputError("y_prob", f"holds {array.dtype.name} values; numbers are needed")
+        raise InputError("y_prob", f"holds {kind_of(array)}; numbers are needed")
     return array.astype(np.float64)
