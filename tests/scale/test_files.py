@@ -112,9 +112,9 @@ def test_types_are_not_taken_from_the_first_rows(tmp_path, kind):
     assert read_file(str(path)).y_prob.tolist() == y_prob
 
 
-def test_truth_in_words_and_comments(tmp_path):
+def test_truth_in_words(tmp_path):
     path = tmp_path / "rows.csv"
-    path.write_text("# made by hand\n# twice\ny_true,y_prob\nTrue,0.1\nFalse,0.2\n")
+    path.write_text("y_true,y_prob\nTrue,0.1\nFalse,0.2\n")
     columns = read_file(str(path))
     assert columns.y_true.tolist() == [1.0, 0.0]
     assert columns.y_prob.tolist() == [0.1, 0.2]
@@ -242,3 +242,65 @@ def test_values_are_not_rounded_on_the_way(tmp_path):
     frame = pd.DataFrame({"y_true": rng.integers(0, 2, 2000), "y_prob": rng.random(2000)})
     for kind in ("csv", "jsonl", "parquet"):
         assert np.array_equal(read_file(write(tmp_path, kind, frame)).y_prob, frame["y_prob"])
+
+
+@pytest.mark.parametrize("at", [0, 700])
+def test_no_line_is_a_comment(tmp_path, at):
+    lines = [f"{'#' if i >= at and i % 2 else ''}{i},{i % 2},0.{i % 9 + 1}" for i in range(1000)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["id,y_true,y_prob", *lines]))
+    assert read_file(str(path)).y_true.tolist() == [i % 2 for i in range(1000)]
+    assert read_file(str(tmp_path / "*.csv")).y_true.size == 1000
+    marked = tmp_path / "marked.csv"
+    marked.write_text("\n".join(["y_true,y_prob", "1,0.5", "#0,0.25", "1,0.75"]))
+    with pytest.raises(FileError, match=r"row 1 \(counted from 0\) holds text, '#0'"):
+        read_file(str(marked))
+
+
+def test_a_line_of_words_before_the_names_is_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("# made by hand\ny_true,y_prob\n1,0.1\n0,0.2\n")
+    with pytest.raises(FileError, match="# made by hand"):
+        read_file(str(path))
+
+
+def test_apostrophes_do_not_join_lines(tmp_path):
+    path = tmp_path / "rows.csv"
+    words = ["'tis", "dogs'"]
+    path.write_text("y_true,y_prob,word\n" + "".join(f"{i % 2},0.5,{words[i % 2]}\n" for i in range(100)))
+    assert read_file(str(path)).y_true.tolist() == [0, 1] * 50
+
+
+def test_json_keys_that_come_late_are_seen(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    row, late = '{"y_true": 1, "y_prob": 0.5}', '{"y_true": 0, "y_prob": 0.5, "sample_weight": 2}'
+    path.write_text("\n".join([row] * 30_000 + [late] * 1000))
+    with pytest.raises(FileError, match=r"sample_weight: row 0 .* is null"):
+        read_file(str(path))
+    assert read_file(str(path), unweighted=True).y_true.sum() == 30_000
+    for i in range(40):
+        (tmp_path / f"part-{i:02}.jsonl").write_text(late if i == 39 else row)
+    with pytest.raises(FileError, match=r"sample_weight: row 0 .* is null"):
+        read_file(str(tmp_path / "part-*.jsonl"))
+
+
+def test_json_rows_with_many_keys_are_no_map(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    row = {"y_true": 1, "y_prob": 0.5} | {f"k{i}": 0.5 for i in range(300)}
+    path.write_text("\n".join([json.dumps(row)] * 50))
+    assert read_file(str(path)).y_true.size == 50
+
+
+def test_json_keys_that_differ_in_case_alone_are_not_told_apart(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"y_true": 1, "y_prob": 0.5}\n{"Y_true": 0, "y_prob": 0.5}\n')
+    with pytest.raises(FileError, match="y_true"):
+        read_file(str(path), y_true="y_true")
+
+
+def test_json_without_objects_is_refused(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    for text in ("1\n2\n", "{}\n{}\n", "[1]\n[2]\n"):
+        path.write_text(text)
+        with pytest.raises(FileError, match="no JSON objects"):
+            read_file(str(path))

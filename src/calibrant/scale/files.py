@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,10 @@ def _literal(file: str) -> str:
     return re.sub(r"[*?\[]", r"[\g<0>]", file)
 
 
+_EVERY_LINE: dict[str, Any] = {"all_varchar": True, "skiprows": 0, "comment": "", "quotechar": '"'}
+"""Detection of the dialect may not drop lines as comments or as a preamble, nor join them by apostrophes as quotes."""
+
+
 def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str] | None) -> Any:
     """All rows of the files as a relation; numbers in text files stay text, lest a sample of rows decide their type.
 
@@ -160,15 +165,13 @@ def _rows(connection: Any, files: Sequence[str], kind: str, names: dict[str, str
         return _arrow_rows(connection, files, names)
     by_name = len(files) > 1
     folders = bool(_folder_columns(files))
-    # DuckDB detects comments in a single CSV file by its name alone, not in a list of one.
-    literals = [_literal(file) for file in files] if by_name else _literal(files[0])
+    literals = [_literal(file) for file in files]
     if kind == "csv":
-        # Without `skiprows` the detection of the dialect may drop leading rows that do not suit it.
         return connection.read_csv(
-            literals, header=True, all_varchar=True, skiprows=0, union_by_name=by_name, hive_partitioning=folders
+            literals, header=True, union_by_name=by_name, hive_partitioning=folders, **_EVERY_LINE
         )
     if kind == "json":
-        columns = None if names is None else dict.fromkeys(names.values(), "JSON")
+        columns = dict.fromkeys((names or {}).values(), "JSON")
         return connection.read_json(literals, columns=columns, union_by_name=by_name)
     if names is not None:
         for file in files:
@@ -206,6 +209,9 @@ def _names_held(connection: Any, files: Sequence[str], kind: str) -> tuple[list[
     """Names of the columns, and those that DuckDB could not tell apart, by their case-folded name."""
     if kind == "arrow":
         columns = list(dict.fromkeys(name for file in files for name in _arrow_reader(file).schema.names))
+    elif kind == "json":
+        columns = list(_keys(tuple(_state(file) for file in files)))
+        columns += [name for name in _folder_columns(files) if name not in columns]
     else:
         columns = list(_rows(connection, files, kind, None).columns)
     twins: dict[str, list[str]] = {}
@@ -220,6 +226,26 @@ def _names_held(connection: Any, files: Sequence[str], kind: str) -> tuple[list[
             same.setdefault(name.strip().casefold(), []).append(name)
         twins |= {name: several for name, several in same.items() if len(several) > 1}
     return columns, twins
+
+
+@lru_cache(maxsize=16)
+def _keys(held: tuple[tuple[str, int, int, int], ...]) -> tuple[str, ...]:
+    """Keys of all rows of JSON files: a sample of rows would miss those that come late."""
+    keys = "SELECT DISTINCT json_keys(json) AS keys FROM read_json_objects(?)"
+    each = f"SELECT unnest(keys) AS name, generate_subscripts(keys, 1) AS place FROM ({keys})"
+    query = f"SELECT name FROM ({each}) GROUP BY name ORDER BY min(place), name"
+    found = connect().execute(query, [[_literal(file) for file, *_ in held]]).fetchall()
+    if not found:
+        raise FileError(
+            "file", 'holds no JSON objects with keys; each row is one, such as {"y_true": 1, "y_prob": 0.8}'
+        )
+    return tuple(name for (name,) in found)
+
+
+def _state(file: str) -> tuple[str, int, int, int]:
+    """What tells that a file is still the one that was read."""
+    state = Path(file).stat()
+    return file, state.st_size, state.st_mtime_ns, state.st_ino
 
 
 def _maybe_twins(columns: list[str]) -> bool:
@@ -237,7 +263,7 @@ def _header(connection: Any, file: str, kind: str, columns: list[str]) -> list[s
         schema = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [_literal(file)]).fetchall()
         return _top_level([(name, children or 0) for name, children in schema])
     if kind == "csv":
-        lines = connection.read_csv(_literal(file), header=False, all_varchar=True, skiprows=0, hive_partitioning=False)
+        lines = connection.read_csv(_literal(file), header=False, hive_partitioning=False, **_EVERY_LINE)
         return [name for line in lines.limit(1).fetchall() for name in line if name is not None]
     return list(_arrow_reader(file).schema.names) if kind == "arrow" else columns
 
