@@ -107,3 +107,32 @@ def test_what_is_no_table_or_has_no_rows():
         CalibrationSketch.from_frame([1], y_true="y", y_prob="p")
     with pytest.raises(InputError, match="holds no rows"):
         CalibrationSketch.from_frame(pd.DataFrame({"y": [0.0][:0], "p": [0.0][:0]}), y_true="y", y_prob="p")
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()], ids=str)
+@EVERY
+def test_whole_numbers_beyond_those_of_doubles_are_bad_rows(engine, kind):
+    table = pa.table({"y": pa.array([0, 1] * 50 + [2**62 + 1], kind), "p": [0.5] * 101})
+    with pytest.raises(InputError, match="1 rows are outside"):
+        CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p")
+    found = CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p", exclude_bad=True)
+    assert found.n_rows == 100
+    weighted = table.append_column("w", pa.array([2**62 + 1] * 101, kind)).slice(0, 100)
+    found = CalibrationSketch.from_frame(engine(weighted), y_true="y", y_prob="p", sample_weight="w")
+    assert found.sample.weight.sum() == 100 * 2.0**62
+
+
+@pytest.mark.parametrize("name", ["_rows", "rows", "t", "calibrant"])
+def test_a_relation_is_itself_whatever_tables_its_connection_holds(name):
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE {name} AS SELECT 0 AS y, 0.9 AS v FROM range(77)")
+    connection.execute("CREATE TABLE held AS SELECT 1 AS y, 0.9 AS v FROM range(2000)")
+    for _ in range(2):
+        for query in ("SELECT * FROM held", "SELECT y, v FROM held LIMIT 2000"):
+            found = CalibrationSketch.from_frame(connection.sql(query), y_true="y", y_prob="v")
+            assert found.n_rows == 2000
+        other = CalibrationSketch.from_frame(connection.table(name), y_true="y", y_prob="v")
+        assert other.n_rows == 77
+        renamed = connection.sql("SELECT y AS yy, v AS p FROM held")
+        assert CalibrationSketch.from_frame(renamed, y_true="yy", y_prob="p").n_rows == 2000
+    assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)

@@ -53,16 +53,13 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
     if weighted:
         sums |= {"weight": "fsum(w)", "squared_weight": "fsum(w * w)"}
     if _whole_outcomes(relation, numbers["y_true"]):  # within [0, 1], so 0 or 1
-        sums |= {"ones": "CAST(sum(y) AS BIGINT)", "fractional": "0"}
+        sums |= {"ones": "sum(y)", "fractional": "0"}
     else:
         sums |= {"ones": "count(*) FILTER (y = 1)", "fractional": "count(*) FILTER (y <> 0 AND y <> 1)"}
     groups = ", ".join([*segments, "_cell"])
     listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
-    inner = f"SELECT {', '.join(rows)} FROM _rows"
-    found = relation.query(
-        "_rows",
-        f"SELECT {groups}, {listed} FROM (SELECT *, {cell} AS _cell FROM ({inner})) GROUP BY {groups}",
-    )
+    # No relation is given a name: the connection may hold a table of that name.
+    found = relation.project(", ".join(rows)).project(f"*, {cell} AS _cell").aggregate(f"{groups}, {listed}", groups)
     import pyarrow
 
     table = found.to_arrow_table()

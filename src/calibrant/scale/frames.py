@@ -118,10 +118,14 @@ def group_cells(frame: Any, names: dict[str, str | None], by: Sequence[str], res
     if weighted:
         parts["_w"] = number("sample_weight")
     segments = [f"_s{i}" for i in range(len(by))]
-    table = table.select(
-        *(expression.alias(name) for name, expression in parts.items()),
-        *(nw.col(name).alias(segment) for name, segment in zip(by, segments, strict=True)),
-    )
+    if table.implementation.is_pyarrow():
+        numbers = {new: name for new, name in zip(("_y", "_v", "_w"), names.values(), strict=True) if name is not None}
+        table = _of_pyarrow(table, numbers, dict(zip(segments, by, strict=True)))
+    else:
+        table = table.select(
+            *(expression.alias(name) for name, expression in parts.items()),
+            *(nw.col(name).alias(segment) for name, segment in zip(by, segments, strict=True)),
+        )
     fault = _fault(parts)
     table = table.with_columns(_fault=fault)
     good = nw.col("_fault") == 0
@@ -151,6 +155,16 @@ def group_cells(frame: Any, names: dict[str, str | None], by: Sequence[str], res
         nw.col("_v").max().alias("high"),
     )
     return grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped
+
+
+def _of_pyarrow(table: Any, numbers: dict[str, str], segments: dict[str, str]) -> Any:
+    """Columns under new names, numbers as the nearest doubles; a checked cast refuses whole numbers above 2**53."""
+    import pyarrow
+
+    native = nw.to_native(table)
+    columns = {new: native.column(name).cast("float64", safe=False) for new, name in numbers.items()}
+    columns |= {new: native.column(name) for new, name in segments.items()}
+    return nw.from_native(pyarrow.table(columns), eager_only=True)
 
 
 def _fault(parts: dict[str, Any]) -> Any:
