@@ -85,3 +85,60 @@ def test_text_files_take_the_same_road(tmp_path):
     path.write_text("y,p,day\n0,0.25,1\n1,0.5,1\n1,1,2\n", encoding="utf-8")
     assert large.sketch_file(str(path)).sketch.n_rows == 3
     assert {each.key for each in large.file_by_segment(str(path), ["day"])} == {("1",), ("2",)}
+
+
+def json_lines(folder, name, values):
+    path = folder / f"{name}.jsonl"
+    rows = [{"y": i % 2, "p": 0.5, "c": value} for i, value in enumerate(values)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "kinds", [["a", "1"], [1, -2], [1, 2**63 + 1], [1.5, 2], [True, False], ["2026-01-01", None]], ids=str
+)
+def test_segments_of_json_lines_are_their_values(tmp_path, kinds):
+    path = json_lines(tmp_path, "rows", kinds * 20)
+    segments = large.file_by_segment(path, ["c"], y_true="y", y_prob="p")
+    assert sorted((segment.key for segment in segments), key=str) == sorted(((kind,) for kind in kinds), key=str)
+    assert [segment.n_rows for segment in segments] == [20, 20]
+
+
+@pytest.mark.parametrize("kinds", [[{"a": 1}, 1], [[1], [2]], ["1", 1], [10**30, 10**30 + 1]], ids=str)
+def test_json_values_of_no_one_kind_are_no_segments(tmp_path, kinds):
+    path = json_lines(tmp_path, "rows", kinds * 20)
+    with pytest.raises(InputError, match=r"^--?by.*'c', which holds|^by: names the column 'c', which holds"):
+        large.file_by_segment(path, ["c"], y_true="y", y_prob="p")
+
+
+def test_drift_and_segments_of_json_lines_on_the_command_line(tmp_path):
+    path = json_lines(tmp_path, "rows", [f"2026-01-{i % 9 + 1:02}" for i in range(900)])
+    for option in ("--by", "--drift"):
+        found = run(path, "--y-true", "y", "--y-prob", "p", option, "c")
+        assert found.exit_code == 0, found.output
+        assert "2026-01-01" in found.output
+    found = large.file_drift(json_lines(tmp_path, "weeks", [i // 100 for i in range(900)]), "c", y_true="y", y_prob="p")
+    assert [period.key for period in found] == list(range(9))
+
+
+@pytest.mark.parametrize("wild", [2**62, -(2**62), 2**63 + 2**62])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bad_outcomes_of_any_size_are_left_out(tmp_path, wild, weighted):
+    kind = pa.uint64() if wild >= 2**63 else pa.int64()
+    columns = {"y": pa.array([0, 1] * 50 + [wild] * 4, kind), "p": [0.5] * 104}
+    if weighted:
+        columns["sample_weight"] = [1.0] * 104
+    path = str(tmp_path / "rows.parquet")
+    pq.write_table(pa.table(columns), path)
+    found = large.sketch_file(path, y_true="y", y_prob="p", exclude_bad=True)
+    assert (found.sketch.n_rows, found.n_excluded) == (100, 4)
+    with pytest.raises(InputError, match="4 rows are outside"):
+        large.sketch_file(path, y_true="y", y_prob="p")
+
+
+def test_segments_of_json_lines_by_their_folders(tmp_path):
+    for day in ("2026-01-01", "2026-01-02"):
+        (tmp_path / f"day={day}").mkdir()
+        (tmp_path / f"day={day}" / "rows.jsonl").write_text('{"y": 1, "p": 0.5}\n' * 8)
+    segments = large.file_by_segment(str(tmp_path / "*" / "*.jsonl"), ["day"], y_true="y", y_prob="p")
+    assert sorted(str(segment.key[0]) for segment in segments) == ["2026-01-01", "2026-01-02"]

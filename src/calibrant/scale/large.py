@@ -13,7 +13,7 @@ from calibrant.errors import FileError, InputError
 from calibrant.scale import files as reader
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.drift import RESOLUTION, Period, periods_of_groups
-from calibrant.scale.duck import group_relation
+from calibrant.scale.duck import group_relation, quoted
 from calibrant.scale.engine import connect
 from calibrant.scale.frames import good_cells
 from calibrant.scale.segments import Segment, segments_of_groups
@@ -149,5 +149,38 @@ def _grouped(
     with reader._explained(path, kind, found):
         relation = reader._rows(connection, found, kind, {**names, **{f"by {name}": name for name in by}})
         numbers = reader._numbers(relation, names, kind)
+        if kind == "json":
+            relation = _json_segments(relation, list(dict.fromkeys(by)), option)
         table = group_relation(relation, numbers, by, resolution)
     return nw.from_native(table, eager_only=True), names, guessed
+
+
+_WHOLE = {"UBIGINT", "BIGINT"}
+_EXACT = 2**53  # up to which a DOUBLE tells whole numbers apart
+
+
+def _json_segments(relation: Any, by: Sequence[str], option: str) -> Any:
+    """Give the columns of segments, which are read as JSON, the type of their values; they must be of one kind."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    typed = []
+    for name in by:
+        if types[name] != "JSON":  # the value that a folder stands for
+            continue
+        column = quoted(name)
+        found = relation.aggregate(
+            f"list(DISTINCT json_type({column})) FILTER ({column} IS NOT NULL), max(abs(TRY_CAST({column} AS DOUBLE)))"
+        ).fetchall()
+        kinds, largest = set(found[0][0] or ["VARCHAR"]), found[0][1] or 0.0
+        if kinds & {"OBJECT", "ARRAY"}:
+            raise FileError(option, f"names the column {name!r}, which holds nested JSON; single values are needed")
+        if not kinds - {*_WHOLE, "DOUBLE"}:
+            if "DOUBLE" in kinds and largest >= _EXACT:
+                raise FileError(option, f"names the column {name!r}, which holds numbers too large to tell apart")
+            kind = "DOUBLE" if "DOUBLE" in kinds else "BIGINT" if "BIGINT" in kinds else "UBIGINT"
+        elif len(kinds) == 1:
+            (kind,) = kinds
+        else:
+            held = "texts, numbers or truth values side by side; write all in one way"
+            raise FileError(option, f"names the column {name!r}, which holds {held}")
+        typed.append(f"CAST({column} ->> '$' AS {kind}) AS {column}")
+    return relation.project(f"* REPLACE ({', '.join(typed)})") if typed else relation
