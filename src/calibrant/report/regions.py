@@ -49,6 +49,8 @@ class Region:
         Largest share of its weight that a single row may have.
     share : float
         What the stretch contributes, mass * |mean error|, as a share of the error that the witness exposes.
+    before, after : float or None
+        The nearest predictions of the sample outside the stretch; None where there are none.
     """
 
     low: float
@@ -59,6 +61,8 @@ class Region:
     standard_error: float | None
     heaviest: float
     share: float
+    before: float | None = None
+    after: float | None = None
 
     @property
     def exceeds_noise(self) -> bool | None:
@@ -80,10 +84,11 @@ class Region:
 
     @property
     def range_in_words(self) -> str:
-        """Which predictions."""
+        """Which predictions: taken literally, those of the stretch and no others of the sample."""
         if self.high == self.low:
-            return f"predictions of {self.low:.6g}"
-        low, high = ends(self.low, self.high)
+            short = f"{self.low:.6g}"
+            return f"predictions of {short if float(short) == self.low else repr(self.low)}"
+        low, high = ends(self.low, self.high, self.before, self.after)
         return f"predictions between {low} and {high}"
 
     @property
@@ -151,6 +156,8 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
                     standard_error=_standard_error(chance, variance, stretch, weight) if sample.binary else None,
                     heaviest=min(1.0, float(_heaviest(sample, stretch)) / total / weight),
                     share=abs(error) / exposed,
+                    before=float(sample.prediction[stretch.start - 1]) if stretch.start else None,
+                    after=float(sample.prediction[stretch.stop]) if stretch.stop < side.size else None,
                 )
             )
     return tuple(sorted(found, key=lambda region: -region.share))

@@ -13,6 +13,7 @@ from calibrant.report.advice import to_dict as advice_as_dict
 
 if TYPE_CHECKING:
     from calibrant.report.found import Audit
+    from calibrant.report.regions import Region
     from calibrant.scale.drift import Period
     from calibrant.scale.segments import Segment
 
@@ -70,9 +71,7 @@ def as_dict(audit: Audit) -> dict[str, Any]:
         "periods": [_period(period) for period in audit.periods],
         "advice": advice_as_dict(audit.advice),
         "classes": None if audit.classes is None else audit.classes.to_dict(),
-        "regions": [
-            {**asdict(region), "words": region.words, "exceeds_noise": region.exceeds_noise} for region in audit.regions
-        ],
+        "regions": [_region(region) for region in audit.regions],
         "inequalities": [{**asdict(each), "holds": each.holds} for each in audit.ties.inequalities],
         "reliability": {
             "kind": table.kind,
@@ -107,6 +106,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     return str(value)
+
+
+def _region(region: Region) -> dict[str, Any]:
+    """A region; its neighbours matter to its words alone."""
+    found = {name: value for name, value in asdict(region).items() if name not in ("before", "after")}
+    return {**found, "words": region.words, "exceeds_noise": region.exceeds_noise}
 
 
 def _segment(segment: Segment, rates: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from calibrant.scale.drift import Period
     from calibrant.scale.segments import Segment
 
+_MOST_DECIMALS = 8
+_ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 WEIGHTS = (
@@ -58,8 +60,8 @@ def whole(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage; 0 % and 100 % are said only where they are exact."""
-    if share in (0.0, 1.0):
+    """A share as a percentage; 0 % is said only where it is exact, 100 % where rounding of sums is all that lacks."""
+    if share == 0.0 or share >= _ALL:
         return f"{share:.0%}"
     shown = f"{share:.1%}" if share < 0.0995 or share > 0.9905 else f"{share:.0%}"
     if shown == "0.0%":
@@ -72,11 +74,25 @@ def confidence(level: float) -> str:
     return f"{(1 - Decimal(repr(float(level)))) * 100:f}".rstrip("0").rstrip(".") + "%"
 
 
-def ends(low: float, high: float) -> tuple[str, str]:
-    """The ends of a range of predictions, with as many decimals as its width asks for."""
+def ends(low: float, high: float, before: float | None = None, after: float | None = None) -> tuple[str, str]:
+    """The ends of a range of predictions, rounded outwards and yet short of the predictions on either side of it.
+
+    So the printed range, ends included, holds the same predictions as the range itself. It has as many decimals as its
+    width and these neighbours ask for, at least 2; above 8 an end is written in full.
+    """
     width = high - low
-    decimals = 2 if width <= 0.0 else min(8, max(2, 1 - math.floor(math.log10(width))))
-    return f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    least = 2 if width <= 0.0 else max(2, 1 - math.floor(math.log10(width)))
+
+    def shown(end: float, neighbour: float | None, rounding: str) -> str:
+        exact = Decimal(repr(end))  # reading decimals back keeps their order, so what holds of them holds of floats
+        for decimals in range(least, _MOST_DECIMALS + 1):
+            text = f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding):f}"
+            read = float(text)
+            if neighbour is None or (neighbour < read if rounding == ROUND_FLOOR else read < neighbour):
+                return text
+        return repr(end)
+
+    return shown(low, before, ROUND_FLOOR), shown(high, after, ROUND_CEILING)
 
 
 def population_in_words(bounds: PopulationBounds) -> str:
@@ -111,7 +127,8 @@ def segment_name(segment: Segment) -> str:
 
 def segment_in_words(segment: Segment) -> str:
     """In which direction a segment errs, and where."""
-    return f"predictions {segment.direction} in [{segment.where[0]:g}, {segment.where[1]:g}]"
+    low, high = segment.where
+    return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 
 
 def periods_in_words(periods: Sequence[Period]) -> str:

@@ -62,7 +62,7 @@ class Segment:
     direction : str
         "too low" or "too high": predictions in the interval where the evidence is strongest.
     where : tuple of float
-        That interval of predictions.
+        That interval of predictions, without its upper end unless that is 1.
     """
 
     key: tuple[Any, ...]
