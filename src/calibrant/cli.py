@@ -69,7 +69,7 @@ def audit_file(
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with explained(), Progress() as progress:
-        from calibrant.report.options import check_options
+        from calibrant.report.options import check_options, seeded
 
         check_options(level, resamples)  # before anything that takes longer to load
         from calibrant.file_audit import FileOptions, audit_of_file
@@ -79,6 +79,7 @@ def audit_file(
             raise InputError("FILE", f"is {len(files)} files; one or two are audited, many as one by a quoted pattern")
         if html is not None:
             check_target(html, "--html", [each for file in files for each in input_files(file)])
+        seed = seeded(seed)[1]  # one for both files
         options = FileOptions(
             y_true,
             y_prob,

@@ -111,3 +111,17 @@ def test_what_is_refused():
     for wrong in (float("nan"), "much", None):
         with pytest.raises(InputError, match="measure: returned"):
             compare_calibration(y, v, v, measure=lambda _y, _v, wrong=wrong: wrong)
+
+
+def test_the_summary_gives_numbers_in_the_order_of_the_names():
+    y, v = drawn(3000, 1)
+    good, bad = compare_calibration(y, v, v**3, random_state=0), compare_calibration(y, v**3, v, random_state=0)
+    low, high = (f"{value:.4f}" for value in sorted((good.value_a, good.value_b)))
+    assert good.summary().startswith(
+        f"the first is better calibrated than the second: smooth calibration error {low} against {high}; "
+    )
+    assert bad.summary().startswith(
+        f"the second is better calibrated than the first: smooth calibration error {low} against {high}; "
+    )
+    same = compare_calibration(y, v, v, random_state=0)
+    assert same.summary().startswith("neither the first nor the second is proved better calibrated: ")

@@ -1,12 +1,16 @@
 """Two audits side by side: the paired test where rows are the same, a reason where not, and a hostile name."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
+from calibrant import audit
 from calibrant.cli import app
+from calibrant.report.comparison import compare
+from calibrant.report.words import number
 
 
 def written(tmp_path, name, y, v):
@@ -39,6 +43,45 @@ def test_two_files_are_compared(tmp_path):
     assert found["names"] == ["good.csv", "<b>bad.csv"]
     assert found["comparison"]["reject"]
     assert len(found["audits"]) == 2
+
+
+def test_names_and_numbers_are_in_one_order():
+    y, v = rows()
+    good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
+    said = (
+        f"good is better calibrated than bad: smooth errors {number(good.smooth_error)} and {number(bad.smooth_error)};"
+    )
+    columns = (y.astype(float), v), (y.astype(float), v**3)
+    assert said in compare(("good", "bad"), (good, bad), columns, seed=0).verdict
+    assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).verdict
+
+
+def test_a_page_without_a_seed_tells_the_seed_that_repeats_it(tmp_path):
+    y, v = rows(100)
+    one = written(tmp_path, "one.csv", y, v)
+    for files in ([one], [one, written(tmp_path, "two.csv", y, v**2)]):
+        target = tmp_path / "page.html"
+        done = CliRunner().invoke(app, ["audit", *files, "--html", str(target)])
+        assert done.exit_code == 0, done.output
+        (seed,) = re.findall(
+            r"^--seed (\d+) repeats this page; in Python random_state=\1\.$", done.stdout, re.MULTILINE
+        )
+        page = target.read_text()
+        assert page.count(f"--seed {seed} repeats this page; in Python random_state={seed}.") == 1
+        again = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", seed])
+        assert again.stdout == done.stdout
+        assert target.read_text() == page
+
+
+def test_no_seed_is_told_where_none_repeats_the_page(tmp_path):
+    y, v = rows(100)
+    drawn = audit(y, v, n_resamples=0, random_state=np.random.default_rng(0))
+    other = audit(y, v, n_resamples=0, random_state=1)
+    both = compare(("drawn", "other"), (drawn, other), (None, None), seed=1)
+    for found in (drawn, both):
+        found.to_html(tmp_path / "page.html")
+        assert "repeats this page" not in found.summary() + (tmp_path / "page.html").read_text()
+    assert "--seed 1 repeats this page" in other.summary()
 
 
 def test_files_of_other_rows_are_set_side_by_side_only(tmp_path):

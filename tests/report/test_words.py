@@ -93,3 +93,11 @@ def test_all_rows_are_100_percent():
     assert percent(np.nextafter(1.0, 0.0)) == "100%"
     assert percent(1.0 - 1e-9) == "over 99.9%"
     assert percent(1e-300) == "under 0.1%"
+
+
+def test_the_two_expected_errors_cannot_be_confused():
+    y, v = near_one(300, 0)
+    found = audit(y, v, n_resamples=0, random_state=0)
+    said = " ".join(each.words for each in found.ties.inequalities)
+    assert "smooth error <= error of single distinct predictions" in said
+    assert "expected" not in said  # the name of the measure over bins, another number on the same page

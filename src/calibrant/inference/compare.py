@@ -54,14 +54,19 @@ class ComparisonResult(TestResult):
         >>> words = "smooth calibration error"
         >>> result = ComparisonResult(-0.06, 0.001, True, 0.05, words, (-0.08, -0.04), 0.02, 0.08)
         >>> result.summary()[:76]
-        'the first is better calibrated: smooth calibration error 0.0200 against 0.08'
+        'the first is better calibrated than the second: smooth calibration error 0.0'
         """
-        better = "first" if self.statistic < 0.0 else "second"
-        said = f"the {better} is better calibrated" if self.reject else "neither is proved better calibrated"
         low, high = self.interval
+        values = (self.value_a, self.value_b)
+        said = "neither the first nor the second is proved better calibrated"
+        if self.reject:
+            first_is_better = self.statistic < 0.0
+            better, worse = ("first", "second") if first_is_better else ("second", "first")
+            said = f"the {better} is better calibrated than the {worse}"
+            values = values if first_is_better else values[::-1]  # in the order of the names
         return (
-            f"{said}: {self.method} {self.value_a:.4f} against {self.value_b:.4f}, a difference between {low:.4f} and "
-            f"{high:.4f} with {100.0 * (1.0 - self.level):.4g}% confidence (p = {self.pvalue:.2g})"
+            f"{said}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
+            f"{low:+.4f} and {high:+.4f} with {100.0 * (1.0 - self.level):.4g}% confidence (p = {self.pvalue:.2g})"
         )
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from calibrant.errors import InputError
 from calibrant.inference.compare import ComparisonResult, compare_calibration
 from calibrant.report.found import Audit
+from calibrant.report.options import seeded
 from calibrant.report.schema import SCHEMA, as_dict, plain
 from calibrant.report.words import number, proved
 
@@ -34,12 +35,15 @@ class Comparison:
         The paired comparison of their smooth errors; None where the rows are not the same.
     not_compared : str or None
         Why there is no result.
+    seed : int or None
+        Gives both audits and the comparison again; None where they do not share one.
     """
 
     names: tuple[str, str]
     audits: tuple[Audit, Audit]
     result: ComparisonResult | None
     not_compared: str | None
+    seed: int | None = None
 
     @property
     def verdict(self) -> str:
@@ -49,17 +53,19 @@ class Comparison:
             return f"The two were not compared row by row: {self.not_compared}."
         said, low, high = self.result, *self.result.interval
         sure = f"{100.0 * (1.0 - said.level):.4g}% confidence"
-        values = f"smooth errors {number(said.value_a)} and {number(said.value_b)}"
+        named = ((first, said.value_a), (second, said.value_b))
         if not said.reject:
+            (_, one), (_, other) = named
             return (
-                f"Neither of {first} and {second} is proved better calibrated: {values}; with {sure} the population's "
-                f"difference is between {low:+.4f} and {high:+.4f}."
+                f"Neither of {first} and {second} is proved better calibrated: smooth errors {number(one)} and "
+                f"{number(other)}; with {sure} the population's difference, the first less the second, is between "
+                f"{low:+.4f} and {high:+.4f}."
             )
-        better, worse = (first, second) if said.statistic < 0.0 else (second, first)
+        (better, less), (worse, more) = named if said.statistic < 0.0 else named[::-1]
         least, most = sorted((abs(low), abs(high)))
         return (
-            f"{better} is better calibrated than {worse}: {values}; with {sure} the population's are {least:.4f} to "
-            f"{most:.4f} apart (p = {said.pvalue:.2g})."
+            f"{better} is better calibrated than {worse}: smooth errors {number(less)} and {number(more)}; with {sure} "
+            f"the population's are {least:.4f} to {most:.4f} apart (p = {said.pvalue:.2g})."
         )
 
     def summary(self) -> str:
@@ -115,6 +121,7 @@ def compare(
     seed: int | None = None,
 ) -> Comparison:
     """Set two audits side by side; where both are of the same rows, test the difference."""
+    seed = seeded(seed)[1]
     result, why_not = None, None
     if rows[0] is None or rows[1] is None:
         why_not = "that takes single, unweighted rows with outcomes 0 or 1"
@@ -127,4 +134,5 @@ def compare(
             result = compare_calibration(rows[0][0], rows[0][1], rows[1][1], level=level, random_state=seed)
         except InputError as problem:
             why_not = str(problem)
-    return Comparison(names, audits, result, why_not)
+    shared = seed if all(audit.seed == seed for audit in audits) else None
+    return Comparison(names, audits, result, why_not, shared)

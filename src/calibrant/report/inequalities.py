@@ -23,7 +23,7 @@ _NEAREST = 100_000  # distinct predictions up to which a nearest calibrated post
 _FINE, _COARSE = 1e-9, 1e-5
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
-_LEVEL_SETS = "expected error, exact level sets"
+_LEVEL_SETS = "error of single distinct predictions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,5 +177,5 @@ _WHY_ABOVE_INTERVAL = {
     "surrogate interval error": "Theorem 6.11",
     "random interval error + width": "Claim 6.6",
     "binned error + bin width": "Definition 6.1 and Equation 5",
-    "expected error": "Definition 6.1, intervals of width 0",
+    _LEVEL_SETS: "Definition 6.1, intervals of width 0",
 }

@@ -15,6 +15,7 @@ from calibrant.report.words import (
     number,
     percent,
     periods_in_words,
+    repeats,
     segment_in_words,
     segment_name,
     whole,
@@ -99,6 +100,8 @@ def page(audit: Audit) -> str:
         values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
         for line in _wrapped(f"{mark}  {values}  {inequality.words}", indent=" " * 7):
             console.print(line)
+    if audit.seed is not None:
+        _foot(console, repeats(audit.seed))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
@@ -121,6 +124,8 @@ def side_by_side(comparison: Comparison) -> str:
         for sentence in audit.verdict_sentences:
             for line in _wrapped(sentence):
                 console.print(line)
+    if comparison.seed is not None:
+        _foot(console, repeats(comparison.seed))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
@@ -205,6 +210,12 @@ def _heading(console: Console, words: str) -> None:
     console.print()
     console.print(words)
     console.print("-" * len(words))
+
+
+def _foot(console: Console, words: str) -> None:
+    console.print()
+    for line in _wrapped(words):
+        console.print(line)
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

@@ -95,6 +95,11 @@ def ends(low: float, high: float, before: float | None = None, after: float | No
     return shown(low, before, ROUND_FLOOR), shown(high, after, ROUND_CEILING)
 
 
+def repeats(seed: int) -> str:
+    """How to get the same page again: without a seed each run draws its own."""
+    return f"--seed {seed} repeats this page; in Python random_state={seed}."
+
+
 def population_in_words(bounds: PopulationBounds) -> str:
     """What the rows prove about the distance from calibration on the population they were drawn from."""
     low, high = bounds.lower_distance
