@@ -1,6 +1,7 @@
 """Recalibrators of one probability, against their definitions."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -337,3 +338,34 @@ def test_scikit_learn_checks_behind_an_adapter(recalibrator):
             "check_regressors_train": "outcomes are cut to 0 and 1 by the adapter",
         },
     )
+
+
+@pytest.mark.parametrize("kind", [PlattScaling, TemperatureScaling])
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_said_of_a_map_is_true_of_the_predictions_at_hand(kind, seed):
+    rng = np.random.default_rng(seed)
+    low, high = np.sort(rng.uniform(-8.0, 4.0, 2))
+    y_prob = 1.0 / (1.0 + np.exp(-rng.uniform(low, high, 2000)))
+    y_true = (rng.random(2000) < rng.choice([0.2, 0.7, 1.0]) * y_prob ** rng.choice([0.5, 1.0, 1.5])) * 1
+    fitted = kind().fit(y_prob, y_true)
+    moved, said = fitted.predict(y_prob) - y_prob, fitted.describe()
+    if "raised below" in said or "lowered below" in said:
+        at = float(re.search(r"below ([\d.e-]+) and", said).group(1))
+        sign = 1.0 if "raised below" in said else -1.0
+        assert (sign * moved[y_prob < at * 0.99] > 0.0).all()
+        assert (sign * moved[y_prob > at * 1.01] < 0.0).all()
+    elif "reversed" not in said:
+        assert ("predictions are raised" in said) == bool((moved > 0.0).all())
+        assert ("predictions are lowered" in said) == bool((moved < 0.0).all())
+
+
+def test_rare_events_predicted_five_times_too_often_are_said_to_be_lowered():
+    odds = np.exp(np.linspace(np.log(0.001), np.log(0.02), 400))
+    y_prob = np.repeat(odds / (1.0 + odds), 2)
+    rate = np.tile([0.0, 1.0], 400)
+    weight = np.where(rate == 1.0, 0.2 * y_prob**1.1, 1.0 - 0.2 * y_prob**1.1)
+    platt = PlattScaling().fit(y_prob, rate, sample_weight=weight)
+    assert platt.slope_ > 1.0
+    assert platt.describe().endswith(": predictions are lowered.")
+    temperature = TemperatureScaling().fit(y_prob, rate, sample_weight=weight)
+    assert temperature.describe().endswith(": predictions are lowered.")

@@ -17,6 +17,7 @@ from calibrant.kernels.sums import dot
 from calibrant.measures.multiclass import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip, read_predictions
 from calibrant.recalibration.logistic import inner_expit, log_odds
+from calibrant.recalibration.scaling import what_a_line_does
 from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
@@ -91,7 +92,7 @@ class TemperatureScaling(Recalibrator):
     Attributes
     ----------
     temperature_ : float
-        Above 1, predictions were too extreme; between 1e-3 and 1e3, the ends being taken where the likeliest one is
+        Above 1, predictions are drawn towards 1/2 (of classes, 1/K); between 1e-3 and 1e3, the ends being taken where the likeliest one is
         beyond them.
     n_classes_ : int or None
         Columns of the table it was fitted to, None if it was fitted to one column.
@@ -115,7 +116,7 @@ class TemperatureScaling(Recalibrator):
     (3.17, [0.666667])
     >>> table = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
     >>> TemperatureScaling().fit(table, [0, 0, 1]).describe()
-    'Temperature scaling divides log-odds by 3.170: predictions were too extreme.'
+    'Temperature scaling divides log-odds by 3.170: class probabilities are evened out.'
     """
 
     def __init__(self, clip: float = 1e-12) -> None:
@@ -166,6 +167,7 @@ class TemperatureScaling(Recalibrator):
         self.n_classes_ = None
         levels = Levels.from_sample(sample)
         x = log_odds(levels.prediction, self.clip)
+        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
         self.temperature_ = _temperature(lambda inverse: dot(levels.mass, x * (expit(inverse * x) - levels.rate)))
 
     def _map(self, prediction: FloatArray) -> FloatArray:
@@ -173,8 +175,13 @@ class TemperatureScaling(Recalibrator):
 
     def _describe(self) -> str:
         t = self.temperature_
-        what = "were too extreme" if t > 1.0 else "were too timid" if t < 1.0 else "are unchanged"
-        return f"Temperature scaling divides log-odds by {t:.3f}: predictions {what}."
+        if self.n_classes_ is None:
+            what = what_a_line_does(1.0 / t, 0.0, self.domain_, self._map)
+        else:
+            what = ": class probabilities are " + (
+                "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
+            )
+        return f"Temperature scaling divides log-odds by {t:.3f}{what}."
 
 
 def _temperature(slope: Any) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
@@ -27,6 +29,8 @@ class PlattScaling(Recalibrator):
     ----------
     slope_, intercept_ : float
         The corrected log-odds are slope * log-odds + intercept.
+    domain_ : tuple of float
+        The range of the predictions it was fitted to.
     smoothed_ : bool
         Whether the outcomes were smoothed, because no slope is the likeliest.
 
@@ -47,7 +51,7 @@ class PlattScaling(Recalibrator):
     >>> platt.predict([0.1, 0.9]).round(6).tolist()
     [0.333333, 0.666667]
     >>> platt.describe()
-    'Platt scaling multiplies log-odds by 0.315 and adds 0.000: predictions are drawn towards the middle.'
+    'Platt scaling multiplies log-odds by 0.315 and adds 0.000: predictions are raised below 0.5 and lowered above it.'
     """
 
     def __init__(self, clip: float = 1e-12) -> None:
@@ -57,6 +61,7 @@ class PlattScaling(Recalibrator):
         check_clip(self.clip)
         levels = Levels.from_sample(sample)
         x = log_odds(levels.prediction, self.clip)
+        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
         self.smoothed_ = levels.separable
         if x[0] == x[-1]:
             self.slope_, self.intercept_ = 1.0, base_log_odds(levels) - float(x[0])
@@ -75,8 +80,9 @@ class PlattScaling(Recalibrator):
 
     def _describe(self) -> str:
         return (
-            f"Platt scaling multiplies log-odds by {self.slope_:.3f} and adds {round(self.intercept_, 3) + 0.0:.3f}: "
-            f"{_what_a_slope_does(self.slope_)}{' (outcomes smoothed: they are separable)' if self.smoothed_ else ''}."
+            f"Platt scaling multiplies log-odds by {self.slope_:.3f} and adds {round(self.intercept_, 3) + 0.0:.3f}"
+            f"{what_a_line_does(self.slope_, self.intercept_, self.domain_, self._map)}"
+            f"{' (outcomes smoothed: they are separable)' if self.smoothed_ else ''}."
         )
 
 
@@ -246,9 +252,25 @@ class PolynomialScaling(Recalibrator):
         )
 
 
-def _what_a_slope_does(slope: float) -> str:
+def what_a_line_does(
+    slope: float, intercept: float, domain: tuple[float, float], corrected: Callable[[FloatArray], FloatArray]
+) -> str:
+    """What a line in the log-odds does to the predictions between two ends, as a clause; "" where it cannot be said.
+
+    It moves log-odds x by (slope - 1) x + intercept, which changes sign at most once: how the ends move says it all.
+    Neither slope nor intercept does alone: a slope above 1 and a shift may lower every prediction there is.
+    """
     if slope < 0.0:
-        return "the order of predictions is reversed"
-    if slope < 1.0:
-        return "predictions are drawn towards the middle"
-    return "predictions are pushed towards 0 and 1" if slope > 1.0 else "predictions are shifted"
+        return ": the order of predictions is reversed"
+    ends = np.array(domain)
+    first, last = np.sign(corrected(ends) - ends)
+    x = log_odds(ends, 1e-300)
+    if (np.sign((slope - 1.0) * x + intercept) != (first, last)).any():  # 0 and 1 themselves, which were read as inside
+        return ""
+    if first == last:
+        return "" if first == 0.0 else f": predictions are {'raised' if first > 0.0 else 'lowered'}"
+    if 0.0 in (first, last):
+        return ""
+    still = float(expit(intercept / (1.0 - slope)))
+    below, above = ("raised", "lowered") if first > 0.0 else ("lowered", "raised")
+    return f": predictions are {below} below {still:.3g} and {above} above it"
