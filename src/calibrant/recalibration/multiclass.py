@@ -92,8 +92,10 @@ class TemperatureScaling(Recalibrator):
     Attributes
     ----------
     temperature_ : float
-        Above 1, predictions are drawn towards 1/2 (of classes, 1/K); between 1e-3 and 1e3, the ends being taken where the likeliest one is
-        beyond them.
+        Above 1, predictions are drawn towards 1/2 (of classes, 1/K); between 1e-3 and 1e3, the ends being taken where
+        the likeliest one is beyond them.
+    domain_ : tuple of float
+        The range of the predictions, where it was fitted to one column.
     n_classes_ : int or None
         Columns of the table it was fitted to, None if it was fitted to one column.
 
@@ -178,9 +180,8 @@ class TemperatureScaling(Recalibrator):
         if self.n_classes_ is None:
             what = what_a_line_does(1.0 / t, 0.0, self.domain_, self._map)
         else:
-            what = ": class probabilities are " + (
-                "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
-            )
+            done = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
+            what = f": class probabilities are {done}"
         return f"Temperature scaling divides log-odds by {t:.3f}{what}."
 
 

@@ -51,7 +51,7 @@ class PlattScaling(Recalibrator):
     >>> platt.predict([0.1, 0.9]).round(6).tolist()
     [0.333333, 0.666667]
     >>> platt.describe()
-    'Platt scaling multiplies log-odds by 0.315 and adds 0.000: predictions are raised below 0.5 and lowered above it.'
+    'Platt scaling multiplies log-odds by 0.315 and adds 0.000: predictions are raised below about 0.5 and lowered above.'
     """
 
     def __init__(self, clip: float = 1e-12) -> None:
@@ -273,4 +273,4 @@ def what_a_line_does(
         return ""
     still = float(expit(intercept / (1.0 - slope)))
     below, above = ("raised", "lowered") if first > 0.0 else ("lowered", "raised")
-    return f": predictions are {below} below {still:.3g} and {above} above it"
+    return f": predictions are {below} below about {still:.3g} and {above} above"
