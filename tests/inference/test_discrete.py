@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from calibrant.errors import InputError
-from calibrant.inference.binomial import two_sided_pvalues
+from calibrant.inference.binomial import least_pvalues, two_sided_pvalues
 from calibrant.inference.discrete import discrete_calibration_test
 from tests.oracles import tcal as oracle
 
@@ -25,7 +25,8 @@ def test_each_value_equals_its_definition(groups, correction):
     try:
         result = discrete_calibration_test(y_true, y_prob, correction=correction)
     except InputError:
-        assert min(min(v, 1 - v) ** groups[v][0] for v in values) > 0.05 / len(values)
+        least = [min(oracle.binomial_pvalue(k, groups[v][0], v) for k in range(groups[v][0] + 1)) for v in values]
+        assert min(least) * len(values) > 0.05
         return
     expected = [max(oracle.binomial_pvalue(groups[v][1], groups[v][0], v), 2.3e-308) for v in values]
     assert result.predictions == tuple(values)
@@ -61,6 +62,25 @@ def test_too_many_values_are_sent_to_tcal():
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="tcal_test"):
         discrete_calibration_test(np.zeros(50), 0.4 + 0.2 * rng.random(50))
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni"])
+def test_rows_that_no_outcome_could_reject_are_refused(correction):
+    """Five rows at one half: the likeliest evidence, all ones or all zeros, has both tails, p = 1/16."""
+    with pytest.raises(InputError, match="none with rows enough"):
+        discrete_calibration_test([1] * 5, [0.5] * 5, correction=correction)
+    assert discrete_calibration_test([1] * 6, [0.5] * 6, correction=correction).reject
+    y_true, y_prob = [1] * 6 + [1], [0.5] * 6 + [0.4]  # two values: 2 * 2 / 2^6 is above 0.05
+    with pytest.raises(InputError, match="none with rows enough"):
+        discrete_calibration_test(y_true, y_prob, correction=correction)
+
+
+@pytest.mark.parametrize("chance", [0.5, 0.5 + 1e-10, 0.5 - 1e-10, 1 / 3, 0.9, 0.01, 1e-300, 5e-324])
+def test_least_pvalue_is_the_least_of_all_outcomes(chance):
+    for n in (1, 2, 5, 17, 60):
+        ones, count = np.arange(n + 1), np.full(n + 1, n)
+        least = two_sided_pvalues(ones, count, np.full(n + 1, chance)).min()
+        assert least_pvalues(count[:1], np.array([chance]))[0] == pytest.approx(least, rel=1e-12, abs=0.0)
 
 
 def test_rates_are_refused():

@@ -35,3 +35,13 @@ def two_sided_pvalues(ones: IntArray, count: IntArray, chance: FloatArray) -> Fl
     found = np.where(ones == mean, 1.0, np.minimum(both, 1.0))
     few = np.choose(np.minimum(ones, 2), (np.ones_like(chance), count * chance, np.zeros_like(chance)))
     return np.where(rare, few, found)
+
+
+def least_pvalues(count: IntArray, chance: FloatArray) -> FloatArray:
+    """Return the smallest two-sided p-value that any outcome gives, for each value; 0 where one is impossible.
+
+    It is that of all ones or of none, whichever is the less likely; where both are as likely each has both tails.
+    """
+    rarest = np.where(chance <= 0.5, count, 0)
+    found = two_sided_pvalues(rarest, count, chance)
+    return np.where((chance == 0.0) | (chance == 1.0), 0.0, found)

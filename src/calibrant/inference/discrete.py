@@ -99,7 +99,7 @@ def discrete_calibration_test(
     >>> result.summary()
     'miscalibrated: exact binomial test of each of 2 values (holm) rejects calibration at level 0.05 (p = 4.2e-06)'
     """
-    from calibrant.inference.binomial import two_sided_pvalues
+    from calibrant.inference.binomial import least_pvalues, two_sided_pvalues
 
     level = check_level(level)
     one_of(correction, get_args(Correction), "correction")
@@ -108,9 +108,8 @@ def discrete_calibration_test(
     v = sample.prediction
     t = v.size
     counts, ones = sample.count.astype(np.int64), sample.ones.astype(np.int64)
-    # The least likely outcome of N rows is all ones or none, with the chance of the rarer one.
-    possible = np.where((v > 0.0) & (v < 1.0), np.minimum(v, 1.0 - v) ** counts, 0.0)
-    if possible.min() > level / t:
+    # Either correction rejects something only if the smallest p-value does, times the number of values.
+    if t * least_pvalues(counts, v).min() > level:
         raise InputError(
             "y_prob",
             f"holds {t:,} distinct predictions, none with rows enough to be rejected at level {level:g} / {t:,}. "
