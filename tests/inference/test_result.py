@@ -36,12 +36,17 @@ def test_the_row_is_named_as_it_was_given(run):
     v[17], y[17] = 1.0, 0.0
     found = run(y, v)
     assert found.impossible == ImpossibleRows(1, 17, 1.0)
-    start = "miscalibrated: row 17 was predicted 1 and was 0: impossible if calibrated; "
+    start = (
+        "miscalibrated: row 17 was predicted 1 and was 0, which calibrated predictions rule out "
+        "(unless 1 is a rounded number); "
+    )
     assert found.summary().startswith(start)
-    assert ("does not reject" in found.summary()) == (not found.reject)
+    assert (" rejects calibration at level" in found.summary()) == found.reject
+    assert ("by itself shows no miscalibration" in found.summary()) == (not found.reject)
+    assert "does not reject" not in found.summary()
     v[3], y[3] = 0.0, 1.0
     assert run(y, v).impossible == ImpossibleRows(2, 3, 0.0)
-    assert "row 3 was predicted 0 and was 1, and 1 more like it: impossible" in run(y, v).summary()
+    assert "row 3 was predicted 0 and was 1, and 1 more like it, which calibrated predictions rule out" in run(y, v).summary()
 
 
 @pytest.mark.parametrize("near", [5e-324, 1e-300, 2.0**-53])
@@ -63,7 +68,11 @@ def test_an_audit_counts_impossible_rows_but_does_not_number_rows_it_has_sorted(
     v[17], y[17] = 1.0, 0.0
     found = calibrant.audit(y, v, random_state=0)
     said = " ".join(each.result.summary() for each in found.tests.values() if each.result is not None)
-    assert "1 of the rows predicted 0 or 1 turned out otherwise: impossible if calibrated" in said
+    assert (
+        "1 of the rows predicted 0 or 1 turned out otherwise, which calibrated predictions rule out "
+        "(unless 0 and 1 are rounded numbers)"
+    ) in said
+    assert "does not reject" not in said
     assert "row 17" not in said
     assert "row 79" not in said
 
@@ -71,6 +80,14 @@ def test_an_audit_counts_impossible_rows_but_does_not_number_rows_it_has_sorted(
         raise AssertionError(text)
 
     json.loads(found.to_json(), parse_constant=finite)
+
+
+def test_a_proof_and_a_test_that_lacks_it_do_not_contradict_each_other():
+    found = TestResult(0.1, 1.0, False, 0.05, "a test", impossible=ImpossibleRows(1, 0, 1.0))
+    assert found.summary() == (
+        "miscalibrated: row 0 was predicted 1 and was 0, which calibrated predictions rule out "
+        "(unless 1 is a rounded number); a test by itself shows no miscalibration at level 0.05 (p = 1)"
+    )
 
 
 def test_a_result_without_one_reads_as_before():

@@ -33,19 +33,20 @@ class ImpossibleRows:
     prediction: float
 
     def sentence(self) -> str:
-        """Say which row it is.
+        """Say which row it is, and what follows.
 
         Examples
         --------
         >>> ImpossibleRows(1, 17, 1.0).sentence()
-        'row 17 was predicted 1 and was 0: impossible if calibrated'
+        'row 17 was predicted 1 and was 0, which calibrated predictions rule out (unless 1 is a rounded number)'
         """
-        was = f"was predicted {self.prediction:g} and was {1.0 - self.prediction:g}"
+        one = self.count == 1 and self.row is not None
+        rounded = f"{self.prediction:g} is a rounded number" if one else "0 and 1 are rounded numbers"
+        follows = f"which calibrated predictions rule out (unless {rounded})"
         if self.row is None:
-            return f"{self.count:,} of the rows predicted 0 or 1 turned out otherwise: impossible if calibrated"
-        if self.count == 1:
-            return f"row {self.row:,} {was}: impossible if calibrated"
-        return f"row {self.row:,} {was}, and {self.count - 1:,} more like it: impossible if calibrated"
+            return f"{self.count:,} of the rows predicted 0 or 1 turned out otherwise, {follows}"
+        was = f"row {self.row:,} was predicted {self.prediction:g} and was {1.0 - self.prediction:g}"
+        return f"{was}, {follows}" if one else f"{was}, and {self.count - 1:,} more like it, {follows}"
 
 
 def impossible_rows(label: IntArray, prediction: FloatArray) -> ImpossibleRows | None:
@@ -95,9 +96,11 @@ class TestResult:
         >>> TestResult(0.013, 0.0004, True, 0.05, "adaptive T-Cal").summary()
         'miscalibrated: adaptive T-Cal rejects calibration at level 0.05 (p = 0.0004)'
         """
-        does = "rejects" if self.reject else "does not reject"
         least = "p < 1e-300" if self.pvalue < 1e-300 else f"p = {self.pvalue:.2g}"
-        said = f"{self.method} {does} calibration at level {self.level:g} ({least})"
+        at = f"at level {self.level:g} ({least})"
+        said = f"{self.method} {'rejects' if self.reject else 'does not reject'} calibration {at}"
         if self.impossible is not None:
+            if not self.reject:
+                said = f"{self.method} by itself shows no miscalibration {at}"
             return f"miscalibrated: {self.impossible.sentence()}; {said}"
         return f"{'miscalibrated' if self.reject else 'no miscalibration found'}: {said}"
