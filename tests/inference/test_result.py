@@ -46,7 +46,10 @@ def test_the_row_is_named_as_it_was_given(run):
     assert "does not reject" not in found.summary()
     v[3], y[3] = 0.0, 1.0
     assert run(y, v).impossible == ImpossibleRows(2, 3, 0.0)
-    assert "row 3 was predicted 0 and was 1, and 1 more like it, which calibrated predictions rule out" in run(y, v).summary()
+    assert (
+        "row 3 was predicted 0 and was 1, and 1 more like it, which calibrated predictions rule out"
+        in run(y, v).summary()
+    )
 
 
 @pytest.mark.parametrize("near", [5e-324, 1e-300, 2.0**-53])

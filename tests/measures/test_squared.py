@@ -158,13 +158,50 @@ def test_bootstrap_covers_the_truth_of_five_values(debiased, off, n):
 def test_bootstrap_refuses_what_it_cannot_resample():
     rng = np.random.default_rng(0)
     many = rng.permutation(np.repeat(np.linspace(0.01, 0.99, 300), 2))[:400]
-    with pytest.raises(InputError, match="needs 5 or more in every group"):
+    with pytest.raises(InputError, match="needs 20 or more in every group"):
         squared_error_bootstrap(rng.random(400) < many, many)
     rare = np.repeat([0.001, 0.01], 500)
     with pytest.raises(InputError, match="Resampling needs 50 of both"):
         squared_error_bootstrap(rng.random(1000) < rare, rare)
+    low = np.repeat(np.linspace(0.01, 0.1, 20), 53)
+    with pytest.raises(InputError, match=r"expects 2\.72 surprises in each of 20 groups"):
+        squared_error_bootstrap(rng.random(low.size) < low + 0.2, low)
+    with pytest.raises(InputError, match="hardly varies within groups"):
+        squared_error_bootstrap([1] * 200, [0.5] * 200)
     with pytest.raises(InputError, match="n_resamples"):
         squared_error_bootstrap([0, 1] * 500, [0.5] * 1000, n_resamples=20)
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(5, {}), (5, {"n_bins": 100, "strategy": "quantile"})])
+def test_bootstrap_refuses_many_values_of_five_rows(rows, groups):
+    v = np.repeat(np.linspace(0.3, 0.7, 100), rows)
+    y = np.random.default_rng(3).random(v.size) < v
+    with pytest.raises(InputError, match="needs 20 or more in every group"):
+        squared_error_bootstrap(y, v, debiased=False, n_resamples=79, **groups)
+
+
+def test_the_interval_is_the_debiased_one_whichever_estimate_is_shown():
+    v = np.repeat(np.linspace(0.3, 0.7, 100), 25)
+    above = 0
+    for seed in range(60):
+        y = np.random.default_rng(seed).random(v.size) < v
+        debiased, plug_in = (
+            squared_error_bootstrap(y, v, debiased=d, n_resamples=79, random_state=seed) for d in (True, False)
+        )
+        assert plug_in.lower == debiased.lower
+        assert plug_in.upper == max(debiased.upper, plug_in.estimate)
+        above += plug_in.lower > 0.0
+    assert above <= 7  # of 60 calibrated samples with 0.05 each, more has a chance of 0.9%
+
+
+def test_bootstrap_covers_where_rates_are_a_quarter_of_many_values():
+    v = np.repeat(np.linspace(0.05, 0.2, 100), 48)
+    truth, hits = np.mean((0.75 * v) ** 2), 0
+    for seed in range(200):
+        y = np.random.default_rng(seed).random(v.size) < 0.25 * v
+        found = squared_error_bootstrap(y, v, n_resamples=79, random_state=seed)
+        hits += found.lower <= truth <= found.upper
+    assert hits >= 181  # of 200 with 0.95 each, fewer has a chance of 0.2%
 
 
 def test_counts_agree_with_rows():

@@ -33,14 +33,17 @@ _RATES: dict[str, tuple[FloatArray, FloatArray]] = {
     "five values": (np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([1.0, -1.0, 1.0, -1.0, 1.0])),
     "twenty values": (np.linspace(0.025, 0.975, 20), np.tile([1.0, -1.0], 10)),
     "five rare values": (0.1 * _FIVE, np.array([0.1, 0.5, 1.0, 1.5, 1.9])),
+    "a hundred values": (np.linspace(0.3, 0.7, 100), np.tile([1.0, -1.0], 50)),
+    "a hundred, all too low": (np.linspace(0.3, 0.7, 100), np.full(100, 2.0)),
+    "a hundred rare, too high": (np.linspace(0.05, 0.2, 100), -3.75 * np.linspace(0.25, 1.0, 100)),
 }
-"""Values, and the direction in which each is off."""
+"""Values, and the direction in which each is off; the last by a factor, down to a quarter."""
 _OFF = (0.0, 0.05, 0.1, 0.2)
 
 
 def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Coverage of `bootstrap_bounds` and `squared_error_bootstrap` near the least that they take."""
-    trials, many, sizes = (5, 20, (400,)) if quick else (200, 1000, (400,))
+    trials, many, sizes = (5, 20, (400,)) if quick else (200, 300, (400,))
     cells = [
         (kind, factor, n, expected, trials)
         for kind in _RARE
@@ -50,22 +53,33 @@ def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproductio
         if not (kind == "atoms at 0 and 1" and 6.0 * expected > 0.5 * n)
     ]
     bounds = list(on_all_processors(_bounds, cells))
-    squares = [(kind, off, surprises, many) for kind in _RATES for off in _OFF for surprises in (40, 60, 200)]
+    squares = [
+        (kind, off, surprises, debiased, many)
+        for kind, (values, _) in _RATES.items()
+        for off in _OFF
+        for surprises in ((40, 60, 200) if values.size < 100 else (400, 600))
+        for debiased in (True, False)
+        if debiased or values.size >= 20
+    ]
     intervals = list(on_all_processors(_squares, squares))
     first = [
         [kind, factor, f"{n:,}", e, *_cells(found)]
         for (kind, factor, n, e, _), found in zip(cells, bounds, strict=True)
     ]
-    second = [[kind, off, s, *_cells(found)] for (kind, off, s, _), found in zip(squares, intervals, strict=True)]
+    second = [
+        [kind, off, s, "debiased" if debiased else "plug-in", *_cells(found)]
+        for (kind, off, s, debiased, _), found in zip(squares, intervals, strict=True)
+    ]
     body = (
         f"Nominal 0.95; {trials:,} samples a row of the first table, {many:,} of the second; 79 resamples (a multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of (y - v)^2, "
         "seen. Coverage is of the samples that were answered; the rest were refused. A dash: none was answered.\n\n"
         "## bootstrap_bounds, from 10 surprises\n\n"
         "Smooth error and lower distance both covered. True rates are the predictions times a factor.\n\n"
         + table(["predictions", "factor", "rows", "expected surprises", "coverage", "answered"], first)
-        + "\n## squared_error_bootstrap, from 50 surprises and 5 rows a value\n\n"
-        "Each value is off by as much, up or down in turn; rare values by that share of the largest of them.\n\n"
-        + table(["predictions", "off by", "expected surprises", "coverage", "answered"], second)
+        + "\n## squared_error_bootstrap, from 50 surprises, and 5 and 20 rows a value\n\n"
+        "As many rows of each value. Each value is off by as much, up or down in turn; rare values by that share of the "
+        "largest of them; all too low by twice as much, all too high by 3.75 times that share of themselves.\n\n"
+        + table(["predictions", "off by", "expected surprises", "estimate", "coverage", "answered"], second)
     )
     finding = (
         f"The lowest coverage is {_lowest(bounds):.3f} for the bounds and {_lowest(intervals):.3f} for the squared error, of "
@@ -101,19 +115,18 @@ def _bounds(kind: str, factor: float, n: int, expected: float, trials: int) -> t
     return held / max(answered, 1), answered / trials
 
 
-def _squares(kind: str, off: float, surprises: int, trials: int) -> tuple[float, float]:
+def _squares(kind: str, off: float, surprises: int, debiased: bool, trials: int) -> tuple[float, float]:
     """The same for the squared error."""
     values, direction = _RATES[kind]
     rates = np.clip(values + off * direction * values.max(), 0.0, 1.0)
-    n = round(surprises / float(np.mean(values * (1.0 - values))))
+    at = np.tile(np.arange(values.size), round(surprises / float((values * (1.0 - values)).sum())))
     truth = float(np.mean((values - rates) ** 2))
     held = answered = 0
     for trial in range(trials):
         rng = np.random.default_rng([surprises, trial])
-        at = rng.integers(0, values.size, n)
-        y_true = (rng.random(n) < rates[at]).astype(np.float64)
+        y_true = (rng.random(at.size) < rates[at]).astype(np.float64)
         try:
-            found = squared_error_bootstrap(y_true, values[at], n_resamples=79, random_state=trial)
+            found = squared_error_bootstrap(y_true, values[at], debiased=debiased, n_resamples=79, random_state=trial)
         except InputError:
             continue
         answered += 1

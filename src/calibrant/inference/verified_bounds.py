@@ -15,14 +15,17 @@ import numpy as np
 from calibrant.errors import InputError
 from calibrant.inference.arguments import RandomState, check_level, generator, read_binary
 from calibrant.inference.resampling import check_resamples, check_surprises
-from calibrant.inputs import Column
+from calibrant.inputs import Column, FloatArray
+from calibrant.kernels.sums import dot
 from calibrant.measures.binned import Strategy
 from calibrant.measures.parameters import positive_integer
 from calibrant.measures.squared import squared_error_groups
 from calibrant.sample import Sample
 
-_LEAST_ROWS = 5  # of a group, and
-_LEAST_SURPRISES = 50  # of all: fewest with which the bootstrap keeps its promise (reproduce few-surprises)
+# Fewest with which the bootstrap keeps its promise (reproduce few-surprises):
+_LEAST_ROWS = 20  # of every group,
+_LEAST_EACH = 5  # surprises that the predictions expect of a group, on average,
+_LEAST_SURPRISES = 50  # of all, and as many about the groups' own rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,8 @@ def squared_error_bootstrap(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
     n_bins, strategy, debiased
-        As for `squared_calibration_error`; bins stay where they are in every redrawn sample.
+        As for `squared_calibration_error`; bins stay where they are in every redrawn sample. The interval is always the
+        debiased estimator's; debiased=False shows the plug-in estimate, and widens the interval to hold it.
     level : float, default 0.05
         Probability with which the interval may miss, half on either side, asymptotically.
     n_resamples : int, default 1000
@@ -214,17 +218,19 @@ def squared_error_bootstrap(
     Raises
     ------
     InputError
-        If a column or a parameter cannot be used, an outcome is neither 0 nor 1, or there are too few rows: under 5 in
-        a group, or too little chance in all of them: predictions that expect fewer than 50 surprises, the sum of
-        v (1 - v), or outcomes that hold fewer, the sum of (y - v)^2.
+        If a column or a parameter cannot be used, an outcome is neither 0 nor 1, or there are too few rows: under 20 in
+        a group, or too little chance in them: predictions that expect fewer than 50 surprises, the sum of v (1 - v), or
+        fewer than 5 a group; or outcomes that hold fewer than 50, the sum of (y - v)^2, or of (y - r)^2 about the rate
+        r of their group.
 
     Notes
     -----
     Rows are redrawn with replacement, as counts of ones and zeros in each group. In the redrawn world the plug-in
-    estimate is the truth; redrawn estimates less that truth have a mean, the estimator's bias, and a spread. The
-    interval is the estimate less the bias, with the spread on either side as it falls: not reflected, because the
-    estimate's spread grows with the truth, so that larger truths are left open above than are ruled out below. It is
-    widened to hold the estimate, from which a plug-in estimate's bias may otherwise lead away. Coverage just above the
+    estimate is the truth; redrawn debiased estimates less that truth have a mean, the estimator's bias, and a spread.
+    The interval is the debiased estimate less the bias, with the spread on either side as it falls: not reflected,
+    because the estimate's spread grows with the truth, so that larger truths are left open above than are ruled out
+    below. The spread is multiplied by sqrt(1 + 2 / s), with s expected surprises a group: about what redrawing misses
+    where a group has few. The interval is widened to hold the estimate. Coverage just above the
     minimum is measured in docs/reproductions/few-surprises.md. O(n_resamples * groups).
 
     Examples
@@ -233,7 +239,7 @@ def squared_error_bootstrap(
     >>> y_true, y_prob = [0, 1, 0, 0, 1, 1] * 100, [0.25, 0.75] * 300
     >>> found = squared_error_bootstrap(y_true, y_prob, random_state=0)
     >>> round(found.estimate, 4), round(found.lower, 4), round(found.upper, 4)
-    (0.0062, 0.0011, 0.0137)
+    (0.0062, 0.001, 0.0138)
     """
     level = check_level(level)
     check_resamples(n_resamples, level, tails=2)
@@ -257,16 +263,36 @@ def squared_error_bootstrap(
         )
     ones, zeros, mean = ones[held], zeros[held], mean[held]
     k = mean.size
+    each = _check_chance(prediction, ones, zeros)
     drawn = rng.multinomial(n, np.concatenate([ones, zeros]) / n, n_resamples)
-    redrawn = np.sort(squared_error_of_counts(drawn[:, :k], drawn[:, k:], mean, debiased))
-    estimate, truth = (
-        float(squared_error_of_counts(ones[None], zeros[None], mean, each)[0]) for each in (debiased, False)
-    )
+    redrawn = np.sort(squared_error_of_counts(drawn[:, :k], drawn[:, k:], mean, debiased=True))
+    centre, truth = (float(squared_error_of_counts(ones[None], zeros[None], mean, d)[0]) for d in (True, False))
+    estimate = centre if debiased else truth
     bias = float(redrawn.mean()) - truth
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
-    low, high = (estimate - 2.0 * bias + float(end) - truth for end in (redrawn[rank - 1], redrawn[-rank]))
+    wider = float(np.sqrt(1.0 + 2.0 / each))
+    low, high = (centre - bias + wider * (float(end) - truth - bias) for end in (redrawn[rank - 1], redrawn[-rank]))
     low, estimate, high = (min(max(value, 0.0), 1.0) for value in (min(low, estimate), estimate, max(high, estimate)))
     return SquaredErrorInterval(estimate, low, high, level, f"bootstrap less its bias, {n_resamples:,} resamples")
+
+
+def _check_chance(prediction: FloatArray, ones: np.ndarray, zeros: np.ndarray) -> float:
+    """Return the surprises that the predictions expect of a group, on average; refuse too few, or too few seen."""
+    each = float(dot(prediction, 1.0 - prediction)) / ones.size
+    if each < _LEAST_EACH:
+        raise InputError(
+            "y_prob",
+            f"expects {each:.3g} surprises in each of {ones.size:,} groups, on average (the sum of v (1 - v)); "
+            f"resampling needs {_LEAST_EACH} or more. Use fewer bins",
+        )
+    within = float((ones * zeros / (ones + zeros)).sum())
+    if within < _LEAST_SURPRISES:
+        raise InputError(
+            "y_true",
+            f"hardly varies within groups: its squared distances from the rates of its groups add up to {within:.3g}, "
+            f"and resampling needs {_LEAST_SURPRISES}; squared_error_interval holds from its own minimum of rows",
+        )
+    return each
 
 
 def squared_error_of_counts(ones: np.ndarray, zeros: np.ndarray, prediction: np.ndarray, debiased: bool) -> np.ndarray:
