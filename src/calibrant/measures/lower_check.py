@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.inputs import Column
-from calibrant.kernels.sums import compensated_dot, compensated_sum, labelled_sums
+from calibrant.kernels import lower_proof as kernel
+from calibrant.kernels.sums import compensated_dot, compensated_sum, grouped_sums, labelled_sums
 from calibrant.sample import Sample
 from calibrant.values import short_repr
 
@@ -130,9 +131,10 @@ def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
     for label, wanted in zip((0.0, 1.0), label_masses(sample), strict=True):
         here = known & (y == label)
         differs += compensated_sum(np.abs(labelled_sums(row[here], mass[here], wanted.size) - wanted))
-    _, place = np.unique(u, return_inverse=True)
+    order = np.argsort(u, kind="stable")  # of a few sorted stretches, which this sort goes through in linear time
+    starts = np.flatnonzero(np.diff(u[order], prepend=-1.0))
     amiss = mass * (y - u)
-    uncalibrated = compensated_sum(np.abs(labelled_sums(place, amiss, u.size)))
+    uncalibrated = compensated_sum(np.abs(grouped_sums(amiss[order], starts)))
     # Each number above is off by at most 2 or 3 units of what was summed for it (docs/lower.md).
     scale = compensated_sum(mass) + 3.0 * compensated_sum(np.abs(amiss)) + 1.0
     proved = coupling.cost + differs + uncalibrated
@@ -193,7 +195,7 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     for mass, height in zip(label_masses(sample), heights, strict=True):
         met = mass > 0.0
         value += compensated_dot(mass[met], height[at[met]])
-    value -= max(0.0, _largest_product(places, *heights))
+    value -= max(0.0, kernel.largest_product(places, *heights))
     tallest = 1.0 + max(float(np.abs(height).max()) for height in heights)
     rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + (places.size * UNIT) ** 2) * tallest
     return max(0.0, value - rounding)
@@ -202,38 +204,19 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
 def overdraft(potentials: Potentials) -> float:
     """How much both heights must fall, up to rounding, for (1 - u) R0(u) + u R1(u) to be positive nowhere."""
     places, heights = _extended(potentials, potentials.nodes)
-    return max(0.0, _largest_product(places, *heights))
+    return max(0.0, kernel.largest_product(places, *heights))
 
 
 def _extended(potentials: Potentials, predictions: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
     """All places where the extensions may bend upwards, and both heights there."""
-    places = np.union1d(np.concatenate([potentials.nodes, [0.0, 1.0]]), predictions)
-    return places, [_lowest_extension(potentials.nodes, r, places) for r in (potentials.r0, potentials.r1)]
+    order = np.argsort(potentials.nodes, kind="stable")  # linear where they are sorted already
+    nodes = potentials.nodes[order]
+    bends = nodes if np.array_equal(nodes, predictions) else np.union1d(nodes, predictions)
+    places = np.concatenate([[0.0] if bends[0] > 0.0 else [], bends, [1.0] if bends[-1] < 1.0 else []])
+    return places, [_lowest_extension(nodes, r[order], places) for r in (potentials.r0, potentials.r1)]
 
 
 def _lowest_extension(nodes: FloatArray, r: FloatArray, places: FloatArray) -> FloatArray:
-    """Max over nodes of r - abs(node - place): from the left and from the right, each a running maximum."""
     if np.isneginf(r).all():
         return np.full(places.size, -2.0)  # no such outcome: low enough never to bind
-    order = np.argsort(nodes)
-    nodes, r = nodes[order], r[order]
-    from_left = np.concatenate([[-np.inf], np.maximum.accumulate(r + nodes)])
-    from_right = np.concatenate([np.maximum.accumulate((r - nodes)[::-1])[::-1], [-np.inf]])
-    return np.maximum(
-        from_left[np.searchsorted(nodes, places, side="right")] - places,
-        from_right[np.searchsorted(nodes, places, side="left")] + places,
-    )
-
-
-def _largest_product(places: FloatArray, r0: FloatArray, r1: FloatArray) -> float:
-    """Maximum over u in [0, 1] of (1 - u) R0(u) + u R1(u), R the lowest extension between neighbouring places."""
-    a, b = places[:-1], places[1:]
-    turn0 = np.clip((a + b + r0[:-1] - r0[1:]) / 2, a, b)
-    turn1 = np.clip((a + b + r1[:-1] - r1[1:]) / 2, a, b)
-    vertex = np.clip((1.0 - r0[1:] + b + r1[:-1] + a) / 4, a, b)  # of the parabola, where R0 rises and R1 falls
-    largest = -np.inf
-    for at in (a, b, turn0, turn1, vertex):
-        height0 = np.maximum(r0[:-1] - (at - a), r0[1:] - (b - at))
-        height1 = np.maximum(r1[:-1] - (at - a), r1[1:] - (b - at))
-        largest = max(largest, float(((1.0 - at) * height0 + at * height1).max()))
-    return largest
+    return kernel.extended(nodes, r, places)

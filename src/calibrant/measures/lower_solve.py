@@ -20,7 +20,7 @@ _ROUNDS = 24  # to a stage
 _STEPS = 400
 # Every search goes through the same stages, and ends where it is narrow enough for its tolerance: so a finer tolerance
 # goes on where a coarser one ended. The last is what is worth aiming at in double precision.
-_STAGES = (1e-4, 9e-10, 9e-12, 9e-14, 1e-14)
+_STAGES = (9e-10, 9e-12, 9e-14, 1e-14)
 _WORTH = 4e-15  # the least gain worth having: more than the proofs' own rounding can cost
 _STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
 _MERGED = 1e-12  # nodes closer than this are one; the lift pays for it
