@@ -122,3 +122,35 @@ def test_a_column_that_may_hold_weights_is_asked_about(tmp_path, command, name):
     assert f"column {name!r} may hold weights" in refused.stderr
     assert "--unweighted" in refused.stderr
     assert run(command[0], path, *command[1:], "--unweighted").exit_code in (0, 3)
+
+
+@pytest.mark.parametrize("command", [("audit", "--resamples", 0), ("gate", "--max-distance", 0.5)])
+def test_of_two_columns_that_may_hold_weights_none_is_passed_over(weighted, command):
+    pd.read_csv(weighted).assign(weight=2.0).to_csv(weighted, index=False)
+    refused = run(command[0], weighted, *command[1:])
+    assert refused.exit_code == 2
+    assert "column 'weight' may hold weights as well as 'sample_weight'" in refused.stderr
+    assert run(command[0], weighted, *command[1:], "--unweighted").exit_code == 0
+    if command[0] == "audit":
+        assert run(command[0], weighted, *command[1:], "--sample-weight", "weight").exit_code == 0
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("option", ["--by", "--drift"])
+def test_a_column_that_rows_are_grouped_by_is_no_weight(weighted, monkeypatch, large, option):
+    monkeypatch.setattr("calibrant.file_audit.is_large", lambda _: large)
+    frame = pd.read_csv(weighted).drop(columns="sample_weight").rename(columns={"day": "weight"})
+    frame.to_csv(weighted, index=False)
+    done = run("audit", weighted, option, "weight", "--resamples", 0, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert len(json.loads(done.stdout)["segments" if option == "--by" else "periods"]) == 3
+    frame.assign(freq=1).to_csv(weighted, index=False)
+    refused = run("audit", weighted, option, "weight", "--resamples", 0)
+    assert refused.exit_code == 2
+    assert "column 'freq' may hold weights" in refused.stderr
+
+
+def test_weights_by_another_role_are_none(tmp_path):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"trials": [0, 1, 1], "y_prob": [0.2, 0.7, 0.9]}).to_csv(path, index=False)
+    assert run("audit", path, "--y-true", "trials", "--resamples", 0).exit_code == 0

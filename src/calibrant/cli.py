@@ -130,7 +130,8 @@ def gate(
 
     Exit code 0: proved within. 1: proved beyond. 3: undecided, with the rows still needed. 2: bad input, or output that
     cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. The proof is of unweighted rows: a column
-    of weights is refused unless --unweighted leaves it out.
+    of weights, or one whose name says that it may hold them (weight, w, freq, trials, ...), is refused unless
+    --unweighted leaves it out.
 
     For example: calibrant gate predictions.parquet --max-distance 0.05 --confidence 0.95
     """

@@ -42,6 +42,11 @@ class FileOptions:
     exclude_bad: bool = False
     unweighted: bool = False
 
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        """Columns that rows are grouped by after they are audited as a whole."""
+        return (*self.by, *([self.drift] if self.drift else []))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditedFile:
@@ -113,6 +118,7 @@ def _read(path: str, options: FileOptions) -> FileColumns:
         y_prob=options.y_prob,
         sample_weight=options.sample_weight,
         unweighted=options.unweighted,
+        grouped_by=options.grouped_by,
     )
 
 
@@ -152,6 +158,7 @@ def _audit_of_sketch(
         sample_weight=options.sample_weight,
         unweighted=options.unweighted,
         exclude_bad=options.exclude_bad,
+        grouped_by=options.grouped_by,
     )
     say_guessed(found.names, found.guessed, say)
     _check_drift(options, found.names)
@@ -218,6 +225,7 @@ def gate_of_file(
     """
     check_gate(max_distance, confidence)
     progress("Reading")
+    _refuse_classes(class_columns(path, options.y_prob))
     columns = _read(path, options)
     say_guessed(columns.names, columns.guessed, say)
     if columns.sample_weight is not None:
@@ -232,6 +240,21 @@ def gate_of_file(
         return calibration_gate(columns.y_true, columns.y_prob, max_distance=max_distance, confidence=confidence)
     except InputError as problem:
         raise as_in_file(problem, columns.names) from None
+
+
+def _refuse_classes(columns: list[str] | None) -> None:
+    if columns is None:
+        return
+    shown = f"{columns[0]!r} ... {columns[-1]!r}"
+    if len(columns) == 2:
+        ways = f"name the event's with --y-prob {columns[1]}"
+    else:
+        ways = (
+            "name one with --y-prob, and with --y-true a column that is 1 where that class is right and 0 elsewhere; "
+        )
+        ways += "or write the largest of each row to a column, and whether its class is right to another"
+    problem = f"columns {shown} are probabilities of classes, and the gate takes one probability: {ways}"
+    raise InputError("--y-prob", problem)
 
 
 def as_in_file(problem: InputError, names: dict[str, str]) -> InputError:

@@ -189,7 +189,7 @@ QUIET = {
     **{("lower_lift.violations", name): PROVED for name in ("v", "r", "u")},
     **{("lower_lift.split_cells", name): PROVED for name in ("v", "chosen")},
     **{("lower_proof.extended", name): REFUSED for name in ("nodes", "r")},
-    ("lower_proof.largest_product", "places"): REFUSED,
+    **{("lower_proof.largest_product", name): REFUSED for name in ("places", "r0", "r1")},
     ("lower_lift.tied", "v"): REFUSED,
     ("canonical.draw_labels", "cumulative"): REFUSED,
     ("canonical.draw_labels", "uniform"): REFUSED,

@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.ipc
 import pytest
+from typer.testing import CliRunner
 
+from calibrant.cli import app
 from calibrant.errors import FileError
 from calibrant.scale.files import read_file
 
@@ -108,7 +110,7 @@ def test_types_are_not_taken_from_the_first_rows(tmp_path, kind):
     if kind == "jsonl":
         lines = [f'{{"y_true": 0, "y_prob": {p}}}' for p in y_prob]
     path = tmp_path / f"rows.{kind}"
-    path.write_text("\n".join(lines))
+    path.write_text("\n".join([*lines, ""]))
     assert read_file(str(path)).y_prob.tolist() == y_prob
 
 
@@ -200,13 +202,18 @@ def bad(tmp_path, name, content):
         ("rows", b"x", "the ending is not one that is read"),
         ("text.csv", b"y_true,y_prob\n0,low\n1,high\n", "y_prob: row 0 (counted from 0) holds text, 'low'"),
         ("late.csv", b"y_true,y_prob\n0,0.1\nyes,0.3\n", "y_true: row 1 (counted from 0) holds text, 'yes'"),
+        (
+            "names.csv",
+            b"y_true,y_prob\ngood,0.1\n",
+            "'good'; numbers are needed for y_true: 1 where the event happened, 0",
+        ),
         ("null.csv", b"y_true,y_prob\n0,0.5\n,0.5\n", "y_true: row 1 (counted from 0) is null"),
         ("na.csv", b"y_true,y_prob\n0,0.5\n1,NA\n", "y_prob: row 1 (counted from 0) holds text, 'NA'"),
         ("comma.csv", b"y_true;y_prob\n0;0,5\n", "y_prob: row 0 (counted from 0) holds text, '0,5'"),
         ("bare.csv", b"0,0.5\n1,0.5\n", "here it looks like data"),
         ("ragged.csv", b"y_true,y_prob\n0,0.1\n1\n1,0.5,7\n", "as many fields as the first"),
         ("latin.csv", "y_true,y_prob,né\n0,0.5,é\n".encode("latin1"), "not utf-8 encoded"),
-        ("really.csv", b"PAR1\xff\xfe\x00", "By its content it is parquet"),
+        ("really.csv", b"PAR1\xff\xfe\x00\n", "By its content it is parquet"),
         ("text.jsonl", b'{"y_true":0,"y_prob":"0.1"}', "y_prob: row 0 (counted from 0) holds text, '\"0.1\"'"),
         ("broken.jsonl", b'{"y_true":0,"y_prob":', "cannot be read as json"),
         ("names.csv", b"a,b\n0,0.5\n", "--y-true: cannot be guessed; name one of the columns: 'a', 'b'"),
@@ -248,11 +255,11 @@ def test_values_are_not_rounded_on_the_way(tmp_path):
 def test_no_line_is_a_comment(tmp_path, at):
     lines = [f"{'#' if i >= at and i % 2 else ''}{i},{i % 2},0.{i % 9 + 1}" for i in range(1000)]
     path = tmp_path / "rows.csv"
-    path.write_text("\n".join(["id,y_true,y_prob", *lines]))
+    path.write_text("\n".join(["id,y_true,y_prob", *lines, ""]))
     assert read_file(str(path)).y_true.tolist() == [i % 2 for i in range(1000)]
     assert read_file(str(tmp_path / "*.csv")).y_true.size == 1000
     marked = tmp_path / "marked.csv"
-    marked.write_text("\n".join(["y_true,y_prob", "1,0.5", "#0,0.25", "1,0.75"]))
+    marked.write_text("\n".join(["y_true,y_prob", "1,0.5", "#0,0.25", "1,0.75", ""]))
     with pytest.raises(FileError, match=r"row 1 \(counted from 0\) holds text, '#0'"):
         read_file(str(marked))
 
@@ -304,3 +311,26 @@ def test_json_without_objects_is_refused(tmp_path):
         path.write_text(text)
         with pytest.raises(FileError, match="no JSON objects"):
             read_file(str(path))
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (
+            ["good", "bad"],
+            "holds text, such as 'good'; numbers are needed for y_true: 1 where the event happened, 0 where",
+        ),
+        (
+            [30, 12],
+            "row 0 (counted from 0) is 30; outcomes must be 0 or 1, or event rates in [0, 1]. Of counts of events",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [("audit", "--resamples", "0"), ("gate", "--max-distance", "0.5")])
+def test_labels_and_counts_are_answered_without_python(tmp_path, command, held, said):
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"y_true": held, "y_prob": [0.5, 0.25]}).to_parquet(path)
+    refused = CliRunner().invoke(app, [command[0], str(path), *command[1:]])
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+    assert "==" not in refused.stderr

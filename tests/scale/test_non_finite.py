@@ -74,7 +74,7 @@ def write(folder, kind, held):
         lines = [
             ",".join("" if value is None else repr(value) for value in row) for row in zip(*held.values(), strict=True)
         ]
-        path.write_text("\n".join([",".join(held), *lines]), encoding="utf-8")
+        path.write_text("\n".join([",".join(held), *lines, ""]), encoding="utf-8")
     else:
         rows = [dict(zip(held, row, strict=True)) for row in zip(*held.values(), strict=True)]
         quoted = {math.inf: '"inf"', -math.inf: '"-inf"'}  # JSON has no such numbers
@@ -114,8 +114,8 @@ def test_files(tmp_path, kind, column, bad):
     segments = large.file_by_segment(path, ["g"], **asked, exclude_bad=True)
     assert sum(segment.n_rows for segment in segments) == ROWS - 2
     if column != "w":
-        refused(lambda: large.file_drift(path, "g", **NAMES), argument)
-        periods = large.file_drift(path, "g", **NAMES, exclude_bad=True)
+        refused(lambda: large.file_drift(path, "g", **NAMES, unweighted=True), argument)
+        periods = large.file_drift(path, "g", **NAMES, unweighted=True, exclude_bad=True)
         assert sum(period.n_rows for period in periods) == ROWS - 2
 
 
@@ -149,7 +149,7 @@ def test_segments_and_periods_of_frames(tmp_path, frame, column):
 def test_on_the_command_line(tmp_path, column):
     path = write(tmp_path, "parquet", columns(column, math.nan))
     asked = ["audit", path, "--y-true", "y", "--y-prob", "p", "--by", "g", "--resamples", "50"]
-    asked += ["--sample-weight", "w"] if column == "w" else ["--drift", "g"]
+    asked += ["--sample-weight", "w"] if column == "w" else ["--drift", "g", "--unweighted"]
     found = CliRunner().invoke(app, asked)
     assert found.exit_code == 2
     assert ARGUMENT[column] in found.stderr

@@ -22,7 +22,7 @@ ROWS = 300
 RNG = np.random.default_rng(0)
 Y, P = RNG.integers(0, 2, ROWS), RNG.random(ROWS)
 TABLE = pa.table({"y_true": Y, "y_prob": P})
-CSV = "\n".join(["y_true,y_prob", *(f"{y},{p!r}" for y, p in zip(Y, P.tolist(), strict=True))]).encode()
+CSV = "\n".join(["y_true,y_prob", *(f"{y},{p!r}" for y, p in zip(Y, P.tolist(), strict=True)), ""]).encode()
 JSONL = "\n".join(json.dumps({"y_true": int(y), "y_prob": p}) for y, p in zip(Y, P.tolist(), strict=True)).encode()
 SAMPLES = ({"acc": int(y), "filtered_resps": [[-p, 0], [-1, 0]]} for y, p in zip(Y, P, strict=True))
 LOG = "\n".join(map(json.dumps, SAMPLES)).encode()
@@ -49,6 +49,15 @@ PACKED = {
     "log.jsonl.gz": gzip.compress(LOG),
     "checked.csv.zst": CHECKED,
 }
+
+
+READS = (
+    read_file,
+    large.sketch_file,
+    large.is_large,
+    lambda path: large.file_by_segment(path, ["y_true"]),
+    lambda path: large.file_drift(path, "y_true"),
+)
 
 
 def written(folder, name, data):
@@ -275,7 +284,39 @@ def test_devices_and_pipes_are_no_plain_files(tmp_path):
             input_files(path)
 
 
-@pytest.mark.parametrize("last", ["1", '1,0.5,"b', '1,0.5,"b\n', "1,0.5"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.TSV", "rows.txt"])
+def test_a_text_cut_in_the_middle_of_a_line_is_refused(tmp_path, name):
+    data = CSV.replace(b",", b"\t") if name.endswith("TSV") else CSV
+    assert read_file(written(tmp_path, name, data.replace(b"\n", b"\r\n"))).y_prob.tolist() == P.tolist()
+    in_a_number = len(data) - 5
+    for at in (in_a_number, len(data) - 1, 20, data.index(b"\n")):
+        path = written(tmp_path, name, data[:at])
+        for read in READS:
+            with pytest.raises(FileError, match=r"file: .* ends in the middle of a line, .* add a line end"):
+                read(path)
+    written(tmp_path, f"a{name}", data)
+    with pytest.raises(FileError, match=f"/{name}' ends in the middle of a line"):
+        read_file(str(tmp_path / f"*{name[-8:]}"))
+
+
+def test_what_is_compressed_need_not_end_a_line(tmp_path):
+    assert read_file(written(tmp_path, "rows.csv.gz", gzip.compress(CSV[:-1]))).y_prob.tolist() == P.tolist()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json"])
+def test_json_cut_within_its_last_value_is_refused(tmp_path, kind):
+    data = JSONL if kind == "jsonl" else b"[" + JSONL.replace(b"\n", b",\n") + b"]\n"
+    assert read_file(written(tmp_path, f"rows.{kind}", data)).y_prob.tolist() == P.tolist()
+    last = data.rindex(b"{")
+    within = [last + 1, data.index(b",", last), data.rindex(b"."), data.rindex(b"}")]
+    for at in within if kind == "jsonl" else [last - 2, last - 1, last, *within, data.rindex(b"}") + 1]:
+        path = written(tmp_path, f"cut.{kind}", data[:at])
+        for read in (each for each in READS if each is not large.is_large):  # which looks at the size alone
+            with pytest.raises(FileError, match=r"cannot be read as json|is cut or damaged"):
+                read(path)
+
+
+@pytest.mark.parametrize("last", ["1", '1,0.5,"b', '1,0.5,"b\n', "1,0.5", "1\n", "1,0.5\n"])
 def test_a_last_line_with_too_few_fields_is_refused(tmp_path, last):
     path = written(tmp_path, "rows.csv", f'y_true,y_prob,text\n0,0.1,"a, ""\nb"\n1,0.2,c\n{last}'.encode())
     for read in (read_file, large.sketch_file):

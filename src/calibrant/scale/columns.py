@@ -31,9 +31,12 @@ def asked_columns(
 
 
 def choose_columns(
-    asked: dict[str, str | None], columns: list[str], twins: dict[str, list[str]]
+    asked: dict[str, str | None], columns: list[str], twins: dict[str, list[str]], grouped_by: Sequence[str] = ()
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Argument -> column as asked for or guessed, and the arguments that were guessed."""
+    """Argument -> column as asked for or guessed, and the arguments that were guessed.
+
+    A column that rows are grouped by is not suspected of holding weights.
+    """
     names: dict[str, str] = {}
     guessed = []
     for argument, name in asked.items():
@@ -42,7 +45,10 @@ def choose_columns(
             names[argument] = present(name, columns, argument)
     for argument, name in asked.items():
         if name is None:
-            found = _guess(argument, [c for c in columns if c not in names.values()], columns)
+            free = [c for c in columns if c not in names.values()]
+            found = _guess(argument, free, columns)
+            if argument == "sample_weight":
+                _refuse_perhaps_weights(found, [c for c in free if c not in grouped_by])
             if found is not None:
                 refuse_twins(found, twins, argument)
                 names[argument] = found
@@ -78,15 +84,11 @@ def present(name: str, columns: Sequence[str], argument: str) -> str:
 
 
 def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The one free column with a usual name; None for weights if there is none that could hold them."""
+    """The one free column with a usual name; None for weights if there is none."""
     found = [c for c in free if c.lower() in USUAL_NAMES[argument]]
     if len(found) == 1:
         return found[0]
     if argument == "sample_weight" and not found:
-        perhaps = [c for c in free if c.lower() in _PERHAPS_WEIGHTS]
-        if perhaps:
-            ways = "name it here to use it, or leave it out with --unweighted"
-            raise FileError(_option(argument), f"column {perhaps[0]!r} may hold weights: {ways}")
         return None
     if found:
         raise FileError(_option(argument), f"could be any of {listed(found)}; name one")
@@ -96,6 +98,16 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
     elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
         hint = ". That is one column: check that every line has as many fields as the first"
     raise FileError(_option(argument), f"cannot be guessed; name one of the columns: {listed(columns)}{hint}")
+
+
+def _refuse_perhaps_weights(found: str | None, free: Sequence[str]) -> None:
+    """Raise if a column may hold weights that nobody spoke of, beside the one that was found or without one."""
+    perhaps = [c for c in free if c.lower() in _PERHAPS_WEIGHTS]
+    if not perhaps:
+        return
+    beside = "" if found is None else f" as well as {found!r}"
+    ways = "calibrant audit measures with the one named here, and --unweighted leaves them out"
+    raise FileError("--sample-weight", f"column {perhaps[0]!r} may hold weights{beside}: {ways}")
 
 
 def _is_number(text: str) -> bool:

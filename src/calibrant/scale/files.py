@@ -16,7 +16,7 @@ import numpy.typing as npt
 from calibrant.errors import FileError, InputError
 from calibrant.scale.columns import asked_columns, choose_columns
 from calibrant.scale.engine import connect, lacks_memory, shortened
-from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_pages
+from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_last_line, check_pages
 
 READERS = {
     ".parquet": "parquet",
@@ -69,10 +69,12 @@ def read_file(
     y_prob: str | None = None,
     sample_weight: str | None = None,
     unweighted: bool = False,
+    grouped_by: Sequence[str] = (),
 ) -> FileColumns:
     """Read outcomes, predictions and weights from a CSV, Parquet, JSON lines or Arrow file, or a pattern of files.
 
-    A column of weights is taken by its usual name unless `unweighted` says to leave it out.
+    A column of weights is taken by its usual name unless `unweighted` says to leave it out. Columns that rows will be
+    `grouped_by` are not suspected of holding weights.
 
     Raises
     ------
@@ -84,7 +86,8 @@ def read_file(
     connection = connect()
     with _explained(path, kind, files):
         columns, twins = _names_held(connection, files, kind)
-    names, guessed = choose_columns(asked_columns(y_true, y_prob, sample_weight, unweighted), columns, twins)
+    asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
+    names, guessed = choose_columns(asked, columns, twins, grouped_by)
     with _explained(path, kind, files):
         arrays = _fetch(_rows(connection, files, kind, names), names, kind, len(files))
     return FileColumns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), names, guessed)
@@ -128,6 +131,7 @@ def _check_whole(file: str) -> None:
     if Path(file).stat().st_size == 0:
         raise FileError("file", f"{file!r} is empty")
     check_compressed(file)
+    check_last_line(file)
     check_json(file)
 
 
@@ -290,7 +294,8 @@ def _numbers(relation: Any, names: dict[str, str], kind: str) -> dict[str, str]:
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for argument, name in names.items():
         if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
-            raise FileError(name, _not_numbers(relation, quoted[argument], types[name], argument))
+            needed = _needed(argument, names)
+            raise FileError(name, _not_numbers(relation, quoted[argument], types[name], needed))
     return {argument: f"CAST({column} AS DOUBLE)" for argument, column in quoted.items()}
 
 
@@ -305,7 +310,8 @@ def _fetch(relation: Any, names: dict[str, str], kind: str, n_files: int) -> dic
             raise FileError("file", "holds column names but no rows")
         missing = np.ma.getmaskarray(values)
         if missing.any():
-            raise _no_number(relation.project(f"CAST({quoted[argument]} AS VARCHAR)"), missing, name, argument, n_files)
+            texts = relation.project(f"CAST({quoted[argument]} AS VARCHAR)")
+            raise _no_number(texts, missing, name, _needed(argument, names), n_files)
         arrays[argument] = np.asarray(values, dtype=np.float64)
     return arrays
 
@@ -317,22 +323,31 @@ _NUMBER_IN_TEXT = (
 )
 
 
-def _no_number(texts: Any, missing: npt.NDArray[np.bool_], name: str, argument: str, n_files: int) -> FileError:
+def _needed(argument: str, names: dict[str, str]) -> str:
+    if argument != "y_true":
+        return f"numbers are needed for {argument}"
+    one = "y_prob" in names
+    return "numbers are needed for y_true: " + (
+        "1 where the event happened, 0 where not" if one else "those of the classes' columns"
+    )
+
+
+def _no_number(texts: Any, missing: npt.NDArray[np.bool_], name: str, needed: str, n_files: int) -> FileError:
     """Say in which row there is no number, and what is there instead."""
     row = int(np.argmax(missing))
     found = texts.limit(1, offset=row).fetchall()
     where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
     if not found or found[0][0] is None:
         return FileError(name, f"{where} is null; every row needs a value", row=row)
-    return FileError(name, f"{where} holds text, {found[0][0]!r:.40}; numbers are needed for {argument}", row=row)
+    return FileError(name, f"{where} holds text, {found[0][0]!r:.40}; {needed}", row=row)
 
 
-def _not_numbers(relation: Any, column: str, kind: str, argument: str) -> str:
+def _not_numbers(relation: Any, column: str, kind: str, needed: str) -> str:
     """Say what a column holds instead, with its first value."""
     found = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchall()
     text = kind == "VARCHAR" or kind.startswith("ENUM")
     shown = f", such as {found[0][0]!r:.40}" if found else ""
-    return f"the column holds {'text' if text else kind}{shown}; numbers are needed for {argument}"
+    return f"the column holds {'text' if text else kind}{shown}; {needed}"
 
 
 @contextmanager

@@ -54,6 +54,7 @@ def sketch_file(
     sample_weight: str | None = None,
     unweighted: bool = False,
     exclude_bad: bool = False,
+    grouped_by: Sequence[str] = (),
 ) -> FileSketch:
     """Sketch a file or pattern by one GROUP BY; columns as `read_file` takes them.
 
@@ -62,7 +63,8 @@ def sketch_file(
     FileError, InputError
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
-    found, names, guessed = _grouped(path, asked_columns(y_true, y_prob, sample_weight, unweighted), (), 65536)
+    asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
+    found, names, guessed = _grouped(path, asked, (), 65536, grouped_by=grouped_by)
     index, cells = good_cells(found, exclude_bad)
     if index.size == 0:
         raise FileError("file", "holds column names but no rows" + (" that are not excluded" if exclude_bad else ""))
@@ -135,6 +137,8 @@ def _grouped(
     by: Sequence[str],
     resolution: int,
     option: str = "by",
+    *,
+    grouped_by: Sequence[str] = (),
 ) -> tuple[Any, dict[str, str], tuple[str, ...]]:
     found = reader.input_files(path)
     kind = reader._kind(path)
@@ -142,7 +146,7 @@ def _grouped(
     connection.execute("SET preserve_insertion_order = false")
     with reader._explained(path, kind, found):
         held, twins = reader._names_held(connection, found, kind)
-    names, guessed = choose_columns(asked, held, twins)
+    names, guessed = choose_columns(asked, held, twins, (*by, *grouped_by))
     for name in by:
         refuse_twins(name, twins, option)
         present(name, held, option)

@@ -1,6 +1,7 @@
 """Whether a file is whole: its end is there, and the checksums that its format carries hold.
 
-DuckDB reads a cut Zstandard file without a word, looks at no checksum of gzip and at none of Parquet's pages.
+DuckDB reads a cut Zstandard file without a word, looks at no checksum of gzip and at none of Parquet's pages, and takes
+what is left of a CSV file's last line for a row, and what is left of a JSON array before a comma for the whole.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Any
 from calibrant.errors import FileError
 
 _CHUNK = 1 << 20
+_LINES = (".csv", ".tsv", ".txt")
 _JSON = (".json", ".jsonl", ".ndjson")
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # and the mark of UTF-8
 _END_OF_STREAM = (b"\xff\xff\xff\xff\x00\x00\x00\x00", b"\x00\x00\x00\x00")  # the second one before version 0.15
 
 
 def check_compressed(file: str) -> None:
-    """Decompress a .gz or .zst file to its end, once, and look at the checksums on the way.
+    """Decompress a .gz or .zst file to its end, once, and look at the checksums.
 
     Raises
     ------
@@ -36,6 +38,27 @@ def check_compressed(file: str) -> None:
 def _unpacked_ends(file: str) -> tuple[bytes, bytes]:
     state = Path(file).stat()
     return _decompress((file, state.st_size, state.st_mtime_ns, state.st_ino))
+
+
+def check_last_line(file: str) -> None:
+    """Refuse a plain CSV whose last line has no line end, as one that was cut within a line.
+
+    Raises
+    ------
+    FileError
+        If that is so, or the file cannot be read.
+    """
+    if not file.lower().endswith(_LINES):
+        return
+    try:
+        with Path(file).open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, 2) - 1))
+            last = stream.read()
+    except OSError as problem:
+        raise FileError("file", f"{file!r} cannot be read: {problem.strerror or problem}") from None
+    if last not in (b"\n", b"\r"):
+        said = "ends in the middle of a line, as a file that was cut does; if it is whole, add a line end"
+        raise FileError("file", f"{file!r} {said}")
 
 
 @lru_cache(maxsize=4096)
