@@ -76,7 +76,9 @@ def test_columns_that_could_be_meant_or_not_are_refused(tmp_path, names, message
     held = names.split(",")
     path = tmp_path / f"rows.{ending}"
     if ending == "csv":
-        path.write_text(f"y_true,{names}\n" + "\n".join(",".join("1" for _ in range(len(held) + 1)) for _ in range(9)))
+        path.write_text(
+            f"y_true,{names}\n" + "\n".join(",".join("1" for _ in range(len(held) + 1)) for _ in range(9)) + "\n"
+        )
     elif len({name.casefold() for name in held}) < len(held) and (ending == "json" or "P1" not in held):
         pytest.skip("has no two keys of one name")
     elif ending == "json":

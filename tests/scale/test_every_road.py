@@ -40,7 +40,7 @@ def roads(columns, folder):
     parquet, csv = str(folder / "rows.parquet"), folder / "rows.csv"
     pq.write_table(data, parquet, row_group_size=50)
     lines = [",".join("" if x is None else repr(x) for x in row) for row in zip(*columns.values(), strict=True)]
-    csv.write_text("\n".join(["y,p,w", *lines]), encoding="utf-8")
+    csv.write_text("\n".join(["y,p,w", *lines, ""]), encoding="utf-8")
 
     def whole(*arrays):
         return smooth_error_from_sample(Sample.from_columns(*arrays)), 0.0

@@ -100,7 +100,7 @@ def test_one_period_written_in_two_ways_is_refused(keys):
 def test_days_of_a_text_file_come_in_order(tmp_path):
     path = tmp_path / "rows.csv"
     rows = [f"{i % 2},0.5,{1 + i // 20}" for i in range(240)]
-    path.write_text("\n".join(["y,p,day", *rows]), encoding="utf-8")
+    path.write_text("\n".join(["y,p,day", *rows, ""]), encoding="utf-8")
     found = large.file_drift(str(path), "day", y_true="y", y_prob="p")
     assert [period.key for period in found] == [str(day) for day in range(1, 13)]
 
