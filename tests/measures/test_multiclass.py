@@ -92,7 +92,7 @@ def test_columns_of_a_frame_name_the_classes():
         ([0], [0.5, 0.5], {}, "y_prob: has shape", None),
         ([0], [[0.5, 0.5], [1.0]], {}, "y_prob: is not a table of numbers", None),
         ([0], np.empty((0, 2)), {}, "y_prob: is empty", None),
-        ([0], [["a", "b"]], {}, "y_prob: holds str", None),
+        ([0], [["a", "b"]], {}, "y_prob: holds text", None),
         ([0, 1], [[0.5, 0.5]] * 2, {"classes": ["a"]}, "classes: has 1 names", None),
         ([0, 1], [[0.5, 0.5]] * 2, {"classes": ["a", "a"]}, "classes: holds a name twice", None),
         ([0, 1], [[0.5, 0.5]] * 2, {"sample_weight": [1, -1]}, "sample_weight: row 1 is -1", 1),

@@ -141,7 +141,7 @@ def _bounds_coverage(n: int, shift: float, trials: int) -> list[float]:
 
 def _band_coverage(n: int, trials: int) -> list[object]:
     inside: dict[str, list[float]] = {"uniform": [], "skewed": []}
-    held, applied, resampled, isotonic = 0, 0, 0, 0
+    held, applied, resampled, answered, isotonic = 0, 0, 0, 0, 0
     consistent: list[float] = []
     values = np.linspace(0.05, 0.95, 10)
     for trial in range(trials):
@@ -168,9 +168,15 @@ def _band_coverage(n: int, trials: int) -> list[object]:
         else:
             applied += 1
             held += found_interval.lower <= 0.0 <= found_interval.upper
-        again = squared_error_bootstrap(y_true, y_prob, n_resamples=199, random_state=trial)
-        resampled += again.lower <= 0.0 <= again.upper
+        try:
+            again = squared_error_bootstrap(y_true, y_prob, n_resamples=199, random_state=trial)
+        except calibrant.InputError:
+            pass
+        else:
+            answered += 1
+            resampled += again.lower <= 0.0 <= again.upper
     share = f"{held / applied:.3f}" if applied else "does not apply"
+    again_share = f"{resampled / answered:.3f}" if answered else "refused"
     times = trials
     means = [float(np.mean(found)) for found in (*inside.values(), consistent)]
-    return [*means, isotonic / times, share, resampled / times]
+    return [*means, isotonic / times, share, again_share]

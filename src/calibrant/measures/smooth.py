@@ -201,6 +201,6 @@ def smooth_calibration_witness(y_true: Column, y_prob: Column, *, sample_weight:
     >>> round(witness.value, 6), round(witness.upper - witness.value, 12)
     (0.085, 0.0)
     >>> witness([0.2, 0.9]).round(2).tolist()
-    [-1.0, -0.5]
+    [-1.0, -0.3]
     """
     return witness_from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
