@@ -1,0 +1,128 @@
+"""A dozen audits give the numbers they gave before the rooms were rearranged: keys may be renamed, numbers not.
+
+`python -m tests.test_numbers` writes tests/numbers.json anew, for a change that is meant to alter a number; with
+``--exact`` it compares to the last bit instead, on the machine that wrote the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant
+
+STORED = Path(__file__).parent / "numbers.json"
+_LONG = 24  # of longer columns every 16th number and the sum are kept
+
+
+def _rows(n: int, seed: int, bend: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.7, 1.3, n)
+    return (rng.random(n) < np.clip(p + bend * np.sin(6.0 * p), 0.0, 1.0)).astype(float), p
+
+
+def _classes(n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.ones(k), n)
+    return (rng.random(n)[:, None] > np.cumsum(table**1.3 / (table**1.3).sum(1, keepdims=True), 1)).sum(1), table
+
+
+def _file(folder: Path) -> str:
+    y, p = _rows(3000, 9, 0.1)
+    path = folder / "rows.csv"
+    day = np.arange(y.size) * 6 // y.size + 1
+    lines = [
+        f"{a:.0f},{b!r},{"ab"[i % 2]},2026-01-0{d}" for i, (a, b, d) in enumerate(zip(y, p.tolist(), day, strict=True))
+    ]
+    path.write_text("y_true,y_prob,site,day\n" + "\n".join(lines) + "\n")
+    return str(path)
+
+
+def _from_command(*arguments: str) -> dict[str, Any]:
+    from typer.testing import CliRunner
+
+    from calibrant.cli import app
+
+    done = CliRunner().invoke(app, [*arguments, "--json", "--seed", "1"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def audits(folder: Path) -> dict[str, dict[str, Any]]:
+    """The dozen, by name."""
+    plain, off = _rows(300, 1), _rows(400, 2, 0.2)
+    few = np.array([0.0, 0.1, 0.3, 0.5, 1.0])[np.random.default_rng(3).integers(0, 5, 250)]
+    atoms = np.where(np.random.default_rng(4).random(300) < 0.3, np.round(plain[1]), plain[1])
+    weights = np.random.default_rng(5).exponential(1.0, 300) + 0.01
+    rare = (np.random.default_rng(6).random(2000) < 0.004).astype(float)
+
+    def one(*columns: Any, **options: Any) -> dict[str, Any]:
+        return calibrant.audit(*columns, random_state=1, **options).to_dict()
+
+    path = _file(folder)
+    return {
+        "calibrated": one(*plain),
+        "off": one(*off, level=0.1, n_resamples=400),
+        "five values": one((np.random.default_rng(7).random(250) < few).astype(float), few),
+        "atoms": one((np.random.default_rng(8).random(300) < atoms).astype(float), atoms),
+        "weights": one(*plain, sample_weight=weights),
+        "event rates": one(np.round(plain[1] + 0.05 * np.sin(9 * plain[1]), 3).clip(0, 1), plain[1]),
+        "rare events": one(rare, np.full(2000, 0.003)),
+        "three rows": one([0, 1, 1], [0.2, 0.7, 0.9]),
+        "no resamples": one(*off, n_resamples=0),
+        "three classes": one(*_classes(300, 3, 10)),
+        "two columns": one(np.where(plain[0] > 0, "yes", "no"), np.column_stack([1 - plain[1], plain[1]])),
+        "a file": _from_command("audit", path, "--by", "site", "--drift", "day"),
+        "a sketched file": _from_command("audit", path, "--exclude-bad"),
+        "two files": _from_command("audit", path, path),
+    }
+
+
+def numbers(value: Any, at: str = "") -> dict[str, float]:
+    """Every number of nested dicts and lists by its path; of long columns the sum and every 16th."""
+    if isinstance(value, bool | str) or value is None:
+        return {}
+    if isinstance(value, int | float):
+        return {at: value}
+    if isinstance(value, dict):
+        parts: dict[str, Any] = value
+    elif len(value) > _LONG and all(isinstance(each, int | float) for each in value):
+        parts = {"sum": math.fsum(value), **{str(i): value[i] for i in range(0, len(value), 16)}}
+    else:
+        parts = {str(i): each for i, each in enumerate(value)}
+    return {path: x for key, each in parts.items() for path, x in numbers(each, f"{at}/{key}").items()}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_numbers_of_a_dozen_audits_stay(tmp_path: Path) -> None:
+    before = json.loads(STORED.read_text())
+    for name, audit in audits(tmp_path).items():
+        now = numbers(audit)
+        now.pop("/schema")
+        assert now.keys() == before[name].keys(), name
+        # Another processor may round the last bits of a fit otherwise; on one machine they are equal.
+        assert now == pytest.approx(before[name], rel=1e-9, abs=1e-12), name
+
+
+def main(exact: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = {name: numbers(audit) for name, audit in audits(Path(folder)).items()}
+    for each in found.values():
+        each.pop("/schema")
+    if exact:
+        before = json.loads(STORED.read_text())
+        changed = [f"{name}{path}" for name in before for path in before[name] if found[name].get(path) != before[name][path]]
+        print("\n".join(changed[:40]) or f"{sum(map(len, before.values())):,} numbers are the same to the last bit")
+        sys.exit(bool(changed))
+    STORED.write_text(json.dumps(found, indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main("--exact" in sys.argv)
