@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant
+from calibrant.door.sample import Sample
 from calibrant.measures.registry import FAMILIES, measures, register
-from calibrant.sample import Sample
 from tests.strategies import samples
 
 MEASURES = measures()

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, FileError, exits
 from calibrant.__main__ import main
 from calibrant.cli import app
+from calibrant.door.writing import write_whole, write_whole_bytes
 from calibrant.terminal import check_target
-from calibrant.writing import write_whole, write_whole_bytes
 
 RUN = CliRunner()
 COMMAND = f"'{sys.executable}' -m calibrant"
@@ -62,7 +62,9 @@ def test_what_is_not_foreseen_is_70_and_one_line(rows, monkeypatch, raised, comm
     def fails(*_, **__):
         raise raised
 
-    monkeypatch.setattr(f"calibrant.file_audit.{'audit_sample' if command == 'audit' else 'calibration_gate'}", fails)
+    monkeypatch.setattr(
+        f"calibrant.findings.files.{'audit_sample' if command == 'audit' else 'calibration_gate'}", fails
+    )
     done = run(command, rows, *(("--max-distance", 0.05) if command == "gate" else ()))
     assert done.exit_code == 70
     assert not done.stdout
@@ -77,7 +79,7 @@ def test_the_traceback_is_shown_on_demand(monkeypatch):
     def fails(*_):
         raise MemoryError
 
-    monkeypatch.setattr("calibrant.report.options.check_options", fails)
+    monkeypatch.setattr("calibrant.door.arguments.check_band", fails)
     assert "Traceback" not in run("audit", "rows.csv").stderr
     monkeypatch.setenv(exits.TRACEBACK, "1")
     assert "Traceback" in run("audit", "rows.csv").stderr
@@ -146,7 +148,7 @@ def test_a_signal_while_a_report_is_written_leaves_nothing(rows, tmp_path, monke
 
         write_whole_bytes(path, write)
 
-    monkeypatch.setattr("calibrant.report.audit.Audit.to_html", half)
+    monkeypatch.setattr("calibrant.findings.audit.Audit.to_html", half)
     done = run("audit", rows, "--resamples", 0, "--html", tmp_path / "report.html")
     assert done.exit_code == code
     assert not done.stdout

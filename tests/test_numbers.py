@@ -39,7 +39,7 @@ def _file(folder: Path) -> str:
     path = folder / "rows.csv"
     day = np.arange(y.size) * 6 // y.size + 1
     lines = [
-        f"{a:.0f},{b!r},{"ab"[i % 2]},2026-01-0{d}" for i, (a, b, d) in enumerate(zip(y, p.tolist(), day, strict=True))
+        f"{a:.0f},{b!r},{'ab'[i % 2]},2026-01-0{d}" for i, (a, b, d) in enumerate(zip(y, p.tolist(), day, strict=True))
     ]
     path.write_text("y_true,y_prob,site,day\n" + "\n".join(lines) + "\n")
     return str(path)
@@ -118,7 +118,9 @@ def main(exact: bool) -> None:
         each.pop("/schema")
     if exact:
         before = json.loads(STORED.read_text())
-        changed = [f"{name}{path}" for name in before for path in before[name] if found[name].get(path) != before[name][path]]
+        changed = [
+            f"{name}{path}" for name in before for path in before[name] if found[name].get(path) != before[name][path]
+        ]
         print("\n".join(changed[:40]) or f"{sum(map(len, before.values())):,} numbers are the same to the last bit")
         sys.exit(bool(changed))
     STORED.write_text(json.dumps(found, indent=0) + "\n")

@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["calibrant"]):
     import numpy as np
 
     from calibrant import CalibrationSketch, InputError
-    from calibrant.sample import Sample
+    from calibrant.door.sample import Sample
     from calibrant.scale import storage  # noqa: F401  imported late otherwise
 
 VALID = CalibrationSketch(64).update([0, 1, 1], [0.1, 0.5, 0.75]).to_bytes()

@@ -25,7 +25,7 @@ TESTS = {
     "sketching": ["tests/scale/test_sketch.py", "tests/scale/test_rounding.py"],
     "slopes": ["tests/kernels/test_slopes.py"],
     "smooth": ["tests/measures/test_smooth.py"],
-    "sorting": ["tests/test_inputs.py", "tests/measures/test_smooth.py"],
+    "sorting": ["tests/door/test_columns.py", "tests/measures/test_smooth.py"],
     "squared": ["tests/measures/test_squared.py"],
     "tcal": ["tests/inference/test_tcal.py"],
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = (
-    "tests/test_inputs.py",
+    "tests/door/test_columns.py",
     "tests/test_cli.py",
     "tests/scale/test_frames.py",
     "tests/scale/test_files.py",

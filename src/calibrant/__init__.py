@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calibrant import recalibration as recalibration
     from calibrant import synthetic as synthetic
-    from calibrant.errors import FileError as FileError
-    from calibrant.errors import InputError as InputError
+    from calibrant.door.classes import BinaryReduction as BinaryReduction
+    from calibrant.door.classes import MulticlassSample as MulticlassSample
+    from calibrant.door.classes import multiclass_sample as multiclass_sample
+    from calibrant.door.errors import FileError as FileError
+    from calibrant.door.errors import InputError as InputError
+    from calibrant.findings.audit import audit as audit
+    from calibrant.findings.found import Audit as Audit
     from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
     from calibrant.inference.bounds import PopulationBounds as PopulationBounds
     from calibrant.inference.bounds import population_bounds as population_bounds
@@ -79,36 +84,31 @@ if TYPE_CHECKING:
     from calibrant.measures.lower_check import Potentials as Potentials
     from calibrant.measures.lower_check import check_coupling as check_coupling
     from calibrant.measures.lower_check import check_potentials as check_potentials
-    from calibrant.measures.multiclass import BinaryReduction as BinaryReduction
-    from calibrant.measures.multiclass import MulticlassSample as MulticlassSample
-    from calibrant.measures.multiclass import multiclass_sample as multiclass_sample
     from calibrant.measures.smooth import Witness as Witness
     from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
     from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
     from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
     from calibrant.recalibration import RecalibratedClassifier as RecalibratedClassifier
     from calibrant.recalibration import choose_recalibrator as choose_recalibrator
-    from calibrant.report.audit import audit as audit
     from calibrant.report.displays import DistanceChainDisplay as DistanceChainDisplay
     from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.report.displays import plot_distance_chain as plot_distance_chain
     from calibrant.report.displays import plot_reliability as plot_reliability
     from calibrant.report.displays import plot_witness as plot_witness
-    from calibrant.report.found import Audit as Audit
     from calibrant.scale.drift import Period as Period
     from calibrant.scale.drift import calibration_drift as calibration_drift
-    from calibrant.scale.segments import Segment as Segment
-    from calibrant.scale.segments import calibration_by_segment as calibration_by_segment
     from calibrant.scale.sketch import CalibrationSketch as CalibrationSketch
     from calibrant.scoring import calibration_scorer as calibration_scorer
+    from calibrant.segments.named import Segment as Segment
+    from calibrant.segments.named import calibration_by_segment as calibration_by_segment
 
 __version__ = "0.1.0"
 
 # Public name -> the module that defines it: nothing is imported before it is asked for.
 _HOME = {
     "ApproximateDistance": "measures.distance_schemes",
-    "Audit": "report.found",
-    "BinaryReduction": "measures.multiclass",
+    "Audit": "findings.found",
+    "BinaryReduction": "door.classes",
     "Bracket": "measures.distance",
     "CalibrationBins": "measures.binned",
     "CalibrationMonitor": "inference.monitor",
@@ -121,30 +121,30 @@ _HOME = {
     "CoxResult": "inference.classical",
     "DiscreteResult": "inference.discrete",
     "DistanceChainDisplay": "report.displays",
-    "FileError": "errors",
+    "FileError": "door.errors",
     "GateDecision": "inference.gate",
-    "InputError": "errors",
+    "InputError": "door.errors",
     "IntervalPartition": "measures.interval",
     "LowerCertificate": "measures.lower",
     "MonitorReading": "inference.monitor",
-    "MulticlassSample": "measures.multiclass",
+    "MulticlassSample": "door.classes",
     "Period": "scale.drift",
     "PopulationBounds": "inference.bounds",
     "Potentials": "measures.lower_check",
     "RecalibratedClassifier": "recalibration",
     "ReliabilityDisplay": "report.displays",
-    "Segment": "scale.segments",
+    "Segment": "segments.named",
     "SquaredErrorInterval": "inference.verified_bounds",
     "TCalResult": "inference.tcal",
     "TestResult": "inference.result",
     "TolerantResult": "inference.gate",
     "TwoSampleResult": "inference.two_sample",
     "Witness": "measures.smooth",
-    "audit": "report.audit",
+    "audit": "findings.audit",
     "binned_calibration_error_bound": "measures.binned",
     "bootstrap_bounds": "inference.bootstrap",
     "calibration_bins": "measures.binned",
-    "calibration_by_segment": "scale.segments",
+    "calibration_by_segment": "segments.named",
     "calibration_distance": "measures.distance",
     "calibration_drift": "scale.drift",
     "calibration_gate": "inference.gate",
@@ -171,7 +171,7 @@ _HOME = {
     "lower_calibration_certificate": "measures.lower",
     "lower_calibration_distance": "measures.lower",
     "miller_test": "inference.classical",
-    "multiclass_sample": "measures.multiclass",
+    "multiclass_sample": "door.classes",
     "plot_distance_chain": "report.displays",
     "plot_reliability": "report.displays",
     "plot_witness": "report.displays",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.terminal import Progress, check_target
 
 if TYPE_CHECKING:
-    from calibrant.report.comparison import Comparison
-    from calibrant.report.found import Audit
+    from calibrant.findings.comparison import Comparison
+    from calibrant.findings.found import Audit
 
 EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
 
@@ -69,10 +69,10 @@ def audit_file(
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with explained(), Progress() as progress:
-        from calibrant.report.options import check_options, seeded
+        from calibrant.door.arguments import check_band, seeded
 
-        check_options(level, resamples)  # before anything that takes longer to load
-        from calibrant.file_audit import FileOptions, audit_of_file
+        check_band(level, resamples)  # before anything that takes longer to load
+        from calibrant.findings.files import FileOptions, audit_of_file
         from calibrant.scale.files import input_files
 
         if len(files) > 2:
@@ -98,7 +98,7 @@ def audit_file(
         ]
         found: Audit | Comparison = audited[0].audit
         if len(audited) == 2:
-            from calibrant.report.comparison import compare
+            from calibrant.findings.comparison import compare
 
             progress("Comparison")
             first, second = audited
@@ -136,7 +136,7 @@ def gate(
     For example: calibrant gate predictions.parquet --max-distance 0.05 --confidence 0.95
     """
     with explained(), Progress() as progress:
-        from calibrant.file_audit import FileOptions, gate_of_file
+        from calibrant.findings.files import FileOptions, gate_of_file
 
         decision = gate_of_file(
             file,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calibrant.report.comparison import Comparison
+    from calibrant.findings.comparison import Comparison
 
 
 def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comparison:
@@ -18,9 +18,9 @@ def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comp
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from calibrant.report.audit import audit_sample
-    from calibrant.report.comparison import compare
-    from calibrant.sample import Sample
+    from calibrant.door.sample import Sample
+    from calibrant.findings.audit import audit_sample
+    from calibrant.findings.comparison import compare
 
     features, benign = load_breast_cancer(return_X_y=True)
     folds = StratifiedKFold(10, shuffle=True, random_state=seed)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import IO, Any
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 
 BAD_INPUT = 2
 UNFORESEEN = 70

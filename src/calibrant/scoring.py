@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import make_scorer
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column
-from calibrant.measures.labels import as_labels, distinct, event_outcomes, label_column
-from calibrant.measures.multiclass import multiclass_sample
+from calibrant.door.classes import multiclass_sample
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.labels import as_labels, distinct, event_outcomes, label_column
 from calibrant.measures.registry import measures
 
 Scorer = Callable[..., float]

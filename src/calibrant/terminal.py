@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 from calibrant.exits import escaped
 
 _PATIENCE = 2.0

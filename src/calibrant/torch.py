@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from calibrant.errors import InputError
-from calibrant.inputs import FloatArray, read_columns
+from calibrant.door.arguments import positive
+from calibrant.door.columns import FloatArray, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels.slopes import gap_prices, one_sided
 from calibrant.kernels.sums import dot
-from calibrant.measures.parameters import positive
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
-from calibrant.sample import Sample
 from calibrant.scale.sketch import CalibrationSketch
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 from calibrant.experiments import verified
 from calibrant.experiments.registry import write
 from calibrant.measures.squared import squared_calibration_error

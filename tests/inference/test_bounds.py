@@ -5,8 +5,8 @@ import pytest
 
 from calibrant import InputError, calibration_gate, population_bounds, synthetic, tolerant_calibration_test
 from calibrant.cli import app
+from calibrant.door.sample import Sample
 from calibrant.inference.bounds import Moments, _mean_above
-from calibrant.sample import Sample
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.05, 0.3])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.inference.binomial import least_pvalues, two_sided_pvalues
 from calibrant.inference.discrete import discrete_calibration_test
 from tests.oracles import tcal as oracle

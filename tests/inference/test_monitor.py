@@ -162,7 +162,7 @@ def test_cells_keep_the_martingale_below_one_in_expectation():
 
 def test_samples_that_cannot_be_monitored():
     from calibrant import CalibrationSketch
-    from calibrant.sample import Sample
+    from calibrant.door.sample import Sample
 
     with pytest.raises(InputError, match="weights"):
         CalibrationMonitor().update_sample(Sample.from_columns([0, 1], [0.2, 0.8], [1.0, 2.0]))

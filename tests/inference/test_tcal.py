@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.inference import tcal, threads
 from calibrant.inference.tcal import debiased_plug_in, tcal_test
 from calibrant.inference.tcal_scales import dyadic_scales, event_rows, smooth_scale

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 from calibrant.experiments import tcal, tcal_published
 from calibrant.experiments.tcal_figures import bump, figure_2, figures_3_and_4, oscillation, plug_in, split_statistics
 from calibrant.experiments.tcal_tables import DATASETS, cells

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.inference import threads
 from calibrant.inference.tcal_scales import event_rows
 from calibrant.inference.two_sample import two_sample_calibration_test

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from calibrant import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels import interval, lower, smooth, sums
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import largest_correlation
-from calibrant.sample import Sample
 
 NAMES = ("prediction", "count", "ones", "weight", "weighted_outcome", "squared_weight", "cell_width")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from calibrant import smooth_calibration_error
+from calibrant.door.sample import Sample
 from calibrant.kernels.slopes import gap_prices, one_sided
 from calibrant.measures.smooth import witness_from_sample
-from calibrant.sample import Sample
 
 
 def drawn(n, seed, bend=1.7):

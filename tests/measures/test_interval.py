@@ -13,8 +13,8 @@ from calibrant import (
     random_interval_calibration_error,
     surrogate_interval_calibration_error,
 )
+from calibrant.door.sample import Sample
 from calibrant.measures.interval import least_costs
-from calibrant.sample import Sample
 from tests.oracles import interval as oracle
 from tests.oracles import interval_shifted as shifted
 from tests.strategies import samples

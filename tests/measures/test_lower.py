@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from calibrant import InputError, expected_calibration_error, smooth_calibration_error
+from calibrant.door.sample import Sample
 from calibrant.measures.lower import lower_calibration_certificate, lower_calibration_distance
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
-from calibrant.sample import Sample
 from tests import exact
 from tests.oracles import lower as oracle
 from tests.strategies import samples

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant import InputError, check_coupling, check_potentials, lower_calibration_certificate
+from calibrant.door.sample import Sample
 from calibrant.measures.lower_first_order import SMALLEST, FirstOrderProblem, calibrated_masses
-from calibrant.sample import Sample
 from tests.strategies import samples
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibrant.scale.segments import calibration_by_segment
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.segments.named import calibration_by_segment
 from tests.scale.test_frames import assert_same_cells, rows
 
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.sample import Sample
 from calibrant.scale import large
 from calibrant.scale.files import read_file
 from calibrant.scale.sketch import CalibrationSketch

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant.cli import app
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 from calibrant.scale.files import read_file
 
 FRAME = pd.DataFrame({"y_true": [0, 1, 1], "y_prob": [0.1, 0.1 + 0.2, 1.0], "other": ["a", "b", None]})

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.scale.sketch import CalibrationSketch
 
 CONNECTION = duckdb.connect()

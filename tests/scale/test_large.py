@@ -9,10 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant.cli import app
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.measures.registry import measures
 from calibrant.scale import large
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.segments.files import file_by_segment
 
 
 def write(folder, n=4000, **changed):
@@ -84,7 +85,7 @@ def test_text_files_take_the_same_road(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("y,p,day\n0,0.25,1\n1,0.5,1\n1,1,2\n", encoding="utf-8")
     assert large.sketch_file(str(path)).sketch.n_rows == 3
-    assert {each.key for each in large.file_by_segment(str(path), ["day"])} == {("1",), ("2",)}
+    assert {each.key for each in file_by_segment(str(path), ["day"])} == {("1",), ("2",)}
 
 
 def json_lines(folder, name, values):
@@ -99,7 +100,7 @@ def json_lines(folder, name, values):
 )
 def test_segments_of_json_lines_are_their_values(tmp_path, kinds):
     path = json_lines(tmp_path, "rows", kinds * 20)
-    segments = large.file_by_segment(path, ["c"], y_true="y", y_prob="p")
+    segments = file_by_segment(path, ["c"], y_true="y", y_prob="p")
     assert sorted((segment.key for segment in segments), key=str) == sorted(((kind,) for kind in kinds), key=str)
     assert [segment.n_rows for segment in segments] == [20, 20]
 
@@ -108,7 +109,7 @@ def test_segments_of_json_lines_are_their_values(tmp_path, kinds):
 def test_json_values_of_no_one_kind_are_no_segments(tmp_path, kinds):
     path = json_lines(tmp_path, "rows", kinds * 20)
     with pytest.raises(InputError, match=r"^--?by.*'c', which holds|^by: names the column 'c', which holds"):
-        large.file_by_segment(path, ["c"], y_true="y", y_prob="p")
+        file_by_segment(path, ["c"], y_true="y", y_prob="p")
 
 
 def test_drift_and_segments_of_json_lines_on_the_command_line(tmp_path):
@@ -140,5 +141,5 @@ def test_segments_of_json_lines_by_their_folders(tmp_path):
     for day in ("2026-01-01", "2026-01-02"):
         (tmp_path / f"day={day}").mkdir()
         (tmp_path / f"day={day}" / "rows.jsonl").write_text('{"y": 1, "p": 0.5}\n' * 8)
-    segments = large.file_by_segment(str(tmp_path / "*" / "*.jsonl"), ["day"], y_true="y", y_prob="p")
+    segments = file_by_segment(str(tmp_path / "*" / "*.jsonl"), ["day"], y_true="y", y_prob="p")
     assert sorted(str(segment.key[0]) for segment in segments) == ["2026-01-01", "2026-01-02"]

@@ -14,13 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant.cli import app
-from calibrant.errors import InputError
-from calibrant.sample import Sample
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.scale import large
 from calibrant.scale.drift import calibration_drift
 from calibrant.scale.files import read_file
-from calibrant.scale.segments import calibration_by_segment
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.segments.files import file_by_segment
+from calibrant.segments.named import calibration_by_segment
 
 ROWS = 600
 ARGUMENT = {"y": "y_true", "p": "y_prob", "w": "sample_weight"}
@@ -110,8 +111,8 @@ def test_files(tmp_path, kind, column, bad):
     assert np.isfinite(found.sketch.cells()[1]).all()
     if kind != "parquet" or bad is None or not math.isnan(bad):
         return
-    refused(lambda: large.file_by_segment(path, ["g"], **asked), argument)
-    segments = large.file_by_segment(path, ["g"], **asked, exclude_bad=True)
+    refused(lambda: file_by_segment(path, ["g"], **asked), argument)
+    segments = file_by_segment(path, ["g"], **asked, exclude_bad=True)
     assert sum(segment.n_rows for segment in segments) == ROWS - 2
     if column != "w":
         refused(lambda: large.file_drift(path, "g", **NAMES, unweighted=True), argument)
@@ -165,7 +166,7 @@ def test_weights_that_do_not_add_up(tmp_path, weight):
     path = write(tmp_path, "parquet", held)
     for read in (
         lambda: large.sketch_file(path, **NAMES, sample_weight="w"),
-        lambda: large.file_by_segment(path, ["g"], **NAMES, sample_weight="w"),
+        lambda: file_by_segment(path, ["g"], **NAMES, sample_weight="w"),
         lambda: CalibrationSketch.from_frame(CONNECTION.read_parquet(path), **NAMES, sample_weight="w"),
     ):
         refused(read, "sample_weight", counted=False)

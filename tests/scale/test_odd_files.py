@@ -9,12 +9,13 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from calibrant.errors import InputError
-from calibrant.sample import Sample
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.scale import large
 from calibrant.scale.files import read_file
-from calibrant.scale.segments import calibration_by_segment
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.segments.files import file_by_segment
+from calibrant.segments.named import calibration_by_segment
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -30,7 +31,7 @@ def test_folders_may_name_columns(tmp_path, kind):
         path = str(tmp_path / pattern)
         assert read_file(path).y_prob.tolist() == [0.25, 0.25, 0.5, 0.5]
         assert large.sketch_file(path).sketch.n_rows == 4
-        assert {segment.key for segment in large.file_by_segment(path, ["year"])} == {(2025,), (2026,)}
+        assert {segment.key for segment in file_by_segment(path, ["year"])} == {(2025,), (2026,)}
         assert [period.key for period in large.file_drift(path, "year")] == [2025, 2026]
     assert read_file(str(tmp_path / "year=2025" / f"part.{kind}")).y_prob.tolist() == [0.25, 0.25]
 
@@ -104,7 +105,7 @@ def test_twins_are_refused_where_they_are_asked_for(tmp_path, kind, names):
         pyarrow.feather.write_feather(table, path)
     assert read_file(str(path)).y_prob.tolist() == [0.25, 0.5]
     for read in (
-        lambda: large.file_by_segment(str(path), ["a"]),
+        lambda: file_by_segment(str(path), ["a"]),
         lambda: large.file_drift(str(path), "a"),
         lambda: read_file(str(path), y_prob="a"),
     ):
@@ -121,7 +122,7 @@ def test_a_column_without_a_name_cannot_be_asked_for(tmp_path, kind):
     table = pa.table({"y_true": [0, 1], "y_prob": [0.25, 0.5], "": [1, 2]})
     (pq.write_table if kind == "parquet" else pyarrow.feather.write_feather)(table, path)
     assert read_file(str(path)).y_prob.tolist() == [0.25, 0.5]
-    for read in (lambda: read_file(str(path), y_prob=""), lambda: large.file_by_segment(str(path), [""])):
+    for read in (lambda: read_file(str(path), y_prob=""), lambda: file_by_segment(str(path), [""])):
         with pytest.raises(InputError, match="is empty; a column needs a name"):
             read()
 
@@ -133,7 +134,7 @@ def test_groups_by_nested_values_are_refused(tmp_path, column):
     pq.write_table(table, path)
     names = {"y_true": "y", "y_prob": "p"}
     for read in (
-        lambda: large.file_by_segment(path, ["g"], **names),
+        lambda: file_by_segment(path, ["g"], **names),
         lambda: large.file_drift(path, "g", **names),
         *(
             lambda frame=frame: calibration_by_segment(frame, by=["g"], **names)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.measures.registry import measures
-from calibrant.sample import Sample
 from calibrant.scale.bounds import BOUNDS
 from calibrant.scale.sketch import CalibrationSketch
 from tests.strategies import samples

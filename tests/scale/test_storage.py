@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from calibrant.errors import FileError, InputError
+from calibrant.door.errors import FileError, InputError
 from calibrant.kernels import sketching
 from calibrant.scale import storage
 from calibrant.scale.sketch import CalibrationSketch, restored

@@ -12,11 +12,12 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 from calibrant.scale import large, whole
 from calibrant.scale.class_files import class_columns
 from calibrant.scale.files import input_files, read_file
 from calibrant.scale.harness import is_harness_log, read_harness_log
+from calibrant.segments.files import file_by_segment
 
 ROWS = 300
 RNG = np.random.default_rng(0)
@@ -55,7 +56,7 @@ READS = (
     read_file,
     large.sketch_file,
     large.is_large,
-    lambda path: large.file_by_segment(path, ["y_true"]),
+    lambda path: file_by_segment(path, ["y_true"]),
     lambda path: large.file_drift(path, "y_true"),
 )
 
@@ -107,7 +108,7 @@ def test_every_reader_refuses(tmp_path):
     for read in (
         lambda: read_file(cut),
         lambda: large.sketch_file(cut),
-        lambda: large.file_by_segment(cut, ["y_true"]),
+        lambda: file_by_segment(cut, ["y_true"]),
         lambda: large.file_drift(cut, "y_true"),
         lambda: large.is_large(cut),
         lambda: class_columns(cut, None),

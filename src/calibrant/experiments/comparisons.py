@@ -8,10 +8,10 @@ import numpy as np
 from scipy.stats import beta
 
 import calibrant
+from calibrant.door.columns import FloatArray
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.experiments.type_one import PREDICTIONS
-from calibrant.inputs import FloatArray
 from calibrant.measures.registry import measures
 
 _PAIRS = {

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 
 import calibrant
 from calibrant import synthetic
+from calibrant.door.columns import FloatArray
+from calibrant.door.sample import Sample
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.experiments.type_one import LEVEL, PREDICTIONS
+from calibrant.findings.reliability import reliability
 from calibrant.inference.verified_bounds import squared_error_bootstrap, squared_error_interval
-from calibrant.inputs import FloatArray
-from calibrant.report.reliability import reliability
-from calibrant.sample import Sample
 
 _RIVALS = (
     "tcal_test",

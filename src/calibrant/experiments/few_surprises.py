@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrant.errors import InputError
+from calibrant.door.columns import FloatArray
+from calibrant.door.errors import InputError
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.inference.bootstrap import bootstrap_bounds
 from calibrant.inference.verified_bounds import squared_error_bootstrap
-from calibrant.inputs import FloatArray
 
 _FIVE = np.array([0.1, 0.5, 1.0, 1.5, 1.9])
 _RARE: dict[str, Callable[[np.random.Generator, int, float], FloatArray]] = {

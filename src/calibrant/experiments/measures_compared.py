@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.columns import FloatArray
 from calibrant.experiments.registry import Reproduction, table
-from calibrant.inputs import FloatArray
 from calibrant.measures.registry import measures
 from calibrant.synthetic import shifted_uniform
 

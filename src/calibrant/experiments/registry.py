@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.errors import FileError, InputError
+from calibrant.door.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from calibrant import synthetic
+from calibrant.door.columns import FloatArray
 from calibrant.experiments.registry import Reproduction, table
-from calibrant.inputs import FloatArray
 from calibrant.measures.convolved import convolved_calibration_error
 from calibrant.measures.interval_shifted import surrogate_interval_calibration_error
 from calibrant.measures.lower import lower_calibration_distance

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant.door.columns import FloatArray
 from calibrant.inference.tcal import CriticalValue, tcal_test
 from calibrant.inference.tcal_scales import smooth_scale
-from calibrant.inputs import FloatArray
 
 LEVEL = 0.05
 NORM = 0.0098482  # the l2 norm of the bump

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from calibrant.errors import FileError
-from calibrant.inference.arguments import IntArray
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import FileError
 from calibrant.inference.discrete import discrete_calibration_test
 from calibrant.inference.tcal import CriticalValue, tcal_test
-from calibrant.inputs import FloatArray
 from calibrant.measures.binned import expected_calibration_error
 from calibrant.recalibration import (
     HistogramBinning,

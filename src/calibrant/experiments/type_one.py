@@ -10,13 +10,13 @@ import numpy as np
 from scipy.stats import binomtest
 
 import calibrant
-from calibrant.errors import InputError
+from calibrant.door.columns import FloatArray
+from calibrant.door.errors import InputError
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.inference.tcal import CriticalValue
 from calibrant.inference.tcal_scales import dyadic_scales
 from calibrant.inference.two_sample import TwoSampleTest
-from calibrant.inputs import FloatArray
 
 LEVEL = 0.05
 PREDICTIONS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {

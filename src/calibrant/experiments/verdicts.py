@@ -8,11 +8,11 @@ from pathlib import Path
 
 import narwhals as nw
 
+from calibrant.door.columns import FloatArray
 from calibrant.experiments.registry import Reproduction, needed, table
+from calibrant.findings.audit import audit
+from calibrant.findings.words import proved
 from calibrant.inference.gate import calibration_gate
-from calibrant.inputs import FloatArray
-from calibrant.report.audit import audit
-from calibrant.report.words import proved
 
 _LIMIT = 0.05
 _FORECASTS = ("Logistic", "EMOS", "ENS", "EPC")

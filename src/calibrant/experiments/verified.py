@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from calibrant.errors import FileError
+from calibrant.door.classes import MulticlassSample, multiclass_sample
+from calibrant.door.columns import FloatArray
+from calibrant.door.errors import FileError
 from calibrant.experiments.registry import Reproduction, needed
 from calibrant.inference.verified_bounds import squared_error_of_counts
-from calibrant.inputs import FloatArray
-from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
 from calibrant.measures.smooth import smooth_calibration_error
 from calibrant.recalibration import IsotonicScaling, ScalingBinning, TemperatureScaling
 from calibrant.scale.files import read_file

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from calibrant.inference.arguments import IntArray
-from calibrant.inputs import FloatArray
+from calibrant.door.columns import FloatArray, IntArray
 
 _RARE = 1e-200  # below it scipy's binomial overflows, and a single event is all that can be told
 _EQUAL = 1.0 + 1e-7  # two counts whose chances differ by less are equally likely, as scipy.stats.binomtest has it

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.inference.arguments import RandomState, check_level, read_binary
+from calibrant.door.arguments import RandomState, check_level, check_resamples
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.inference.bounds import Moments, PopulationBounds
-from calibrant.inference.resampling import check_resamples, check_surprises, resampled
-from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample
-from calibrant.sample import Sample
+from calibrant.resampling.redraw import check_surprises, resampled
 
 
 def bootstrap_bounds(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from calibrant.inference.arguments import check_level, read_binary
-from calibrant.inputs import Column
+from calibrant.door.arguments import check_level
+from calibrant.door.columns import Column
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.sample import Sample
 
 Interval = tuple[float, float]
 

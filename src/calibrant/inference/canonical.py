@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.inference.arguments import RandomState, check_level, generator, running_shares
-from calibrant.inference.resampling import check_resamples, pvalue_among, resampled
+from calibrant.door.arguments import RandomState, check_level, check_resamples, generator
+from calibrant.door.columns import Column
 from calibrant.inference.result import TestResult
-from calibrant.inputs import Column
 from calibrant.kernels.canonical import draw_labels, paired_sum
 from calibrant.measures.canonical import paired
+from calibrant.resampling.redraw import pvalue_among, resampled, running_shares
 
 
 def canonical_kernel_test(

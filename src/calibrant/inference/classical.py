@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.inference.arguments import RandomState, check_level, read_binary
-from calibrant.inference.resampling import redrawn_pvalue
+from calibrant.door.arguments import RandomState, check_level, positive_integer
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.inference.result import LEAST, ImpossibleRows, TestResult, impossible_rows
-from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import bins_from_sample
-from calibrant.measures.parameters import positive_integer
-from calibrant.sample import Sample
+from calibrant.resampling.redraw import redrawn_pvalue
 
 _SPREAD = 1e-12  # of log-odds, relative: less is one value
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import IntArray, RandomState, check_level, generator, read_binary
+from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, one_of
+from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.inference.bounds import Interval
-from calibrant.inference.resampling import check_resamples, resampled
 from calibrant.inference.result import TestResult
-from calibrant.inputs import Column, FloatArray
-from calibrant.measures.parameters import one_of
 from calibrant.measures.registry import measures
-from calibrant.sample import Sample
+from calibrant.resampling.redraw import resampled
 
 _LEAST_ROWS = 8
 

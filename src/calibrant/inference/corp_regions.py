@@ -8,11 +8,12 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv
 
-from calibrant.inference.arguments import RandomState, check_level, read_binary
-from calibrant.inference.resampling import check_resamples, resampled
-from calibrant.inputs import Column, FloatArray
-from calibrant.sample import Sample
-from calibrant.values import short_repr
+from calibrant.door.arguments import RandomState, check_level, check_resamples
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
+from calibrant.resampling.redraw import resampled
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
 

@@ -7,14 +7,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from calibrant.inference.arguments import RandomState, check_level, read_binary
+from calibrant.door.arguments import RandomState, check_level, one_of
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.inference.classical import ClassicalResult
-from calibrant.inference.resampling import redrawn_pvalue
 from calibrant.inference.result import LEAST, impossible_rows
-from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.sums import dot
-from calibrant.measures.parameters import one_of
-from calibrant.sample import Sample
+from calibrant.resampling.redraw import redrawn_pvalue
 
 _SURELY = 0.01  # Brownian motion reaches as far with a probability of 1 to the last bit; its square may underflow
 Form = Literal["kuiper", "kolmogorov-smirnov"]

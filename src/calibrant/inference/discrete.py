@@ -7,13 +7,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import check_level, read_binary
+from calibrant.door.arguments import check_level, one_of
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.inference.result import LEAST, TestResult, impossible_rows
-from calibrant.inputs import Column
-from calibrant.measures.parameters import one_of
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 Correction = Literal["holm", "bonferroni"]
 

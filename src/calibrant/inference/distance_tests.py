@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calibrant.inference.arguments import RandomState, check_level, read_binary
-from calibrant.inference.resampling import redrawn_pvalue
+from calibrant.door.arguments import RandomState, check_level, positive
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.inference.result import TestResult, impossible_rows
-from calibrant.inputs import Column, FloatArray
 from calibrant.kernels import pairs
-from calibrant.measures.parameters import positive
 from calibrant.measures.smooth import largest_correlation
-from calibrant.sample import Sample
+from calibrant.resampling.redraw import redrawn_pvalue
 
 Error = Callable[[FloatArray, FloatArray], float]
 """Takes distinct predictions and the sums of residuals there, over the number of rows."""

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import read_binary
+from calibrant.door.arguments import fraction
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.inference.bounds import Interval, Moments
-from calibrant.inputs import Column
-from calibrant.sample import Sample
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
@@ -211,7 +212,7 @@ def tolerant_calibration_test(
         raise InputError(
             "reject_above", f"is {_asked(reject_above)}; it must be more than accept_below, {_asked(accept_below)}"
         )
-    _inside("failure_probability", failure_probability)
+    fraction(failure_probability, "failure_probability")
     sample = Sample.from_columns(*read_binary(y_true, y_prob))
     moments = Moments.of(sample)
     low, high = moments.sample_distance(sample)
@@ -237,13 +238,8 @@ def tolerant_calibration_test(
 
 def check_gate(max_distance: float, confidence: float) -> None:
     """Refuse a limit or a confidence that is not strictly between 0 and 1."""
-    _inside("max_distance", max_distance)
-    _inside("confidence", confidence)
-
-
-def _inside(name: str, value: float) -> None:
-    if isinstance(value, bool) or not 0.0 < value < 1.0:
-        raise InputError(name, f"is {value!r:.40}; it must lie strictly between 0 and 1")
+    fraction(max_distance, "max_distance")
+    fraction(confidence, "confidence")
 
 
 def _rows_for(moments: Moments, log: float, margin: float) -> int | None:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import check_level, read_binary
+from calibrant.door.arguments import check_level
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.inference.result import LEAST
-from calibrant.inputs import Column, FloatArray
-from calibrant.sample import Sample
 
 _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller ones everywhere only
 _SLOPES = (0.5, 0.7, 0.85, 1.2, 1.5, 2.0)

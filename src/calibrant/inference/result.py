@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibrant.inference.arguments import IntArray
-from calibrant.inputs import FloatArray
+from calibrant.door.columns import FloatArray, IntArray
 
 LEAST = sys.float_info.min
 """A p-value is never said to be 0: one that underflows is said to be this, 2.2e-308."""

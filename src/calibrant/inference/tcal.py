@@ -8,24 +8,24 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import (
-    IntArray,
+from calibrant.door.arguments import (
     RandomState,
     check_level,
-    dimensions,
+    check_number,
     generator,
-    read_binary,
-    read_classes,
+    one_of,
+    positive,
+    positive_integer,
 )
-from calibrant.inference.resampling import check_number, pvalues_among
+from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import dimensions, read_binary, read_classes
+from calibrant.door.values import short_repr
 from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inference.tcal_scales import Rows, class_rows, dyadic_scales, event_rows, smooth_scale
-from calibrant.inference.threads import in_blocks
-from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.tcal import LANES, resampled_statistics
-from calibrant.measures.parameters import one_of, positive, positive_integer
-from calibrant.values import short_repr
+from calibrant.resampling.redraw import pvalues_among
+from calibrant.resampling.threads import in_blocks
 
 CriticalValue = Literal["label_resampling", "consistency_resampling", "theorem"]
 Reduction = Literal["canonical", "top_label", "class_wise"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import IntArray, running_shares
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError
 from calibrant.inference.tcal_simplex import simplex_cells
-from calibrant.inputs import FloatArray
 from calibrant.kernels.tcal import BITS
+from calibrant.resampling.redraw import running_shares
 
 
 def dyadic_scales(n: int, n_classes: int = 2) -> tuple[int, ...]:

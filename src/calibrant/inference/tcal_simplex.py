@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.inputs import FloatArray
+from calibrant.door.columns import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

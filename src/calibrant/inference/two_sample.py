@@ -9,26 +9,17 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import (
-    IntArray,
-    RandomState,
-    check_level,
-    dimensions,
-    generator,
-    read_binary,
-    read_classes,
-    running_shares,
-)
-from calibrant.inference.resampling import check_number, pvalues_among
+from calibrant.door.arguments import RandomState, check_level, check_number, generator, one_of, positive
+from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import dimensions, read_binary, read_classes
+from calibrant.door.values import short_repr
 from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inference.tcal_scales import Rows, class_rows, event_rows
-from calibrant.inference.threads import in_blocks
-from calibrant.inputs import Column, FloatArray
 from calibrant.kernels.tcal import BITS
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
-from calibrant.measures.parameters import one_of, positive
-from calibrant.values import short_repr
+from calibrant.resampling.redraw import pvalues_among, running_shares
+from calibrant.resampling.threads import in_blocks
 
 TwoSampleTest = Literal["multiscale_permutation", "permutation", "chi_squared"]
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inference.arguments import RandomState, check_level, generator, read_binary
-from calibrant.inference.resampling import check_resamples, check_surprises
-from calibrant.inputs import Column, FloatArray
+from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, positive_integer
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import read_binary
+from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import Strategy
-from calibrant.measures.parameters import positive_integer
 from calibrant.measures.squared import squared_error_groups
-from calibrant.sample import Sample
+from calibrant.resampling.redraw import check_surprises
 
 # Fewest with which the bootstrap keeps its promise (reproduce few-surprises):
 _LEAST_ROWS = 20  # of every group,

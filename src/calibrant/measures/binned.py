@@ -8,11 +8,11 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.inputs import Column
-from calibrant.measures.parameters import one_of, positive_integer
+from calibrant.door.arguments import one_of, positive_integer
+from calibrant.door.columns import Column
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.measures.registry import register
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["uniform", "quantile", "exact"]

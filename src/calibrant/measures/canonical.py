@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column
+from calibrant.door.arguments import positive, positive_integer
+from calibrant.door.classes import multiclass_sample
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
 from calibrant.kernels.canonical import pair_weights, paired_sum
 from calibrant.kernels.types import FloatArray, IntArray
-from calibrant.measures.multiclass import multiclass_sample
-from calibrant.measures.parameters import positive, positive_integer
 
 
 def squared_canonical_kernel_error(

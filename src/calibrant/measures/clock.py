@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.measures.parameters import positive
+from calibrant.door.arguments import positive
 
 
 class Clock:

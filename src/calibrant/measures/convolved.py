@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column
+from calibrant.door.arguments import positive
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels.spreading import spread
-from calibrant.measures.parameters import positive
 from calibrant.measures.registry import register
-from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
-from calibrant.inputs import Column
+from calibrant.door.arguments import one_of
+from calibrant.door.columns import Column
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.kernels.sums import dot
-from calibrant.measures.parameters import one_of
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Score = Literal["brier", "log"]

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, as_numbers, read_columns
+from calibrant.door.columns import Column, as_numbers, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_columns import partition_by_columns
@@ -23,8 +25,6 @@ from calibrant.measures.distance_proof import (
 )
 from calibrant.measures.distance_rounding import rounded_partition
 from calibrant.measures.lower import LowerCertificate, lower_certificate_from_sample
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 EXACT = 1e-9
 """Width under which a bracket counts as closed, in probability units."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.door.arguments import positive_integer
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.values import short_repr
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_exact import partition_by_types
-from calibrant.measures.parameters import positive_integer
-from calibrant.values import short_repr
 
 _MOST_STATES = 2_000_000
 

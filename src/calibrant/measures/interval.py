@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.kernels.interval import group_starts, queue_partition, search_partition
 from calibrant.measures.registry import register
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.inputs import Column
+from calibrant.door.arguments import positive
+from calibrant.door.columns import Column
+from calibrant.door.sample import Sample
 from calibrant.kernels.interval import sliding_window
-from calibrant.measures.parameters import positive
 from calibrant.measures.registry import register
-from calibrant.sample import Sample
 
 
 def random_from_sample(sample: Sample, width: float) -> float:

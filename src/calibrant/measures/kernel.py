@@ -7,14 +7,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column
+from calibrant.door.arguments import one_of, positive
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels import pairs
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray
-from calibrant.measures.parameters import one_of, positive
 from calibrant.measures.registry import register
-from calibrant.sample import Sample
 
 Kernel = Literal["laplace", "gaussian"]
 

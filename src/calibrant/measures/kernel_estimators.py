@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.inputs import Column
-from calibrant.measures.parameters import positive, positive_integer
-from calibrant.sample import Sample
+from calibrant.door.arguments import positive, positive_integer
+from calibrant.door.columns import Column
+from calibrant.door.sample import Sample
 
 RandomState = int | np.random.Generator | None
 

@@ -9,18 +9,17 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column
+from calibrant.door.arguments import one_of, positive
+from calibrant.door.columns import Column
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
 from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, label_masses, value_of_potentials
 from calibrant.measures.lower_first_order import FirstOrderProblem
 from calibrant.measures.lower_solve import LowerProblem
-from calibrant.measures.parameters import one_of
 from calibrant.measures.registry import register
 from calibrant.measures.smooth import witness_from_sample
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["interior-point", "first-order"]
@@ -79,8 +78,7 @@ def lower_certificate_from_sample(
 ) -> LowerCertificate:
     """Certificate of the lower distance of a sample."""
     one_of(method, get_args(Method), "method")
-    if not tol > 0.0:
-        raise InputError("tol", f"is {tol}; a positive number is needed")
+    tol = positive(tol, "tol")
     problem: LowerProblem | FirstOrderProblem
     if method == "first-order":
         problem = FirstOrderProblem(sample, tol)

@@ -15,11 +15,11 @@ import math
 
 import numpy as np
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels import lower_lift as lift
 from calibrant.kernels.types import FloatArray
 from calibrant.measures.lower_check import Potentials, label_masses, value_of_potentials
-from calibrant.sample import Sample
 
 SMALLEST = 0.002
 """The least tol: a step costs about 64 / tol**2 operations, and there are some 10 / tol of them."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeVar
 
-from calibrant.values import ReadOnly
+from calibrant.door.values import ReadOnly
 
 FAMILIES = ("smooth", "lower", "interval", "interval_shifted", "kernel", "convolved", "binned")
 """Modules of this room, one a family, in the order of the report; importing one registers its measures."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.inputs import Column
+from calibrant.door.columns import Column
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.kernels import smooth as kernel
 from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.measures.registry import register
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -7,12 +7,12 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.door.arguments import one_of
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels.squared import pair_sums
 from calibrant.measures.binned import CalibrationBins, Strategy, bins_from_sample
-from calibrant.measures.parameters import one_of
-from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 

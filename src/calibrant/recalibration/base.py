@@ -11,10 +11,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
-from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 from sklearn.base import clone
 
-from calibrant.errors import InputError
+from calibrant.door.arguments import one_of, positive_integer
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.measures.interval import partition_from_sample
-from calibrant.measures.parameters import one_of, positive_integer
 from calibrant.recalibration.base import Levels, Recalibrator
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["quantile", "ceil", "uniform"]

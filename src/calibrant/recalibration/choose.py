@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, Labels, Table
+from calibrant.door.arguments import check_level, one_of, positive_integer
+from calibrant.door.columns import Column, Labels, Table
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
 from calibrant.measures.lower import lower_distance_from_sample
-from calibrant.measures.parameters import one_of, positive_integer
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.classifier import METHODS, make_recalibrator
@@ -25,8 +27,6 @@ from calibrant.recalibration.judging import (
     smooth_half_width,
 )
 from calibrant.recalibration.multiclass import MulticlassRecalibrator, TemperatureScaling
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
@@ -251,8 +251,7 @@ def choose_recalibrator(
     """
     one_of(criterion, get_args(Criterion), "criterion")
     positive_integer(n_resamples, "n_resamples")
-    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0.0 < level < 1.0:
-        raise InputError("level", f"is {level!r:.40}; it must lie strictly between 0 and 1")
+    level = check_level(level)
     rows = Rows.of(y_true, y_prob, sample_weight, pos_label)
     kind = MulticlassRecalibrator if rows.classes else Recalibrator
     if methods is None:

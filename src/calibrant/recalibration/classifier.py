@@ -14,8 +14,8 @@ from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
-from calibrant.errors import InputError
-from calibrant.measures.multiclass import class_probabilities
+from calibrant.door.classes import class_probabilities
+from calibrant.door.errors import InputError
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.binning import HistogramBinning, IsotonicScaling, NearestCalibrated, ScalingBinning
 from calibrant.recalibration.multiclass import (

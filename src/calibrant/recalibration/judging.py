@@ -11,15 +11,15 @@ from scipy.special import ndtri, xlog1py, xlogy
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.door.arguments import positive_integer
+from calibrant.door.classes import MulticlassSample, multiclass_sample
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.labels import event_outcomes
+from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
-from calibrant.measures.labels import event_outcomes
-from calibrant.measures.multiclass import MulticlassSample, multiclass_sample
-from calibrant.measures.parameters import positive_integer
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
-from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,14 +11,14 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column
+from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
-from calibrant.measures.multiclass import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip, read_predictions
 from calibrant.recalibration.logistic import inner_expit, log_odds
 from calibrant.recalibration.scaling import what_a_line_does
-from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class MulticlassRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[m
     """A map from K class probabilities to corrected ones, fitted to labels.
 
     ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and
-    labels as `calibrant.measures.multiclass.multiclass_sample` reads them; ``predict(y_prob)`` returns a table.
+    labels as `calibrant.door.classes.multiclass_sample` reads them; ``predict(y_prob)`` returns a table.
     """
 
     def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:

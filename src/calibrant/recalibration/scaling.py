@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from calibrant.door.arguments import positive_integer
+from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot, rows_dot
-from calibrant.measures.parameters import positive_integer
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip
 from calibrant.recalibration.logistic import base_log_odds, fit_logistic, inner_expit, log_odds
-from calibrant.sample import Sample
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calibrant.report.words import bracket, confidence, number, proved
+from calibrant.findings.words import bracket, confidence, number, proved
 
 if TYPE_CHECKING:
-    from calibrant.report.found import Audit
+    from calibrant.findings.found import Audit
 
 _SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 

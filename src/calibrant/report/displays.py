@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, FloatArray
+from calibrant.door.arguments import RandomState, check_band, seeded
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
+from calibrant.findings.audit import audit
+from calibrant.findings.reliability import Reliability, reliability
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness, witness_from_sample
-from calibrant.report.audit import audit
-from calibrant.report.options import RandomState, check_options, seeded
 from calibrant.report.plots import COLOURS, draw_density, draw_diagram, draw_witness, new_axes
-from calibrant.report.reliability import Reliability, reliability
-from calibrant.sample import Sample
-from calibrant.values import short_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ class ReliabilityDisplay:
             If a column or option cannot be used.
         """
         sample = Sample.from_columns(y_true, y_prob, sample_weight)
-        check_options(level, n_resamples)
+        check_band(level, n_resamples)
         rng, _ = seeded(random_state)
         table = reliability(sample, level, n_resamples, rng)
         rate = float(dot(sample.mass(), sample.prediction) + sample.residual().sum())
@@ -106,7 +106,7 @@ class ReliabilityDisplay:
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the diagram on `ax`, new ones by default."""
-        self.ax_ = draw_diagram(self, ax if ax is not None else new_axes())
+        self.ax_ = draw_diagram(self, ax)
         return self
 
     def plot_counts(self, ax: Axes | None = None) -> Axes:

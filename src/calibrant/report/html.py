@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from functools import singledispatch
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from calibrant.measures.registry import measures
-from calibrant.report.bars import bars
-from calibrant.report.plots import COLOURS, diagram_geometry, drift_svg, svg
-from calibrant.report.text import facts
-from calibrant.report.words import (
+from calibrant.findings.comparison import Comparison
+from calibrant.findings.found import Audit
+from calibrant.findings.words import (
     bracket,
     confidence,
     number,
@@ -24,19 +23,25 @@ from calibrant.report.words import (
     segment_name,
     whole,
 )
+from calibrant.measures.registry import measures
+from calibrant.report.bars import bars
+from calibrant.report.plots import COLOURS, diagram_geometry, drift_svg, svg
+from calibrant.report.text import facts
 
-if TYPE_CHECKING:
-    from calibrant.report.comparison import Comparison
-    from calibrant.report.found import Audit
+
+@singledispatch
+def document(finding: Any) -> str:
+    """Return a finding's document; whatever comes from data is escaped, and nothing is loaded from elsewhere."""
+    raise TypeError(f"{type(finding).__name__} is no finding")
 
 
-def document(audit: Audit) -> str:
-    """Return the document of one audit; whatever comes from data is escaped, and nothing is loaded from elsewhere."""
+@document.register
+def _(audit: Audit) -> str:
     return _environment().get_template("audit.html.jinja").render(_context(audit))
 
 
-def comparison_document(comparison: Comparison) -> str:
-    """Return the document of two audits side by side."""
+@document.register
+def _(comparison: Comparison) -> str:
     environment = _environment()
     column = environment.get_template("column.html.jinja")
     most = max(bars(audit)[0].most for audit in comparison.audits)  # one scale for both

@@ -11,14 +11,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from calibrant.report.words import confidence
+from calibrant.findings.words import confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from calibrant.findings.found import Audit
+    from calibrant.findings.reliability import Reliability
     from calibrant.measures.smooth import Witness
-    from calibrant.report.found import Audit
-    from calibrant.report.reliability import Reliability
 
 
 class Drawable(Protocol):
@@ -62,8 +62,9 @@ def new_axes() -> Axes:
     return Figure(figsize=(5.2, 5.2), layout="constrained").add_subplot()
 
 
-def draw_diagram(audit: Drawable, ax: Axes) -> Axes:
-    """Draw curve or level sets, consistency band, diagonal and base rate."""
+def draw_diagram(audit: Drawable, ax: Axes | None = None) -> Axes:
+    """Draw curve or level sets, consistency band, diagonal and base rate, on new axes by default."""
+    ax = ax if ax is not None else new_axes()
     table = audit.reliability
     low, high = limits(audit)
     ax.plot([low, high], [low, high], color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2)

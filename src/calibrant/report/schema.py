@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.report.advice import to_dict as advice_as_dict
+from calibrant.findings.advice import to_dict as advice_as_dict
+from calibrant.findings.comparison import Comparison
+from calibrant.findings.found import Audit
 
 if TYPE_CHECKING:
-    from calibrant.report.found import Audit
-    from calibrant.report.regions import Region
+    from calibrant.findings.regions import Region
     from calibrant.scale.drift import Period
-    from calibrant.scale.segments import Segment
+    from calibrant.segments.named import Segment
 
 SCHEMA = 3
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
@@ -33,8 +35,26 @@ _CHANCE = (
 )
 
 
-def as_dict(audit: Audit) -> dict[str, Any]:
-    """Return the audit as plain dicts, lists, numbers and words, with the version of their layout."""
+@singledispatch
+def as_dict(finding: Any) -> dict[str, Any]:
+    """Return a finding as plain dicts, lists, numbers and words, with the version of their layout."""
+    raise TypeError(f"{type(finding).__name__} is no finding")
+
+
+@as_dict.register
+def _(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "verdict": comparison.verdict,
+        "names": list(comparison.names),
+        "comparison": None if comparison.result is None else plain(asdict(comparison.result)),
+        "not_compared": comparison.not_compared,
+        "audits": [as_dict(audit) for audit in comparison.audits],
+    }
+
+
+@as_dict.register
+def _(audit: Audit) -> dict[str, Any]:
     from calibrant import __version__
 
     table = audit.reliability

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from calibrant.report.words import (
+from calibrant.findings.comparison import Comparison
+from calibrant.findings.found import Audit
+from calibrant.findings.words import (
     bracket,
     number,
     percent,
@@ -22,19 +25,23 @@ from calibrant.report.words import (
 )
 
 if TYPE_CHECKING:
-    from calibrant.report.advice import Advice
-    from calibrant.report.classes import ClassFindings
-    from calibrant.report.comparison import Comparison
-    from calibrant.report.found import Audit
+    from calibrant.findings.advice import Advice
+    from calibrant.findings.classes import ClassFindings
     from calibrant.scale.drift import Period
-    from calibrant.scale.segments import Segment
+    from calibrant.segments.named import Segment
 
 _WIDTH = 80
 _SHOWN = 20  # segments or periods
 
 
-def page(audit: Audit) -> str:
-    """Return the page, at most 80 columns wide, without colours."""
+@singledispatch
+def page(finding: Any) -> str:
+    """Return a finding's page, at most 80 columns wide, without colours."""
+    raise TypeError(f"{type(finding).__name__} is no finding")
+
+
+@page.register
+def _(audit: Audit) -> str:
     buffer = io.StringIO()
     console = Console(file=buffer, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
@@ -105,8 +112,8 @@ def page(audit: Audit) -> str:
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-def side_by_side(comparison: Comparison) -> str:
-    """Return the comparison as a table, and each audit's verdict below it, at most 80 columns wide."""
+@page.register
+def _(comparison: Comparison) -> str:
     buffer = io.StringIO()
     console = Console(file=buffer, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     for line in _wrapped(comparison.verdict):

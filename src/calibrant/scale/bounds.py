@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.measures.registry import measures
-from calibrant.sample import Sample
 from calibrant.scale.cells import UNIT
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 from calibrant.scale import files as reader
 from calibrant.scale.columns import USUAL_NAMES, asked_columns, choose_columns, listed, present, refuse_twins
 from calibrant.scale.engine import connect

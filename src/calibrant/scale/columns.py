@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 
 USUAL_NAMES = {
     "y_true": ("y_true", "label", "target", "outcome", "obs", "observed", "correct", "is_correct", "y"),

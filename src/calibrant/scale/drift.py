@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import FileError, InputError
+from calibrant.door.errors import FileError, InputError
 from calibrant.scale.columns import asked_columns, choose_columns
 from calibrant.scale.engine import connect, lacks_memory, shortened
 from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_last_line, check_pages

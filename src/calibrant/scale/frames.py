@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 from calibrant.scale.cells import MEASURED
 from calibrant.scale.duck import as_double, group_relation
 from calibrant.scale.sketch import CalibrationSketch

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 from calibrant.scale.files import FileColumns, input_files
 
 _LIKELIHOODS = ("filtered_resps", "resps")

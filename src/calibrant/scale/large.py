@@ -9,14 +9,13 @@ from typing import Any
 
 import narwhals as nw
 
-from calibrant.errors import FileError, InputError
+from calibrant.door.errors import FileError, InputError
 from calibrant.scale import files as reader
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.drift import RESOLUTION, Period, periods_of_groups
 from calibrant.scale.duck import group_relation, quoted
 from calibrant.scale.engine import connect
 from calibrant.scale.frames import good_cells
-from calibrant.scale.segments import Segment, segments_of_groups
 from calibrant.scale.sketch import CalibrationSketch
 
 MANY_ROWS = 5_000_000
@@ -64,7 +63,7 @@ def sketch_file(
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
     asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
-    found, names, guessed = _grouped(path, asked, (), 65536, grouped_by=grouped_by)
+    found, names, guessed = grouped_file(path, asked, (), 65536, grouped_by=grouped_by)
     index, cells = good_cells(found, exclude_bad)
     if index.size == 0:
         raise FileError("file", "holds column names but no rows" + (" that are not excluded" if exclude_bad else ""))
@@ -72,29 +71,6 @@ def sketch_file(
     unweighted = "sample_weight" not in names
     sketch = CalibrationSketch.from_cells(index, cells, 65536, unweighted=unweighted)
     return FileSketch(sketch, names, guessed, n_excluded)
-
-
-def file_by_segment(
-    path: str,
-    by: Sequence[str],
-    *,
-    y_true: str | None = None,
-    y_prob: str | None = None,
-    sample_weight: str | None = None,
-    unweighted: bool = False,
-    level: float = 0.05,
-    resolution: int = 128,
-    exclude_bad: bool = False,
-) -> list[Segment]:
-    """`calibration_by_segment` of a file or pattern.
-
-    Raises
-    ------
-    FileError, InputError
-        If the file or a column cannot be read, or rows are bad: the message counts them.
-    """
-    found, _, _ = _grouped(path, asked_columns(y_true, y_prob, sample_weight, unweighted), by, resolution)
-    return segments_of_groups(found, len(by), level, resolution, exclude_bad)
 
 
 def file_drift(
@@ -115,7 +91,7 @@ def file_drift(
         If the file or a column cannot be read, or rows are bad: the message counts them.
     """
     asked = asked_columns(y_true, y_prob, None, unweighted)
-    found, names, _ = _grouped(path, asked, [by], RESOLUTION, "drift")
+    found, names, _ = grouped_file(path, asked, [by], RESOLUTION, "drift")
     if "sample_weight" in names:
         raise FileError("drift", weights_refused(names["sample_weight"]))
     try:
@@ -131,7 +107,7 @@ def weights_refused(column: str) -> str:
     return f"the evidence counts single outcomes, and column {column!r} holds weights; --unweighted leaves them out"
 
 
-def _grouped(
+def grouped_file(
     path: str,
     asked: dict[str, str | None],
     by: Sequence[str],
@@ -140,6 +116,7 @@ def _grouped(
     *,
     grouped_by: Sequence[str] = (),
 ) -> tuple[Any, dict[str, str], tuple[str, ...]]:
+    """Sums of a file's cells, by segment if columns are named, with the columns used and those that were guessed."""
     found = reader.input_files(path)
     kind = reader._kind(path)
     connection = connect()

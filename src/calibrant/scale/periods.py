@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from calibrant.errors import InputError
+from calibrant.door.errors import InputError
 
 _WHOLE = re.compile(r"([+-]?\d+)(\.0*)?")
 _NUMBER = re.compile(r"\d+")

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.errors import InputError
-from calibrant.inputs import Column, read_columns
+from calibrant.door.arguments import power_of_two
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
-from calibrant.sample import Sample
 from calibrant.scale.bounds import Moments, error_bound, moments
 from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 
@@ -56,10 +57,7 @@ class CalibrationSketch:
     __slots__ = ("_lock", "_rounding", "_table", "resolution")
 
     def __init__(self, resolution: int = 65536) -> None:
-        whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
-        if not whole or not 2 <= resolution <= 2**24 or resolution & (resolution - 1):
-            raise InputError("resolution", f"is {resolution!r:.40}; it must be a power of two from 2 to 2**24")
-        self.resolution = int(resolution)
+        self.resolution = power_of_two(resolution, "resolution", 2, 2**24)
         self._table = sketching.new_table(self.resolution)
         self._rounding = 0.0  # of sums made elsewhere, as a share of each cell's weight
         self._lock = threading.Lock()

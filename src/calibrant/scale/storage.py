@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.errors import FileError, InputError
+from calibrant.door.errors import FileError, InputError
+from calibrant.door.writing import write_whole_bytes
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED, is_double_double, read_cells
-from calibrant.writing import write_whole_bytes
 
 if TYPE_CHECKING:
     from calibrant.scale.sketch import CalibrationSketch

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from calibrant.errors import FileError
+from calibrant.door.errors import FileError
 
 _CHUNK = 1 << 20
 _LINES = (".csv", ".tsv", ".txt")

@@ -1,0 +1,137 @@
+"""What a user may say besides data: levels, seeds, tolerances, numbers of resamples; each is checked here alone.
+
+Every check names the argument, shows the value and says what is allowed; numpy scalars are taken as Python's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+
+import numpy as np
+
+from calibrant.door.errors import InputError
+
+RandomState = int | np.random.Generator | None
+"""A whole number gives the same draws again; a Generator is drawn from; None is fresh entropy."""
+
+MOST_RESAMPLES = 1_000_000
+"""Results of all resamples are kept in memory."""
+
+N_RESAMPLES = 999
+"""Resamples where nothing else is asked for: p-values then are whole thousandths."""
+
+
+def _real(value: object) -> float | None:
+    """A number as float; None for anything else, truth values among it."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return None
+    return float(value)
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+
+
+def one_of(value: object, allowed: Collection[str], name: str) -> None:
+    """Raise unless value is one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(name, f"is {value!r:.40}", allowed=f"it must be one of {', '.join(map(repr, allowed))}")
+
+
+def positive(value: float, name: str) -> float:
+    """Return a positive, finite number."""
+    number = _real(value)
+    if number is None or not 0.0 < number < math.inf:
+        raise InputError(name, f"is {value!r:.40}", allowed="it must be a positive, finite number")
+    return number
+
+
+def positive_integer(value: int, name: str) -> int:
+    """Return a whole number above zero."""
+    number = _whole(value)
+    if number is None or number < 1:
+        raise InputError(name, f"is {value!r:.40}", allowed="it must be a whole number above zero")
+    return number
+
+
+def fraction(value: float, name: str) -> float:
+    """Return a number strictly between 0 and 1."""
+    number = _real(value)
+    if number is None or not 0.0 < number < 1.0:
+        raise InputError(name, f"is {value!r:.40}", allowed="it must lie strictly between 0 and 1")
+    return number
+
+
+def power_of_two(value: int, name: str, least: int, most: int) -> int:
+    """Return a power of two in a range."""
+    number = _whole(value)
+    if number is None or not least <= number <= most or number & (number - 1):
+        raise InputError(name, f"is {value!r:.40}", allowed=f"it must be a power of two from {least} to {most:,}")
+    return number
+
+
+def check_level(level: float) -> float:
+    """Return the level, alpha: the probability of being wrong that is allowed, above 0 and at most 0.5."""
+    found = fraction(level, "level")
+    if found > 0.5:
+        sure = f"{1.0 - found:.6g}"
+        raise InputError(
+            "level",
+            f"is {found:g}; it is alpha, the chance of error, at most 0.5. For {found:g} confidence pass {sure}",
+        )
+    return found
+
+
+def check_number(n_resamples: int) -> int:
+    """Return a number of resamples that fits into memory."""
+    number = positive_integer(n_resamples, "n_resamples")
+    if number > MOST_RESAMPLES:
+        raise InputError("n_resamples", f"is above {MOST_RESAMPLES:,}; results of more are not kept in memory")
+    return number
+
+
+def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> int:
+    """Return a number of resamples that can say something at this level, shared between that many tails."""
+    number = check_number(n_resamples)
+    needed = math.ceil(tails / level - 1.0 - 1e-9)
+    if number < needed:
+        raise InputError("n_resamples", f"is {number}; level {level:g} needs at least {needed}")
+    return number
+
+
+def check_band(level: float, n_resamples: int) -> None:
+    """Refuse resamples too few for a band at that level; 0 of them is no band."""
+    least = 2.0 / (MOST_RESAMPLES + 1)
+    if _whole(n_resamples) == 0:
+        check_level(level)
+    elif (found := check_level(level)) < least:
+        raise InputError("level", f"is {found:g}; bands are drawn down to {least:.1g} (or with 0 resamples for none)")
+    else:
+        if _whole(n_resamples) is None or n_resamples < 0:
+            raise InputError(
+                "n_resamples", f"is {n_resamples!r:.40}", allowed="it must be a whole number, 0 for no band"
+            )
+        check_resamples(n_resamples, found, tails=2)
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return a source of randomness; the same whole number gives the same one."""
+    return np.random.default_rng(None) if random_state is None else seeded(random_state)[0]
+
+
+def seeded(random_state: RandomState) -> tuple[np.random.Generator, int | None]:
+    """A generator, and the seed that gives it again; a fresh seed where none is given, None with a Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state, None
+    if random_state is None:
+        random_state = int(np.random.SeedSequence().generate_state(1)[0])
+    seed = _whole(random_state)
+    if seed is None or seed < 0:
+        raise InputError(
+            "random_state",
+            f"is {random_state!r:.40}",
+            allowed="it must be a whole number from 0, a numpy Generator or None",
+        )
+    return np.random.default_rng(seed), seed

@@ -1,0 +1,47 @@
+"""Single rows, as tests ask for them: 0/1 outcomes or class labels, and predictions, in the order given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.door.classes import multiclass_sample
+from calibrant.door.columns import Column, FloatArray, IntArray, Table, read_columns
+from calibrant.door.errors import InputError
+
+
+def read_binary(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
+    """Return 0/1 outcomes and predictions, in the order given.
+
+    Raises
+    ------
+    InputError
+        As the door does, and if an outcome is neither 0 nor 1.
+    """
+    outcome, prediction, _ = read_columns(y_true, y_prob, None)
+    rate = (outcome != 0.0) & (outcome != 1.0)
+    if rate.any():
+        row = int(np.argmax(rate))
+        raise InputError(
+            "y_true", f"row {row} is {outcome[row]:.6g}; a test counts single outcomes, each 0 or 1", row=row
+        )
+    return outcome.astype(np.int64), prediction + 0.0  # minus zero becomes zero
+
+
+def dimensions(y_prob: Column | Table) -> int:
+    """1 for a column of predictions, 2 for a table of class probabilities."""
+    shape = getattr(y_prob, "shape", None)
+    if shape is not None:
+        return len(shape)
+    return 2 if isinstance(y_prob, list | tuple) and len(y_prob) > 0 and np.ndim(y_prob[0]) == 1 else 1
+
+
+def read_classes(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
+    """Return class labels 0..K-1 of shape (n,) and class probabilities of shape (n, K), the numbers given.
+
+    Raises
+    ------
+    InputError
+        As `multiclass_sample` does.
+    """
+    sample = multiclass_sample(y_true, y_prob)
+    return sample.y_true, np.ascontiguousarray(sample.y_prob)

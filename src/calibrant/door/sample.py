@@ -1,0 +1,177 @@
+"""The one value that flows through every room: a sorted sample, one row per distinct prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.values import short_repr
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Rows pooled by prediction: sorted distinct predictions, and the sums of what fell on each.
+
+    Arrays are float64 of one length m, not to be written to; some may be views of one another, or of a single
+    number, where they are equal (counts are exact up to 2**53).
+
+    Attributes
+    ----------
+    prediction : ndarray of shape (m,)
+        Strictly increasing, in [0, 1].
+    count, ones : ndarray of shape (m,)
+        Rows, and rows whose outcome is exactly 1.
+    weight, weighted_outcome, squared_weight : ndarray of shape (m,)
+        Sums of w, w * y and w**2, in the user's own units.
+    cell_width : ndarray of shape (m,)
+        Width of the cell that was pooled into the row; 0 where the prediction is exact.
+    binary : bool
+        Whether every outcome is 0 or 1.
+    """
+
+    prediction: FloatArray
+    count: FloatArray
+    ones: FloatArray
+    weight: FloatArray
+    weighted_outcome: FloatArray
+    squared_weight: FloatArray
+    cell_width: FloatArray
+    binary: bool
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        """Refuse what no measure could read: no rows, predictions out of order or place, sums that are not finite."""
+        from calibrant.kernels.sorting import all_finite, increases_within_unit
+
+        if self.prediction.size == 0:
+            raise InputError("y_prob", "is empty; at least one row is needed")
+        if not increases_within_unit(np.ascontiguousarray(self.prediction)):
+            raise InputError("prediction", "is not increasing within [0, 1]; a sample's predictions are sorted numbers")
+        looked_at: set[int] = set()
+        for name in ("count", "ones", "weight", "weighted_outcome", "squared_weight", "cell_width"):
+            column = getattr(self, name)
+            if column.shape != self.prediction.shape:
+                raise InputError(name, f"has shape {column.shape}; {self.prediction.shape} is needed")
+            if id(column) in looked_at:
+                continue
+            looked_at.add(id(column))
+            if not all_finite(np.ascontiguousarray(column if column.strides[0] else column[:1])):
+                raise InputError(name, "is not finite in every row")
+
+    @classmethod
+    def from_columns(cls, y_true: Column, y_prob: Column, sample_weight: Column | None = None) -> Sample:
+        """Validate columns of one length and pool them.
+
+        Raises
+        ------
+        InputError
+            Naming the argument, the first bad row and what is allowed.
+        """
+        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+        label = outcome == 1.0
+        binary = bool((label | (outcome == 0.0)).all())
+        if binary and weight is None:
+            return _pool_labels(prediction, label)
+        w = np.ones_like(prediction) if weight is None else weight
+        return _pool(
+            prediction + 0.0,  # minus zero becomes zero
+            (np.broadcast_to(1.0, prediction.shape), label.astype(np.float64), w, w * outcome, w * w),
+            np.broadcast_to(0.0, prediction.shape),
+            binary,
+        )
+
+    def merge(self, other: Sample) -> Sample:
+        """Return the sample of both: sums are added where predictions meet."""
+        return _pool(
+            np.concatenate([self.prediction, other.prediction]),
+            tuple(np.concatenate(pair) for pair in zip(self._sums, other._sums, strict=True)),
+            np.concatenate([self.cell_width, other.cell_width]),
+            self.binary and other.binary,
+        )
+
+    @property
+    def _sums(self) -> tuple[FloatArray, ...]:
+        return (self.count, self.ones, self.weight, self.weighted_outcome, self.squared_weight)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows pooled."""
+        return int(self.count.sum())
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct predictions, m."""
+        return self.prediction.size
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of all weights."""
+        if self.weight is self.count:  # whole numbers
+            return float(self.weight.sum())
+        from calibrant.kernels.sums import compensated_sum
+
+        return compensated_sum(np.ascontiguousarray(self.weight))
+
+    @property
+    def effective_rows(self) -> float:
+        """Kish's effective sample size, (sum w)**2 / sum w**2; the number of rows where weights are equal."""
+        scale = float(self.weight.max())
+        return float((self.weight / scale).sum() ** 2 / (self.squared_weight / scale / scale).sum())
+
+    def mass(self) -> FloatArray:
+        """Share of the weight on each prediction, shape (m,), adding up to 1."""
+        return self.weight / self.total_weight
+
+    def residual(self) -> FloatArray:
+        """Mean residual's share of each prediction, sum of w * (y - v) over the total weight, shape (m,)."""
+        total = self.total_weight
+        residual = self.weight * self.prediction
+        np.subtract(self.weighted_outcome, residual, out=residual)
+        residual /= total
+        return residual
+
+
+def _pool_labels(prediction: FloatArray, label: npt.NDArray[np.bool_]) -> Sample:
+    """Pool unweighted 0/1 outcomes: a direct sort of (prediction, label) keys, no permutation."""
+    from calibrant.kernels import sorting
+
+    keys = np.empty(prediction.size, np.uint64)
+    sorting.pack(prediction.view(np.uint64), label.view(np.uint8), keys)
+    keys.sort()
+    m = sorting.count_distinct(keys)
+    ones = np.empty(m)
+    if m == keys.size:
+        sorting.unpack(keys, ones)
+        distinct: FloatArray = keys.view(np.float64)
+        count: FloatArray = np.broadcast_to(1.0, m)
+    else:
+        distinct, count = np.empty(m), np.empty(m)
+        sorting.pool(keys, distinct.view(np.uint64), count, ones)
+    return Sample(distinct, count, ones, count, ones, count, np.broadcast_to(0.0, m), binary=True)
+
+
+def _pool(prediction: FloatArray, sums: tuple[FloatArray, ...], cell_width: FloatArray, binary: bool) -> Sample:
+    from calibrant.kernels.sums import grouped_sums
+
+    order = np.argsort(prediction)
+    ordered = prediction[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    count, ones = (np.add.reduceat(s[order], starts) for s in sums[:2])  # whole numbers
+    weight, weighted_outcome, squared_weight = (grouped_sums(s[order], starts) for s in sums[2:])
+    return Sample(
+        ordered[starts],
+        count,
+        ones,
+        weight,
+        weighted_outcome,
+        squared_weight,
+        np.maximum.reduceat(cell_width[order], starts),
+        binary,
+    )

@@ -1,0 +1,1 @@
+"""Findings: one call, every answer; what is shown of them is in report/."""

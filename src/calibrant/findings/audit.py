@@ -1,0 +1,211 @@
+"""The audit: one call, every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from calibrant.door.arguments import RandomState, check_band, seeded
+from calibrant.door.classes import MulticlassSample, multiclass_sample
+from calibrant.door.columns import Column, Labels, Table
+from calibrant.door.labels import event_outcomes
+from calibrant.door.rows import dimensions
+from calibrant.door.sample import Sample
+from calibrant.findings.advice import advice, advice_on_sample, not_compared
+from calibrant.findings.classes import class_findings
+from calibrant.findings.evidence import evidence, population, weights_differ
+from calibrant.findings.found import Audit, MeasureValue
+from calibrant.findings.inequalities import tie
+from calibrant.findings.regions import regions_from_witness
+from calibrant.findings.reliability import reliability
+from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
+from calibrant.kernels.sums import dot
+from calibrant.measures.registry import measures
+from calibrant.measures.smooth import witness_from_sample
+
+_LOOSE = 2e-5
+"""Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal."""
+
+
+def audit(
+    y_true: Labels | Table,
+    y_prob: Column | Table,
+    *,
+    sample_weight: Column | None = None,
+    pos_label: Any = None,
+    level: float = 0.05,
+    n_resamples: int = 1000,
+    random_state: RandomState = None,
+) -> Audit:
+    """Say how far predictions are from calibrated, where and in which direction, and draw it.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1]; with two or more columns labels, as `multiclass_sample` takes them.
+    y_prob : column of shape (n,), or table of shape (n, K)
+        Predicted probabilities, in [0, 1]. Of two columns, as ``predict_proba`` returns them, that of the positive
+        class is audited. Of more the top label is (was the most probable class right?); ``.classes`` holds the other
+        questions, and `multiclass_sample` asks them of two columns too.
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    pos_label : label, optional
+        The positive class, whose probability is audited. One column needs it where labels are not 0 and 1; of two
+        columns it is the second label in sorted order without it. Not for more than two classes.
+    level : float, default 0.05
+        A calibrated curve lies outside the consistency band with at most this probability at each point.
+    n_resamples : int, default 1000
+        Resamples behind the band; 0 for no band and no test, else at least 2 / level - 1. The test takes as many as
+        half a second allows, 3,000 to 50,000.
+    random_state : int, numpy.random.Generator or None
+        Seeds the resamples.
+
+    Returns
+    -------
+    Audit
+        With ``.verdict``, ``.measures``, ``.regions``, ``.summary()``, ``.to_json()``, ``.to_html(path)``, ``.plot()``.
+
+    Raises
+    ------
+    InputError
+        If a column or an option cannot be used; the message names it and what is allowed.
+
+    Notes
+    -----
+    Cost: a sort, the measures (the interval error dominates), and a band whose cost does not grow with the rows.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023.
+    Bröcker and Smith, Increasing the reliability of reliability diagrams, Weather and Forecasting 22, 2007.
+
+    Examples
+    --------
+    >>> from calibrant import audit
+    >>> result = audit([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4], random_state=0)
+    >>> round(result.measures["smooth_calibration_error"].value, 6)
+    0.085
+    >>> result.violations
+    ()
+    """
+    if dimensions(y_prob) == 2:
+        found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+        return audit_classes(found, level=level, n_resamples=n_resamples, random_state=random_state)
+    sample = Sample.from_columns(event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight)
+    done = audit_sample(sample, level=level, n_resamples=n_resamples, random_state=random_state)
+    return replace(done, pos_label=pos_label)
+
+
+def audit_classes(
+    found: MulticlassSample,
+    *,
+    level: float = 0.05,
+    n_resamples: int = 1000,
+    random_state: RandomState = None,
+    title: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
+    if found.n_classes == 2:
+        event = found.event()
+        sample = Sample.from_columns(event.y_true, event.y_prob, event.sample_weight)
+        done = audit_sample(
+            sample, level=level, n_resamples=n_resamples, random_state=random_state, title=title, progress=progress
+        )
+        return replace(done, pos_label=found.positive_class)
+    rng, seed = seeded(random_state)
+    top = found.top_label()
+    sample = Sample.from_columns(top.y_true, top.y_prob, top.sample_weight)
+    first = audit_sample(
+        sample, level=level, n_resamples=n_resamples, random_state=rng, title=title, progress=progress, advise=False
+    )
+    tell = progress if progress is not None else lambda _stage: None
+    tell("Classes")
+    classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)))
+    tell("What to do")
+    weighted = found.sample_weight is not None
+    given = (
+        not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
+        if weighted
+        else advice(found.y_true, found.y_prob, int(rng.integers(2**31)))
+    )
+    return replace(first, seed=seed, classes=classes, advice=given)
+
+
+def audit_sample(
+    sample: Sample,
+    *,
+    level: float = 0.05,
+    n_resamples: int = 1000,
+    random_state: RandomState = None,
+    title: str | None = None,
+    progress: Callable[[str], None] | None = None,
+    advise: bool = True,
+) -> Audit:
+    """Audit rows that are pooled already; `progress` is told the name of each stage before it starts."""
+    tell = progress if progress is not None else lambda _stage: None
+    check_band(level, n_resamples)
+    rng, seed = seeded(random_state)
+
+    tell("Witness")
+    witness = witness_from_sample(sample)
+    found = {}
+    for name, measure in measures().items():
+        value, why_not = None, None
+        if measure.maximum_rows is not None and sample.n_distinct > measure.maximum_rows:
+            why_not = f"not computed above {measure.maximum_rows:,} distinct predictions"
+        else:
+            tell(measure.title)
+            value = measure.on_sample(sample, **measure.parameters)
+        found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+    tell("Inequalities and regions")
+    ties = tie(sample, witness, {name: measure.value for name, measure in found.items()})
+    lower = found["lower_calibration_distance"]
+    if lower.value is not None and lower.value - ties.lower_distance.lower > _LOOSE:
+        said = f"{lower.sentence} Proved: {proved(ties.lower_distance.lower, lower.value)[0]}."
+        found["lower_calibration_distance"] = replace(lower, sentence=said)
+    regions = regions_from_witness(sample, witness)
+    tell("Reliability diagram")
+    table = reliability(sample, level, n_resamples, rng)
+    tell("Tests")
+    weighted = weights_differ(sample)
+    tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
+    bounds = population(sample, weighted, level, witness.value, (ties.lower_distance.lower, ties.lower_distance.upper))
+    tell("What to do")
+    given = advice_on_sample(sample, weighted, int(rng.integers(2**31))) if advise else not_compared("not asked for")
+    mass = sample.mass()
+    mean_prediction = min(1.0, dot(mass, sample.prediction))
+    return Audit(
+        title=title,
+        n_rows=sample.n_rows,
+        n_distinct=sample.n_distinct,
+        effective_rows=sample.effective_rows,
+        weighted=weighted,
+        base_rate=min(1.0, max(0.0, mean_prediction + float(sample.residual().sum()))),
+        mean_prediction=mean_prediction,
+        measures=found,
+        tests=tests,
+        advice=given,
+        classes=None,
+        population=bounds,
+        witness=witness,
+        smooth_lower=witness.value,
+        smooth_upper=witness.upper,
+        regions=regions,
+        ties=ties,
+        reliability=table,
+        level=float(level),
+        n_resamples=int(n_resamples),
+        seed=seed,
+        rates=not sample.binary,
+        about_chance=_about_chance(sample),
+    )
+
+
+def _about_chance(sample: Sample) -> str | None:
+    if not sample.binary:
+        return sentence(NO_TRIALS)
+    return None if np.array_equal(sample.weight, sample.count) else WEIGHTS

@@ -1,0 +1,149 @@
+"""What an audit adds for K classes: the other questions than the top label's, and tests of whole vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from calibrant.door.classes import BinaryReduction, MulticlassSample
+from calibrant.door.sample import Sample
+from calibrant.findings.evidence import Evidence, where_it_applies
+from calibrant.inference.canonical import canonical_kernel_test
+from calibrant.inference.tcal import TCalResult, tcal_test
+from calibrant.kernels.sums import dot
+from calibrant.measures.lower import lower_certificate_from_sample
+from calibrant.measures.smooth import smooth_error_from_sample
+
+_TOP = (2, 3, 5)
+_MOST_CLASSES = 50
+_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One yes-or-no question about the classes.
+
+    Attributes
+    ----------
+    name : str
+        "top 3 labels", "class cat".
+    rate, mean_prediction : float
+        How often the answer was yes, and the mean probability of it.
+    smooth_error, lower_distance : float
+        Of the question's probabilities; the distance at most 1e-5 too high.
+    pvalue : float or None
+        Of T-Cal for a single class, corrected for the number of classes; None where it was not run.
+    """
+
+    name: str
+    rate: float
+    mean_prediction: float
+    smooth_error: float
+    lower_distance: float
+    pvalue: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFindings:
+    """What was found about K classes beyond the top label, which the rest of the audit is about.
+
+    Attributes
+    ----------
+    n_classes : int
+        K.
+    questions : tuple of Question
+        The top 2, 3 and 5 labels, then every class (of more than 50, the 50 that occur most).
+    tests : dict of str to Evidence
+        Tests of whole vectors, and of all classes one by one.
+    """
+
+    n_classes: int
+    questions: tuple[Question, ...]
+    tests: dict[str, Evidence]
+
+    def sentences(self) -> list[str]:
+        """What the verdict says of the classes."""
+        found = self.tests["tcal_test, class_wise"].result
+        if found is None:
+            return []
+        off = [each for each in self.questions if each.pvalue is not None and each.pvalue <= found.level]
+        if not off:
+            return [f"No single class of {self.n_classes} is found miscalibrated."]
+        worst = max(off, key=lambda each: each.lower_distance)
+        return [
+            f"{len(off)} of {self.n_classes} classes are miscalibrated one by one (T-Cal, family-wise level "
+            f"{found.level:g}), {worst.name} farthest, by {worst.lower_distance:.4f}."
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain words and numbers."""
+        return {
+            "n_classes": self.n_classes,
+            "questions": [asdict(question) for question in self.questions],
+            "tests": {name: test.to_dict() for name, test in self.tests.items()},
+        }
+
+
+def class_findings(sample: MulticlassSample, level: float, resample: bool, seed: int) -> ClassFindings:
+    """Ask every question, and run the tests of all classes together."""
+    order = np.lexsort((sample.y_true, *sample.y_prob.T[::-1]))  # the order of the rows must not matter
+    y_true, y_prob = sample.y_true[order], sample.y_prob[order]
+    weighted, k = sample.sample_weight is not None, sample.n_classes
+    why_not = "no resamples were asked for" if not resample else "tests need unweighted rows" if weighted else None
+    runs: dict[str, tuple[str, Callable[[], Any]]] = {
+        "tcal_test, class_wise": (
+            "T-Cal, class by class",
+            partial(
+                tcal_test,
+                y_true,
+                y_prob,
+                reduction="class_wise",
+                level=level,
+                n_resamples=_resamples(y_true.size, k, level),
+                random_state=seed,
+            ),
+        ),
+        "tcal_test, canonical": (
+            "T-Cal of whole vectors",
+            partial(tcal_test, y_true, y_prob, level=level, random_state=seed),
+        ),
+        "canonical_kernel_test": (
+            "Kernel test of whole vectors",
+            partial(canonical_kernel_test, y_true, y_prob, level=level, random_state=seed),
+        ),
+    }
+    tests = {}
+    for name, (title, run) in runs.items():
+        too_many = f"above {_MOST_CLASSES} classes" if k > _MOST_CLASSES else None
+        reason = why_not or too_many
+        tests[name] = Evidence(title, None, reason) if reason else where_it_applies(title, run)
+    by_class = tests["tcal_test, class_wise"].result
+    pvalues = [min(1.0, k * r.pvalue) for r in by_class.by_class] if isinstance(by_class, TCalResult) else None
+    asked = [_question(sample.top_k(top), None) for top in _TOP if top < k]
+    counts = np.bincount(sample.y_true, minlength=k)
+    shown = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CLASSES])
+    questions = sample.class_wise()
+    asked += [_question(questions[i], None if pvalues is None else pvalues[i]) for i in shown]
+    return ClassFindings(k, tuple(asked), tests)
+
+
+def _resamples(n: int, k: int, level: float) -> int:
+    """Enough for a p-value at the level, split between classes and some scales; no fewer than usual."""
+    return int(max(3000, np.ceil(2.0 * k * (2.0 * np.log2(max(n, 2)) + 2.0) / level)))
+
+
+def _question(question: BinaryReduction, pvalue: float | None) -> Question:
+    sample = Sample.from_columns(question.y_true, question.y_prob, question.sample_weight)
+    mean = dot(sample.mass(), sample.prediction)
+    return Question(
+        question.name,
+        min(1.0, max(0.0, mean + float(sample.residual().sum()))),
+        min(1.0, mean),
+        smooth_error_from_sample(sample),
+        float(lower_certificate_from_sample(sample, tol=_TOLERANCE).upper),
+        pvalue,
+    )

@@ -1,0 +1,101 @@
+"""Two audits side by side, and whether the difference is more than chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.arguments import seeded
+from calibrant.door.errors import InputError
+from calibrant.findings.found import Audit
+from calibrant.findings.views import Finding
+from calibrant.findings.words import number, proved
+from calibrant.inference.compare import ComparisonResult, compare_calibration
+
+Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+_MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Finding):
+    """Audits of two predictors.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the two are called.
+    audits : tuple of Audit
+        Their audits.
+    result : ComparisonResult or None
+        The paired comparison of their smooth errors; None where the rows are not the same.
+    not_compared : str or None
+        Why there is no result.
+    seed : int or None
+        Gives both audits and the comparison again; None where they do not share one.
+    """
+
+    names: tuple[str, str]
+    audits: tuple[Audit, Audit]
+    result: ComparisonResult | None
+    not_compared: str | None
+    seed: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Which is better calibrated, in a sentence or two."""
+        first, second = self.names
+        if self.result is None:
+            return f"The two were not compared row by row: {self.not_compared}."
+        said, low, high = self.result, *self.result.interval
+        sure = f"{100.0 * (1.0 - said.level):.4g}% confidence"
+        named = ((first, said.value_a), (second, said.value_b))
+        if not said.reject:
+            (_, one), (_, other) = named
+            return (
+                f"Neither of {first} and {second} is proved better calibrated: smooth errors {number(one)} and "
+                f"{number(other)}; with {sure} the population's difference, the first less the second, is between "
+                f"{low:+.4f} and {high:+.4f}."
+            )
+        (better, less), (worse, more) = named if said.statistic < 0.0 else named[::-1]
+        least, most = sorted((abs(low), abs(high)))
+        return (
+            f"{better} is better calibrated than {worse}: smooth errors {number(less)} and {number(more)}; with {sure} "
+            f"the population's are {least:.4f} to {most:.4f} apart (p = {said.pvalue:.2g})."
+        )
+
+    def facts(self) -> list[tuple[str, str, str]]:
+        """The rows of the table that sets the two side by side: what, of the first, of the second."""
+        rows = [("true distance", *(proved(a.distance.lower, a.distance.upper)[0] for a in self.audits))]
+        for name, measure in self.audits[0].measures.items():
+            values = (measure.value, self.audits[1].measures[name].value)
+            rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
+        rows.append(("rows", *(f"{a.n_rows:,}" for a in self.audits)))
+        return [(what, first, second) for what, first, second in rows]
+
+
+def compare(
+    names: tuple[str, str],
+    audits: tuple[Audit, Audit],
+    rows: tuple[Rows | None, Rows | None],
+    *,
+    level: float = 0.05,
+    seed: int | None = None,
+) -> Comparison:
+    """Set two audits side by side; where both are of the same rows, test the difference."""
+    seed = seeded(seed)[1]
+    result, why_not = None, None
+    if rows[0] is None or rows[1] is None:
+        why_not = "that takes single, unweighted rows with outcomes 0 or 1"
+    elif rows[0][0].size != rows[1][0].size or (rows[0][0] != rows[1][0]).any():
+        why_not = "their outcomes differ, so they are not of the same rows in the same order"
+    elif rows[0][0].size > _MOST_ROWS:
+        why_not = f"above {_MOST_ROWS:,} rows compare_calibration does it"
+    else:
+        try:
+            result = compare_calibration(rows[0][0], rows[0][1], rows[1][1], level=level, random_state=seed)
+        except InputError as problem:
+            why_not = str(problem)
+    shared = seed if all(audit.seed == seed for audit in audits) else None
+    return Comparison(names, audits, result, why_not, shared)

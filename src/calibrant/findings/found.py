@@ -1,0 +1,179 @@
+"""What an audit found: frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from calibrant.door.values import ReadOnly
+from calibrant.findings.advice import Advice
+from calibrant.findings.classes import ClassFindings
+from calibrant.findings.evidence import Evidence
+from calibrant.findings.inequalities import Bracket, Inequality, Ties
+from calibrant.findings.regions import Region
+from calibrant.findings.reliability import Reliability
+from calibrant.findings.verdict import sentences
+from calibrant.findings.views import Finding, view
+from calibrant.findings.words import proved
+from calibrant.inference.bounds import PopulationBounds
+from calibrant.measures.smooth import Witness
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calibrant.scale.drift import Period
+    from calibrant.segments.named import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureValue:
+    """One measure of the sample.
+
+    Attributes
+    ----------
+    title : str
+        Its name in words.
+    value : float or None
+        None where it was not computed.
+    sentence : str
+        What the number means.
+    parameters : mapping
+        Parameters that have no default, as they were set.
+    not_computed : str or None
+        Why there is no value.
+    """
+
+    title: str
+    value: float | None
+    sentence: str
+    parameters: Mapping[str, Any]
+    not_computed: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Audit(Finding):
+    """Everything the audit found; made by `audit`.
+
+    Attributes
+    ----------
+    title : str or None
+        What was audited, for the head of the report.
+    n_rows, n_distinct : int
+        Rows, and distinct predictions.
+    effective_rows : float
+        Kish's effective number of rows; `n_rows` where weights are equal.
+    weighted : bool
+        Whether weights differ.
+    base_rate, mean_prediction : float
+        Weighted means of outcomes and predictions.
+    measures : mapping of str to MeasureValue
+        Every registered measure by name.
+    tests : mapping of str to Evidence
+        Tests of calibration by name, each with its result, or why it was not run.
+    advice : Advice
+        What to do about it: recalibrations compared.
+    classes : ClassFindings or None
+        For K classes, what was found beyond the top label, which all else is about; None for one probability a row.
+    population : PopulationBounds or None
+        Confidence bounds for the population; None for weighted or pooled rows and event rates.
+    witness : Witness
+        Of the smooth error, callable on predictions.
+    smooth_lower, smooth_upper : float
+        What the witness attains, and the dual bound that nothing exceeds: the smooth error, proved.
+    regions : tuple of Region
+        Where the predictor errs, by contribution to the smooth error.
+    ties : Ties
+        The inequalities between the measures, checked, and the brackets of the distances from calibration.
+    reliability : Reliability
+        Table behind the reliability diagram.
+    level : float
+        The consistency band holds a calibrated curve with probability 1 - level at each point.
+    n_resamples : int
+        Resamples behind the band.
+    seed : int or None
+        Passed as `random_state`, it gives the same result again; None where a generator was passed.
+    rates : bool
+        Whether outcomes are event rates.
+    about_chance : str or None
+        For event rates, why nothing is said about chance; for weighted rows, what is assumed where it is spoken of.
+    segments : tuple of Segment
+        Segments of the rows, worst first, where they were asked for.
+    segmented_by : tuple of str
+        Columns whose values make the segments.
+    periods : tuple of Period
+        Days or other periods in order, with the evidence so far, where they were asked for.
+    pos_label : object
+        Label of the positive class, whose probability was audited, where it was said or there were two columns.
+    """
+
+    title: str | None
+    n_rows: int
+    n_distinct: int
+    effective_rows: float
+    weighted: bool
+    base_rate: float
+    mean_prediction: float
+    measures: Mapping[str, MeasureValue]
+    tests: Mapping[str, Evidence]
+    advice: Advice
+    classes: ClassFindings | None
+    population: PopulationBounds | None
+    witness: Witness
+    smooth_lower: float
+    smooth_upper: float
+    regions: tuple[Region, ...]
+    ties: Ties
+    reliability: Reliability
+    level: float
+    n_resamples: int
+    seed: int | None
+    rates: bool = False
+    about_chance: str | None = None
+    segments: tuple[Segment, ...] = ()
+    segmented_by: tuple[str, ...] = ()
+    periods: tuple[Period, ...] = ()
+    pos_label: Any = None
+
+    def __post_init__(self) -> None:
+        """Keep mappings from being written to, and segments of event rates in an order that leaves chance out."""
+        object.__setattr__(self, "measures", ReadOnly(self.measures))
+        object.__setattr__(self, "tests", ReadOnly(self.tests))
+        if self.rates:
+            worst = sorted(self.segments, key=lambda segment: segment.smooth_error_bound - segment.smooth_error)
+            object.__setattr__(self, "segments", tuple(worst))
+
+    def __repr__(self) -> str:
+        """One short line; `summary` is the page."""
+        title = f"{self.title!r:.80}, " if self.title else ""
+        distance = proved(self.distance.lower, self.distance.upper)[0]
+        return f"Audit({title}{self.n_rows:,} rows, true distance {distance})"
+
+    @property
+    def smooth_error(self) -> float:
+        """The headline: smooth calibration error."""
+        return self.smooth_lower
+
+    @property
+    def distance(self) -> Bracket:
+        """Where the true distance from calibration of this sample must lie."""
+        return self.ties.true_distance
+
+    @property
+    def violations(self) -> tuple[Inequality, ...]:
+        """Inequalities that fail, each of them an error in this library."""
+        return tuple(inequality for inequality in self.ties.inequalities if not inequality.holds)
+
+    @property
+    def verdict(self) -> str:
+        """How far, is it real, where, and what to do, in plain sentences."""
+        return " ".join(self.verdict_sentences)
+
+    @property
+    def verdict_sentences(self) -> tuple[str, ...]:
+        """The sentences of the verdict."""
+        return sentences(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it."""
+        return cast("Axes", view("plots", "draw_diagram")(self, ax))

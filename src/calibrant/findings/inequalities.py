@@ -1,0 +1,181 @@
+"""The inequalities that tie the measures together, checked on the sample at hand, and what they say of distance.
+
+Each is a theorem, so a failure beyond rounding is an error in this library, and the audit says so first of all.
+Theorems and definitions without a name are those of Błasiok, Gopalan, Hu and Nakkiran (2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from calibrant.door.sample import Sample
+from calibrant.measures.distance import upper_distance_bound
+from calibrant.measures.lower import lower_certificate_from_sample
+from calibrant.measures.registry import measures
+from calibrant.measures.smooth import Witness
+
+_ROUNDING = 1e-9
+_QUADRATURE = 1e-4  # what the convolved error promises
+_FEW = 20_000  # distinct predictions up to which the lower distance is bracketed as finely as can be
+_NEAREST = 100_000  # distinct predictions up to which a nearest calibrated post-processing is looked for
+_FINE, _COARSE = 1e-9, 1e-5
+_LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
+_DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
+_LEVEL_SETS = "error of single distinct predictions"
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """One inequality between two numbers of this sample.
+
+    Attributes
+    ----------
+    left, right : str
+        What is compared, in words.
+    left_value, right_value : float
+        The two numbers.
+    source : str
+        Why it must hold.
+    tolerance : float
+        How far `left_value` may exceed `right_value` through rounding.
+    """
+
+    left: str
+    right: str
+    left_value: float
+    right_value: float
+    source: str
+    tolerance: float = _ROUNDING
+
+    @property
+    def holds(self) -> bool:
+        """Whether left <= right, up to rounding."""
+        return self.left_value <= self.right_value + self.tolerance
+
+    @property
+    def words(self) -> str:
+        """Both sides in words."""
+        return f"{self.left} <= {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """An interval that is proved to hold a number, and what proves each end."""
+
+    lower: float
+    upper: float
+    lower_source: str
+    upper_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What the measures of one sample say about one another.
+
+    Attributes
+    ----------
+    inequalities : tuple of Inequality
+        Every inequality whose two sides are known.
+    true_distance, lower_distance : Bracket
+        Where the true distance from calibration, whatever the features, and the lower distance, must lie.
+    """
+
+    inequalities: tuple[Inequality, ...]
+    true_distance: Bracket
+    lower_distance: Bracket
+
+
+def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) -> Ties:
+    """Check every inequality whose two sides are known, and bracket the distances from calibration.
+
+    Parameters
+    ----------
+    sample : Sample
+        The sample.
+    witness : Witness
+        Its witness, with the dual bound.
+    values : mapping of str to float or None
+        Values of the registered measures by name; None where one was not computed.
+    """
+    known = {name: value for name, value in values.items() if value is not None}
+    smooth = known["smooth_calibration_error"]
+    bias = abs(float(sample.residual().sum()))
+    level_sets = measures()["expected_calibration_error"].on_sample(sample, strategy="exact")
+    convolved = known.get("convolved_calibration_error")
+    certificate = lower_certificate_from_sample(sample, tol=_FINE if sample.n_distinct <= _FEW else _COARSE)
+    below_lower, above_lower = certificate.lower, certificate.upper
+    uppers = _upper_bounds(known, level_sets)
+    attained = dict(uppers)
+    if sample.n_distinct <= _NEAREST:
+        attained["post-processing that reaches it"] = upper_distance_bound(sample, certificate)
+    upper_source, upper = min(attained.items(), key=lambda item: item[1])
+
+    found = [
+        Inequality("witness's value", "smooth error", witness.value, smooth, "the witness is feasible"),
+        Inequality("smooth error", "dual bound", smooth, witness.upper, "weak duality"),
+        Inequality("|mean error|", "smooth error", bias, smooth, "Definition 7.2: constants are witnesses"),
+        Inequality("smooth error", _LEVEL_SETS, smooth, level_sets, "Definition 7.2: |witness| <= 1"),
+        Inequality("potentials' value", "coupling's cost", below_lower, above_lower, "weak duality"),
+        Inequality("smooth error / 2", "lower distance", smooth / 2, above_lower, "Theorem 7.3"),
+        Inequality("lower distance / 2", "smooth error", below_lower / 2, smooth, _DIFFERENCE),
+        Inequality("|mean error|", "lower distance", bias, above_lower, "Jensen"),
+    ]
+    if sample.n_distinct <= _NEAREST:
+        nearest = attained["post-processing that reaches it"]
+        found.append(Inequality("lower distance", "nearest post-processing found", below_lower, nearest, "Lemma 5.4"))
+    interval = uppers.pop("interval error", None)
+    below = {"interval error": interval} if interval is not None else uppers  # the interval error is below the others
+    found += [
+        Inequality("lower distance", words, below_lower, value, "Lemma 5.4 and Theorem 6.2")
+        for words, value in below.items()
+    ]
+    if interval is not None:
+        found += [
+            Inequality("interval error", words, interval, value, _WHY_ABOVE_INTERVAL[words.split(",")[0]])
+            for words, value in uppers.items()
+        ]
+    if "kernel_calibration_error" in known:
+        kernel = known["kernel_calibration_error"]
+        found.append(Inequality("smooth error / 3", "Laplace kernel error", smooth / 3, kernel, "Theorem 8.5"))
+        found.append(Inequality("Laplace kernel error", _LEVEL_SETS, kernel, level_sets, "triangle inequality"))
+    if convolved is not None:
+        root = 2.0 * math.sqrt(above_lower)
+        found += [
+            Inequality(left, right, a, b, source, _QUADRATURE)
+            for left, right, a, b, source in (
+                ("lower distance / 2", "convolved error", below_lower / 2, convolved, _LEMMA_25),
+                ("|mean error|", "convolved error", bias, convolved, "Jensen"),
+                ("convolved error", _LEVEL_SETS, convolved, level_sets, "Jensen"),
+                ("convolved error", "2 sqrt(lower distance)", convolved, root, _LEMMA_25),
+            )
+        ]
+    return Ties(
+        tuple(found),
+        Bracket(below_lower, max(below_lower, upper), "the potentials of the lower distance", upper_source),
+        Bracket(below_lower, max(below_lower, above_lower), "its potentials", "its coupling"),
+    )
+
+
+def _upper_bounds(known: Mapping[str, float], level_sets: float) -> dict[str, float]:
+    """Everything that is known to lie above the upper, and so above the true, distance from calibration."""
+    uppers = {}
+    if "interval_calibration_error" in known:
+        uppers["interval error"] = known["interval_calibration_error"]
+    if "surrogate_interval_calibration_error" in known:
+        uppers["surrogate interval error"] = known["surrogate_interval_calibration_error"]
+    if "random_interval_calibration_error" in known:
+        width = float(measures()["random_interval_calibration_error"].parameters["width"])
+        uppers[f"random interval error + width, {width:g}"] = known["random_interval_calibration_error"] + width
+    if "binned_calibration_error_bound" in known:
+        uppers["binned error + bin width"] = known["binned_calibration_error_bound"]
+    return {**uppers, _LEVEL_SETS: level_sets}
+
+
+_WHY_ABOVE_INTERVAL = {
+    "surrogate interval error": "Theorem 6.11",
+    "random interval error + width": "Claim 6.6",
+    "binned error + bin width": "Definition 6.1 and Equation 5",
+    _LEVEL_SETS: "Definition 6.1, intervals of width 0",
+}

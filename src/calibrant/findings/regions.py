@@ -1,0 +1,212 @@
+"""Where the predictor errs and in which direction, read off the witness of the smooth calibration error.
+
+The sign of the witness h alone does not tell: where errors cancel on the whole, h + c is as good a witness as h. Its
+level sets do tell. With r the residuals, J(c) = sum of r over {h > c} minus the sum over {h < c} is the error exposed
+by calling predictions too low where h is above c and too high where it is below, and the average of J over c in [-1,
+1] is the smooth error. The level with the largest J splits the predictions, less a charge for each change of side:
+the witness of a finite sample follows single outcomes on the smallest scale, and a level among those wiggles would
+split row from row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.sample import Sample
+from calibrant.findings.words import ends, number, percent, whole
+from calibrant.measures.smooth import Witness
+
+FloatArray = npt.NDArray[np.float64]
+
+_NEGLIGIBLE = 0.02  # share of the exposed error that a stretch needs to be told
+_NOISE_A_CHANGE = 2.0  # standard deviations of the whole sample's error that a change of side must be worth
+_RATES_A_CHANGE = 0.1  # share of the smooth error that it must be worth where the noise is not known
+_LEAST = 1e-160  # standard error of chances too small to be squared
+_IDLE = 0.01  # share of a stretch's error that each of its ends may lose
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A stretch of predictions that are too high, or too low, as the witness sees it.
+
+    Attributes
+    ----------
+    low, high : float
+        First and last prediction of the stretch.
+    rows : int
+        Rows in it.
+    mass : float
+        Its share of the weight.
+    mean_error : float
+        Mean outcome minus mean prediction: negative where predictions are too high.
+    standard_error : float or None
+        Standard deviation that `mean_error` would have if these very predictions were calibrated, and weights
+        independent of the outcomes; None for event rates, whose trials are not known.
+    heaviest : float
+        Largest share of its weight that a single row may have.
+    share : float
+        What the stretch contributes, mass * |mean error|, as a share of the error that the witness exposes.
+    before, after : float or None
+        The nearest predictions of the sample outside the stretch; None where there are none.
+    """
+
+    low: float
+    high: float
+    rows: int
+    mass: float
+    mean_error: float
+    standard_error: float | None
+    heaviest: float
+    share: float
+    before: float | None = None
+    after: float | None = None
+
+    @property
+    def exceeds_noise(self) -> bool | None:
+        """Whether the mean error is beyond noise: as unlikely as three standard errors; None for event rates.
+
+        Two are common in a stretch chosen by looking. By Bernstein's inequality an error e of independent rows has
+        probability at most 2 exp(-e**2 / (2 (standard_error**2 + e * heaviest / 3))); three standard errors of many
+        rows make the exponent 4.5, and of a few expected events many more are needed.
+        """
+        if self.standard_error is None:
+            return None
+        error = abs(self.mean_error)
+        return error * error > 9.0 * (self.standard_error**2 + error * self.heaviest / 3.0)
+
+    @property
+    def direction(self) -> str:
+        """Whether predictions are too "high" or too "low"."""
+        return "high" if self.mean_error < 0.0 else "low"
+
+    @property
+    def range_in_words(self) -> str:
+        """Which predictions: taken literally, those of the stretch and no others of the sample."""
+        if self.high == self.low:
+            short = f"{self.low:.6g}"
+            return f"predictions of {short if float(short) == self.low else repr(self.low)}"
+        low, high = ends(self.low, self.high, self.before, self.after)
+        return f"predictions between {low} and {high}"
+
+    @property
+    def words(self) -> str:
+        """The region in words, to stand in a sentence."""
+        noun = "row" if self.rows == 1 else "rows"
+        return (
+            f"{self.range_in_words} are too {self.direction} by {number(abs(self.mean_error))} on average "
+            f"({whole(self.rows)} {noun}, {percent(self.mass)})"
+        )
+
+    @property
+    def noise_in_words(self) -> str | None:
+        """How the mean error compares with chance; None for event rates."""
+        if self.standard_error is None:
+            return None
+        if self.standard_error == 0.0:
+            return "a calibrated predictor could not err here at all"
+        verdict = "beyond noise" if self.exceeds_noise else "could be noise"
+        ratio = abs(self.mean_error) / self.standard_error
+        return f"{ratio:.1f} standard errors, {verdict}" if ratio < 1e4 else f"{ratio:.1g} standard errors, {verdict}"
+
+    @property
+    def in_full(self) -> str:
+        """The region and how it compares with chance, to stand in a sentence."""
+        return f"{self.words}: {self.noise_in_words}" if self.noise_in_words else self.words
+
+
+def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]:
+    """Stretches of predictions on one side of the witness's best level, by contribution, negligible ones left out.
+
+    Stretches of one side that only negligible ones separate are joined.
+    """
+    residual, mass, total = sample.residual(), sample.mass(), sample.total_weight
+    chance = sample.prediction * (1.0 - sample.prediction)
+    variance = sample.squared_weight / total / total * chance
+    charge = _NOISE_A_CHANGE * float(np.sqrt(variance.sum()))
+    if not sample.binary:  # the noise of event rates is not known
+        variance, charge = np.zeros_like(variance), _RATES_A_CHANGE * witness.value
+    side, exposed = _sides(witness.heights, residual, charge)
+    if exposed <= 0.0:
+        return ()
+    contribution = side * residual
+    start = np.concatenate([[0], np.flatnonzero(np.diff(side)) + 1])
+    end = np.append(start[1:], side.size)
+    told = np.add.reduceat(contribution, start) >= _NEGLIGIBLE * exposed
+    joined: list[tuple[int, int]] = []
+    for first, last in zip(start[told].tolist(), end[told].tolist(), strict=True):
+        if joined and side[joined[-1][0]] == side[first]:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    found = []
+    for first, last in joined:
+        stretch = _without_idle_ends(contribution, variance, first, last)
+        weight, error = float(mass[stretch].sum()), float(residual[stretch].sum())
+        if error * side[first] > 0.0:  # joining may have turned it
+            found.append(
+                Region(
+                    low=float(sample.prediction[stretch.start]),
+                    high=float(sample.prediction[stretch.stop - 1]),
+                    rows=round(float(sample.count[stretch].sum())),
+                    mass=weight,
+                    mean_error=error / weight,
+                    standard_error=_standard_error(chance, variance, stretch, weight) if sample.binary else None,
+                    heaviest=min(1.0, float(_heaviest(sample, stretch)) / total / weight),
+                    share=abs(error) / exposed,
+                    before=float(sample.prediction[stretch.start - 1]) if stretch.start else None,
+                    after=float(sample.prediction[stretch.stop]) if stretch.stop < side.size else None,
+                )
+            )
+    return tuple(sorted(found, key=lambda region: -region.share))
+
+
+def _standard_error(chance: FloatArray, variance: FloatArray, stretch: slice, weight: float) -> float:
+    """Exactly 0 only where outcomes are certain: chances too small for a variance are not."""
+    found = float(np.sqrt(variance[stretch].sum())) / weight
+    return found if found > 0.0 or not chance[stretch].any() else _LEAST
+
+
+def _heaviest(sample: Sample, stretch: slice) -> float:
+    """No row weighs more: at most sqrt(rows - 1) standard deviations above the mean of those at its prediction."""
+    count, weight = sample.count[stretch], sample.weight[stretch] / sample.count[stretch]
+    variance = np.maximum(sample.squared_weight[stretch] / count - weight * weight, 0.0)
+    return float((weight + np.sqrt((count - 1.0) * variance)).max())
+
+
+def _sides(heights: FloatArray, residual: FloatArray, charge: float) -> tuple[FloatArray, float]:
+    """+1 where predictions are called too low and -1 where too high, and the error that this exposes."""
+    order = np.argsort(heights, kind="stable")
+    ordered = heights[order]
+    below = np.concatenate([[0.0], np.cumsum(residual[order])])
+    exposed = below[-1] - 2.0 * below
+    # A cut puts the lowest so many heights on the low side; neighbours part at the cuts between their ranks.
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    lower, upper = np.minimum(rank[1:], rank[:-1]), np.maximum(rank[1:], rank[:-1])
+    size = order.size + 2
+    changes = np.cumsum(np.bincount(lower + 1, minlength=size) - np.bincount(upper + 1, minlength=size))[:-1]
+    score = exposed - charge * changes
+    score[1:-1][ordered[1:] == ordered[:-1]] = -np.inf  # equal heights stay together
+    cut = int(np.argmax(score))
+    side = np.ones(heights.size)
+    side[order[:cut]] = -1.0
+    return side, float(exposed[cut])
+
+
+def _without_idle_ends(contribution: FloatArray, variance: FloatArray, first: int, last: int) -> slice:
+    """Drop from both ends the longest parts whose contribution is negligible or within noise."""
+    part, noise = contribution[first:last], variance[first:last]
+    spare = _IDLE * part.sum()
+
+    def idle(sums: FloatArray, variances: FloatArray) -> int:
+        quiet = np.flatnonzero(sums <= np.maximum(spare, _NOISE_A_CHANGE * np.sqrt(variances)))
+        return int(quiet[-1]) + 1 if quiet.size else 0
+
+    head = idle(np.cumsum(part), np.cumsum(noise))
+    tail = idle(np.cumsum(part[::-1]), np.cumsum(noise[::-1]))
+    if head + tail >= part.size:  # the stretch as a whole is within noise
+        return slice(first, last)
+    return slice(first + head, last - tail)

@@ -1,0 +1,267 @@
+"""The reliability diagram as a table: a curve or level sets, a consistency band, and a histogram of predictions.
+
+**The curve** at t is t plus the mean residual near t, weighted by a Gaussian reflected at 0 and 1. Under calibration
+its mean is t exactly, whatever the density (smoothing the outcomes alone bends the curve wherever the density is
+steep). The bandwidth follows from predictions and weights alone: outcomes that choose it could not be compared with
+redrawn ones.
+
+**The band** is where the curve of a calibrated predictor with these very predictions would lie, point by point: labels
+are redrawn as Bernoulli(prediction), and the band's ends are order statistics of the redrawn curves, so that a
+calibrated curve lies outside with probability at most ``level`` at each point, at any sample size. The share of the
+rows at which a curve is outside has a distribution of its own, that of the redrawn curves' shares (docs/report.md). The
+observed curve is one more column of the redrawn ones, so that equal counts give equal numbers.
+
+**Redrawing costs no draw a row.** Rows are pooled into strata, and the ones in a stratum are one binomial draw. A
+stratum spans at most 0.001 in arcsin(sqrt(prediction)), so the variance of its predictions is at most 1e-6 times
+p (1 - p) at their mean p, and by Ehm's inequality (Statistics & Probability Letters 11, 1991) the law of the number of
+ones is within 1e-6, in total variation, of that of one draw a row. A stratum that is a single prediction is exact. With
+weights, those of a stratum differ by less than a factor of sqrt(2), and given the number of ones among its rows the sum
+of their weights is drawn with the mean and variance of a simple random sample of the rows: without ones, or with ones
+only, it is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from calibrant.door.sample import Sample
+from calibrant.door.values import short_repr
+from calibrant.findings.words import NO_TRIALS
+from calibrant.kernels.sums import rows_dot
+
+FloatArray = npt.NDArray[np.float64]
+
+POINTS = 257  # of the curve
+MOST_LEVELS = 30  # distinct predictions that are drawn one by one
+_FINEST = 100  # the bandwidth is at least this part of the range of predictions
+_STRATA_PER_BANDWIDTH = 8
+_ARCSINE_WIDTH = 1e-3
+_BLOCK = 256  # resamples at a time
+_NOTHING = 1e-290  # a density below this is none: dividing by it may overflow
+_TIE = 1e-12  # rounding of a sum over strata, whose terms add up to at most 1: closer values are equal
+_SAME_SHARE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """What a reliability diagram draws.
+
+    Attributes
+    ----------
+    kind : {"curve", "levels"}
+        A smooth curve, or one point for each distinct prediction where there are few.
+    prediction : ndarray of shape (t,)
+        Regular grid over the range of the predictions, or the distinct predictions.
+    outcome : ndarray of shape (t,)
+        Outcome rate there: prediction plus local mean residual. NaN where no prediction is near.
+    lower, upper : ndarray of shape (t,) or None
+        Pointwise consistency band; None where there is none.
+    mass, count : ndarray of shape (t,)
+        Share of the weight, and rows, whose nearest point this is.
+    bandwidth : float or None
+        Standard deviation of the smoothing; None for level sets.
+    no_band : str or None
+        Why there is no band.
+    outside : float or None
+        Share of the weight at whose nearest point the curve leaves the band.
+    outside_if_calibrated : float or None
+        Calibrated predictions leave the band over at most this share with probability 1 - level.
+    """
+
+    kind: str
+    prediction: FloatArray
+    outcome: FloatArray
+    lower: FloatArray | None
+    upper: FloatArray | None
+    mass: FloatArray
+    count: FloatArray
+    bandwidth: float | None
+    no_band: str | None
+    outside: float | None
+    outside_if_calibrated: float | None
+
+    __repr__ = short_repr
+
+    @property
+    def exceeds_noise(self) -> bool | None:
+        """Whether the curve leaves the band over more than calibrated predictions do; None without a band."""
+        if self.outside is None or self.outside_if_calibrated is None:
+            return None
+        return self.outside > self.outside_if_calibrated + _SAME_SHARE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """Rows pooled so finely that their place and their chances are as good as one."""
+
+    prediction: FloatArray  # mean weighted by mass: where they are, and their chance
+    mass: FloatArray
+    count: FloatArray
+    residual: FloatArray  # share of the mass that is on ones, less that expected
+    weight: FloatArray  # mean mass of a row
+    spread: FloatArray  # standard deviation of it over the rows; exactly 0 where they weigh the same
+
+
+def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.Generator) -> Reliability:
+    """Reliability table of a sample."""
+    if sample.n_distinct <= MOST_LEVELS:
+        bandwidth = None
+        strata = stratify(sample, np.inf)
+        at = strata.prediction
+        near = np.eye(at.size)
+    else:
+        bandwidth = noise_bandwidth(sample)
+        strata = stratify(sample, bandwidth / _STRATA_PER_BANDWIDTH)
+        at = np.linspace(sample.prediction[0], sample.prediction[-1], POINTS)
+        near = reflected_gaussian(at, strata.prediction, bandwidth)
+        near[_distance(at, strata.prediction[strata.mass > 0.0]) > bandwidth] = 0.0
+    density = rows_dot(near, strata.mass)
+    held = density > _NOTHING
+    smoother = near / np.where(held, density, np.nan)[:, None]
+
+    nearest = np.arange(at.size) if bandwidth is None else _nearest(at, strata.prediction)
+    mass: FloatArray = np.bincount(nearest, strata.mass, at.size).astype(np.float64)
+    count: FloatArray = np.bincount(nearest, strata.count, at.size).astype(np.float64)
+    why_not = None
+    if not sample.binary:
+        why_not = NO_TRIALS
+    elif n_resamples == 0:
+        why_not = "no resamples were asked for"
+    elif _unlike_weights(sample):
+        why_not = "rows of one prediction weigh differently, and which of them had the event is not kept"
+    drawn = 0 if why_not else n_resamples
+    curves = redraw(strata, smoother, drawn, rng)
+    lower = upper = outside = usual = None
+    if drawn:
+        low, high, share = _outside(curves, mass, level)
+        lower, upper, outside = at + low, at + high, float(share[0])
+        # At most drawn + 1 - rank of all shares exceed this one, and the observed one is as likely as any to do so.
+        rank = max(1, math.ceil((1.0 - level) * (drawn + 1) - 1e-9))
+        usual = float(np.partition(share[1:], rank - 1)[rank - 1])
+    kind = "levels" if bandwidth is None else "curve"
+    return Reliability(kind, at, at + curves[:, 0], lower, upper, mass, count, bandwidth, why_not, outside, usual)
+
+
+def _unlike_weights(sample: Sample) -> bool:
+    """Whether rows of one prediction weigh differently: then their sums have no law that is known from the sums."""
+    largest = sample.squared_weight * sample.count
+    return bool((largest > sample.weight * sample.weight * (1.0 + 1e-9)).any())
+
+
+def _outside(curves: FloatArray, mass: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Ends of the band of the redrawn curves, and the share of the mass at which each curve, the first too, leaves it.
+
+    A curve leaves the band that the others make exactly where it is below the (r + 1)-th smallest of them all, or above
+    the (r + 1)-th largest, with r the rank of the band's ends among the others: one rule for all of them.
+    """
+    drawn = curves.shape[1] - 1
+    rank = int(level / 2.0 * (drawn + 1) + 1e-9)  # at least 1: the audit checks
+    low, high = np.partition(curves[:, 1:], (rank - 1, drawn - rank), axis=1)[:, [rank - 1, drawn - rank]].T
+    least, most = np.partition(curves, (rank, drawn - rank), axis=1)[:, [rank, drawn - rank]].T[:, :, None]
+    beyond = (curves < least - _TIE) | (curves > most + _TIE)
+    share = rows_dot(np.ascontiguousarray(beyond.T, dtype=np.float64), mass)
+    return low, high, np.minimum(share, 1.0)
+
+
+def noise_bandwidth(sample: Sample) -> float:
+    """Bandwidth at which the noise of calibrated outcomes is, on average, as large as the bandwidth.
+
+    Noise of variance V, spread evenly over a length L, is after smoothing with a Gaussian of width s of size
+    sqrt(2 / pi) L sqrt(V / (2 sqrt(pi) s L)) in the mean; that equals s for s**3 = L V / pi**1.5.
+    """
+    v = sample.prediction
+    span = float(v[-1] - v[0])
+    share = sample.squared_weight / sample.total_weight / sample.total_weight
+    noise = float((share * (v * (1.0 - v))).sum())
+    return float(max(np.cbrt(span * noise / math.pi**1.5), span / _FINEST))
+
+
+def stratify(sample: Sample, width: float) -> Strata:
+    """Pool neighbours: cells no wider than `width`, nor than Ehm's inequality allows; weights within sqrt(2)."""
+    v = sample.prediction
+    if np.isinf(width):
+        start, order = np.arange(v.size), None
+    else:
+        cell = np.floor(v / width)
+        arc = np.floor(np.arcsin(np.sqrt(v)) / _ARCSINE_WIDTH)
+        new = np.empty(v.size, dtype=bool)
+        new[0] = True
+        new[1:] = (np.diff(cell) > 0.0) | (np.diff(arc) > 0.0)
+        order = None
+        if not np.array_equal(sample.weight, sample.count):
+            group = np.cumsum(new)
+            octave = np.frexp(sample.squared_weight / sample.count)[1]
+            order = np.lexsort((octave, group))
+            new[1:] = (np.diff(group[order]) != 0) | (np.diff(octave[order]) != 0)
+        start = np.flatnonzero(new)
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.asarray(np.add.reduceat(values if order is None else values[order], start))
+
+    mass, count, ones = total(sample.mass()), total(sample.count), total(sample.ones)
+    some = mass > 0.0
+    chance = np.where(some, total(sample.mass() * v) / np.where(some, mass, 1.0), total(sample.count * v) / count)
+    chance = np.clip(chance, 0.0, 1.0)
+    weight = mass / count
+    variance = total(sample.squared_weight / sample.total_weight / sample.total_weight) / count - weight * weight
+    spread = np.sqrt(np.where(variance > 1e-10 * weight * weight, variance, 0.0))
+    on_ones = total(sample.weighted_outcome) / sample.total_weight
+    # As the draws have it, to the last digit.
+    counted = ones * weight
+    same = (spread == 0.0) | (ones == 0.0) | (ones == count)
+    on_ones = np.where(same, counted, on_ones) if sample.binary else on_ones
+    return Strata(chance, mass, count, on_ones - mass * chance, weight, spread)
+
+
+def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.random.Generator) -> FloatArray:
+    """Smoothed residuals: the observed ones, then those of calibrated labels; shape (points, 1 + n_resamples)."""
+    if n_resamples == 0:
+        return rows_dot(smoother, strata.residual)[:, None]
+    rows = np.rint(strata.count).astype(np.int64)
+    expected = strata.mass * strata.prediction
+    uneven = np.flatnonzero(strata.spread > 0.0)
+    found = np.empty((smoother.shape[0], 1 + n_resamples))
+    for first in range(0, 1 + n_resamples, _BLOCK):
+        block = min(_BLOCK, 1 + n_resamples - first)
+        ones = np.empty((rows.size, block))
+        for s in range(rows.size):  # one call a stratum, so that the sampler sets itself up once
+            ones[s] = rng.binomial(rows[s], strata.prediction[s], block)
+        residual = ones * strata.weight[:, None]
+        if uneven.size:
+            k, c = ones[uneven], strata.count[uneven, None]
+            sampled = np.sqrt(k * (c - k) / np.maximum(c - 1.0, 1.0))
+            residual[uneven] += strata.spread[uneven, None] * sampled * rng.standard_normal(k.shape)
+        residual -= expected[:, None]
+        if first == 0:
+            residual[:, 0] = strata.residual
+        with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
+            found[:, first : first + block] = smoother @ residual
+    return found
+
+
+def reflected_gaussian(at: FloatArray, centre: FloatArray, bandwidth: float) -> FloatArray:
+    """Gaussian kernel on [0, 1], reflected at both ends, up to a constant; shape (at, centre)."""
+    reach = int(4.0 * bandwidth) + 1
+    kernel = np.zeros((at.size, centre.size))
+    for shift in range(-reach, reach + 1):
+        for mirrored in (centre, -centre):
+            kernel += np.exp(-0.5 * ((at[:, None] - mirrored[None, :] - 2.0 * shift) / bandwidth) ** 2)
+    return kernel
+
+
+def _nearest(at: FloatArray, centre: FloatArray) -> npt.NDArray[np.intp]:
+    """Index of the point of a regular grid that is nearest to each centre."""
+    place = np.rint((centre - at[0]) / (at[-1] - at[0]) * (at.size - 1))
+    return np.asarray(np.clip(place, 0.0, at.size - 1), dtype=np.intp)  # a mean can round beyond the ends
+
+
+def _distance(at: FloatArray, centre: FloatArray) -> FloatArray:
+    """Distance from each point to the nearest centre."""
+    ordered = np.concatenate([[-np.inf], np.sort(centre), [np.inf]])
+    right = np.searchsorted(ordered, at)
+    return np.asarray(np.minimum(at - ordered[right - 1], ordered[right] - at))

@@ -1,0 +1,80 @@
+"""An audit of a sketch: every number with its bound, and no number without one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import ROUND_CEILING, Context
+from types import MappingProxyType
+
+import numpy as np
+
+from calibrant.findings.found import Audit
+from calibrant.findings.inequalities import Bracket
+from calibrant.findings.regions import Region
+from calibrant.scale.bounds import ARITHMETIC, Moments
+from calibrant.scale.sketch import CalibrationSketch
+
+
+def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
+    """Return the audit of the rows that a sketch stands for.
+
+    Proved numbers are widened by what pooling can cost, regions to the ends of their cells; a measure for which that
+    is not known has no value. Tests, population bounds and advice need single rows, which a sketch has only where each
+    cell holds one prediction; the audit of its sample says so itself.
+
+    Parameters
+    ----------
+    audit : Audit
+        Of the sketch's sample.
+    sketch : CalibrationSketch
+        The sketch.
+    """
+    bounds, cells = sketch.error_bounds(), sketch.moments()
+    measures = {}
+    for name, measure in audit.measures.items():
+        bound = bounds.get(name)
+        if bound is None:
+            why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
+            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
+        else:
+            said = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
+            measures[name] = replace(measure, sentence=said)
+    smooth, displacement = sketch.error_bound("smooth_calibration_error"), sketch.displacement + ARITHMETIC
+    of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
+    return replace(
+        audit,
+        measures=MappingProxyType(measures),
+        smooth_lower=max(0.0, audit.smooth_lower - smooth),
+        smooth_upper=min(1.0, audit.smooth_upper + smooth),
+        regions=tuple(_of_rows(region, cells) for region in audit.regions),
+        ties=replace(
+            audit.ties,
+            inequalities=tuple(replace(each, source=each.source + of_cells) for each in audit.ties.inequalities),
+            true_distance=_widened(audit.ties.true_distance, displacement),
+            lower_distance=_widened(audit.ties.lower_distance, displacement),
+        ),
+    )
+
+
+def at_most(bound: float) -> str:
+    """A bound in two digits, rounded up."""
+    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(bound):.1e}"
+
+
+def _of_rows(region: Region, cells: Moments) -> Region:
+    """The region from the first to the last prediction of its rows; sums over whole cells are those of their rows.
+
+    Cells are apart, so the nearest rows outside are the last of the cell before and the first of the cell after.
+    """
+    first, last = np.searchsorted(cells.low, region.low, "right") - 1, np.searchsorted(cells.high, region.high)
+    return replace(
+        region,
+        low=float(cells.low[first]),
+        high=float(cells.high[last]),
+        before=float(cells.high[first - 1]) if first else None,
+        after=float(cells.low[last + 1]) if last + 1 < cells.low.size else None,
+    )
+
+
+def _widened(bracket: Bracket, by: float) -> Bracket:
+    return replace(bracket, lower=max(0.0, bracket.lower - by), upper=min(1.0, bracket.upper + by))

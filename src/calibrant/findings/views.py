@@ -1,0 +1,46 @@
+"""How findings are shown: the one place that looks up, to the views in `report/`, by name and only when asked."""
+
+from __future__ import annotations
+
+import json
+import os
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from calibrant.door.writing import write_whole
+
+
+def view(module: str, name: str) -> Any:
+    """A function of a module of `report/`, which reads findings and computes nothing."""
+    return getattr(import_module(f"calibrant.report.{module}"), name)
+
+
+class Finding:
+    """What every finding can be asked to show of itself."""
+
+    def _repr_html_(self) -> str:
+        """The page of plain text, for notebooks."""
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def summary(self) -> str:
+        """Return it as a page of plain text, at most 80 columns wide."""
+        return str(view("text", "page")(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain dicts, lists, numbers and words, with the version of their layout."""
+        return dict(view("schema", "as_dict")(self))
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained HTML report, whole or not at all.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written; an old file stays as it was.
+        """
+        write_whole(path, view("html", "document")(self))

@@ -1,0 +1,148 @@
+"""Numbers in words, the same on the terminal page, in the picture and in the HTML file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calibrant.inference.bounds import PopulationBounds
+    from calibrant.scale.drift import Period
+    from calibrant.segments.named import Segment
+
+_MOST_DECIMALS = 8
+_ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
+
+NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
+WEIGHTS = (
+    "Weights are taken as the importance of single rows, not as repeats of rows or numbers of trials; what is said "
+    "about chance holds if they do not depend on the outcomes."
+)
+
+
+def sentence(words: str) -> str:
+    """Words that stand in a sentence, as a sentence of their own."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def number(value: float) -> str:
+    """Four decimals, or two significant digits where four decimals would hide the value."""
+    if value == 0.0:
+        return "0"
+    if abs(value) >= 0.00095:
+        return f"{value:.4f}"
+    return f"{value:.2g}"
+
+
+def bracket(lower: float, upper: float) -> tuple[str, str]:
+    """Ends of a proved interval, rounded outwards so that what is printed is proved as well."""
+    width = upper - lower
+    decimals = 4 if upper >= 0.00095 or upper == 0.0 else min(12, 1 - math.floor(math.log10(upper)))
+    decimals = max(decimals, min(12, 1 - math.floor(math.log10(width)))) if 0.0 < width < 1e-4 else decimals
+    step = 10.0**decimals
+    return f"{math.floor(lower * step) / step:.{decimals}f}", f"{math.ceil(upper * step) / step:.{decimals}f}"
+
+
+def proved(lower: float, upper: float) -> tuple[str, str]:
+    """A proved interval in short, and as a clause: a single number where its four decimals hold all of it."""
+    middle = 0.5 * (lower + upper)
+    if lower >= 0.00095 and upper - lower < 1e-6:
+        return number(middle), f"is {number(middle)} (proved to within {upper - lower:.1g})"
+    low, high = bracket(lower, upper)
+    return f"{low} to {high}", f"lies between {low} and {high}"
+
+
+def whole(value: float) -> str:
+    """Rows with thousands separated."""
+    return f"{value:,.0f}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage; 0 % is said only where it is exact, 100 % where rounding of sums is all that lacks."""
+    if share == 0.0 or share >= _ALL:
+        return f"{share:.0%}"
+    shown = f"{share:.1%}" if share < 0.0995 or share > 0.9905 else f"{share:.0%}"
+    if shown == "0.0%":
+        return "under 0.1%"
+    return "over 99.9%" if shown == "100.0%" else shown
+
+
+def confidence(level: float) -> str:
+    """One minus the level as a percentage, to its last digit: a rounded confidence would not be the one proved."""
+    return f"{(1 - Decimal(repr(float(level)))) * 100:f}".rstrip("0").rstrip(".") + "%"
+
+
+def ends(low: float, high: float, before: float | None = None, after: float | None = None) -> tuple[str, str]:
+    """The ends of a range of predictions, rounded outwards and yet short of the predictions on either side of it.
+
+    So the printed range, ends included, holds the same predictions as the range itself. It has as many decimals as its
+    width and these neighbours ask for, at least 2; above 8 an end is written in full.
+    """
+    width = high - low
+    least = 2 if width <= 0.0 else max(2, 1 - math.floor(math.log10(width)))
+
+    def shown(end: float, neighbour: float | None, rounding: str) -> str:
+        exact = Decimal(repr(end))  # reading decimals back keeps their order, so what holds of them holds of floats
+        for decimals in range(least, _MOST_DECIMALS + 1):
+            text = f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding):f}"
+            read = float(text)
+            if neighbour is None or (neighbour < read if rounding == ROUND_FLOOR else read < neighbour):
+                return text
+        return repr(end)
+
+    return shown(low, before, ROUND_FLOOR), shown(high, after, ROUND_CEILING)
+
+
+def repeats(seed: int) -> str:
+    """How to get the same page again: without a seed each run draws its own."""
+    return f"--seed {seed} repeats this page; in Python random_state={seed}."
+
+
+def population_in_words(bounds: PopulationBounds) -> str:
+    """What the rows prove about the distance from calibration on the population they were drawn from."""
+    low, high = bounds.lower_distance
+    sure = f"With {confidence(bounds.level)} confidence the population's distance from calibration is"
+    down, up = math.floor(low * 1e4) / 1e4, math.ceil(high * 1e4) / 1e4
+    if down > 0.0:
+        return f"{sure} at least {down:.4f}" + (f", its lower distance at most {up:.4f}." if up < 1.0 else ".")
+    if up < 1.0:
+        return f"With {confidence(bounds.level)} confidence the population's lower distance is at most {up:.4f}."
+    return "The rows are too few to bound the population's distance from calibration."
+
+
+def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True) -> str:
+    """How many segments are off, and the worst of them; without `chance`, the worst alone."""
+    if not chance:
+        distance = " to ".join(bracket(*segments[0].lower_distance))
+        worst = f"{segment_name(segments[0])} errs most: distance {distance}"
+        return f"Of {len(segments):,} segments by {', '.join(by)}, {worst}."
+    off = sum(segment.reject for segment in segments)
+    said = f"Of {len(segments):,} segments by {', '.join(by)}, {off:,} are off by more than noise"
+    if not off:
+        return f"{said}."
+    return f"{said}, {segment_name(segments[0])} most: {segment_in_words(segments[0])}."
+
+
+def segment_name(segment: Segment) -> str:
+    """Values of the columns that make the segment."""
+    return ", ".join(map(str, segment.key))
+
+
+def segment_in_words(segment: Segment) -> str:
+    """In which direction a segment errs, and where."""
+    low, high = segment.where
+    return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
+
+
+def periods_in_words(periods: Sequence[Period]) -> str:
+    """Whether, and when, the evidence of all periods so far became enough."""
+    alarm = next((period for period in periods if period.reading.reject), None)
+    if alarm is None:
+        last = periods[-1].reading
+        return f"No drift is proved in {len(periods):,} periods (anytime-valid p = {last.pvalue:.2g})."
+    return (
+        f"By {alarm.key} the evidence against calibration was enough (anytime-valid p = {alarm.reading.pvalue:.2g}): "
+        f"{alarm.reading.alternative}."
+    )

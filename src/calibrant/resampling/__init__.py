@@ -1,0 +1,1 @@
+"""Redrawn outcomes and folds, for every room above."""

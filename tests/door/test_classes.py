@@ -1,0 +1,178 @@
+"""Class probabilities: the questions asked of them, the labels they come with, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrant import InputError, discrete_calibration_test
+from calibrant.door.classes import multiclass_sample
+from calibrant.measures.squared import squared_calibration_error
+from tests.oracles import multiclass as oracle
+from tests.shared_data import FOLDER, needs_data
+
+
+@st.composite
+def tables(draw):
+    n, k = draw(st.integers(1, 12)), draw(st.integers(2, 6))
+    counts = np.array(
+        draw(st.lists(st.lists(st.integers(0, 4), min_size=k, max_size=k), min_size=n, max_size=n)), float
+    )
+    counts[counts.sum(axis=1) == 0] = 1.0
+    label = np.array(draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
+    return label, counts / counts.sum(axis=1, keepdims=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(case=tables())
+def test_questions_equal_their_definition(case):
+    label, table = case
+    sample = multiclass_sample(label, table)
+    k = table.shape[1]
+    expected = [oracle.top_label(label, sample.y_prob)]
+    expected += [oracle.top_k(label, sample.y_prob, j) for j in range(1, k)]
+    expected += [oracle.class_wise(label, sample.y_prob, j) for j in range(k)]
+    found = sample.reductions(top_k=range(1, k))
+    for question, (outcome, confidence) in zip(found, expected, strict=True):
+        assert question.y_true.tolist() == outcome.tolist()
+        assert question.y_prob == pytest.approx(confidence, abs=1e-15)
+        assert ((question.y_prob >= 0) & (question.y_prob <= 1)).all()
+
+
+TABLE = [[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.25, 0.25, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "classes"),
+    [
+        ([0, 1, 2, 2], {}, (0, 1, 2)),
+        (np.array([0.0, 1.0, 2.0, 2.0]), {}, (0, 1, 2)),
+        (["a", "b", "c", "c"], {}, ("a", "b", "c")),
+        (["a", "b", "c", "c"], {"classes": np.array(["a", "b", "c"])}, ("a", "b", "c")),
+        (pd.Series(["a", "b", "c", "c"], dtype="category"), {}, ("a", "b", "c")),
+        ([10, 20, 30, 30], {"classes": [10, 20, 30]}, (10, 20, 30)),
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]], {}, (0, 1, 2)),
+        ([[0], [1], [2], [2]], {}, (0, 1, 2)),
+    ],
+)
+def test_labels_of_every_kind(labels, options, classes):
+    sample = multiclass_sample(labels, TABLE, **options)
+    assert sample.y_true.tolist() == [0, 1, 2, 2]
+    assert sample.classes == classes
+    assert sample.top_label().y_true.tolist() == [1, 1, 1, 1]
+
+
+def test_columns_of_a_frame_name_the_classes():
+    frame = pd.DataFrame(TABLE, columns=["cat", "ant", "dog"])
+    sample = multiclass_sample(["ant", "ant", "ant", "ant"], frame)
+    assert sample.classes == ("cat", "ant", "dog")
+    assert sample.y_true.tolist() == [1, 1, 1, 1]
+    assert [q.name for q in sample.class_wise()] == ["class cat", "class ant", "class dog"]
+    assert sample.class_wise()[0].y_true.tolist() == [0, 0, 0, 0]  # a class never seen
+
+
+@pytest.mark.parametrize(
+    ("labels", "table", "options", "message", "row"),
+    [
+        ([0, 1], [[0.5, 0.5], [0.5, 0.6]], {}, "y_prob: row 1 adds up to 1.1; .* within 1e-05", 1),
+        ([0, 1], [[0.5, 0.5], [np.nan, 0.6]], {}, "y_prob: row 1, column 0 is nan", 1),
+        ([0, 1], [[1.5, -0.5], [0.5, 0.5]], {}, "y_prob: row 0, column 0 is 1.5", 0),
+        ([0, 2], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: row 1 is 2, which is no class; the classes are 0, 1", 1),
+        ([0, 0.5], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: row 1 is 0.5, which is no class", 1),
+        ([0, np.nan], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: row 1 is nan", 1),
+        (["a", None], [[0.5, 0.5], [0.5, 0.5]], {"classes": ["a", "b"]}, "y_true: row 1 is None", 1),
+        (pd.Series(["a", None], dtype="string"), [[0.5, 0.5]] * 2, {"classes": ["a", "b"]}, "y_true: row 1", 1),
+        (["a", "a"], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: holds 1 different labels but y_prob has 2", None),
+        (["a", "c"], [[0.5, 0.5]] * 2, {"classes": ["a", "b"]}, "y_true: row 1 is c, which is no class", 1),
+        ([0, 1, 1], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: has 3 rows but y_prob has 2", None),
+        ([[1, 0], [1, 1]], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: row 1 is not one-hot", 1),
+        ([[1, 0, 0]], [[0.5, 0.5]], {}, "y_true: has 3 columns but y_prob has 2", None),
+        ([0], [[1.0]], {}, "y_prob: has 1 columns", None),
+        ([0], [0.5, 0.5], {}, "y_prob: has shape", None),
+        ([0], [[0.5, 0.5], [1.0]], {}, "y_prob: is not a table of numbers", None),
+        ([0], np.empty((0, 2)), {}, "y_prob: is empty", None),
+        ([0], [["a", "b"]], {}, "y_prob: holds text", None),
+        ([0, 1], [[0.5, 0.5]] * 2, {"classes": ["a"]}, "classes: has 1 names", None),
+        ([0, 1], [[0.5, 0.5]] * 2, {"classes": ["a", "a"]}, "classes: holds a name twice", None),
+        ([0, 1], [[0.5, 0.5]] * 2, {"sample_weight": [1, -1]}, "sample_weight: row 1 is -1", 1),
+        ([0, 1], [[0.5, 0.5]] * 2, {"tolerance": 2}, "tolerance: is 2", None),
+    ],
+)
+def test_bad_input(labels, table, options, message, row):
+    with pytest.raises(InputError, match=message) as caught:
+        multiclass_sample(labels, table, **options)
+    assert caught.value.row == row
+
+
+def test_class_wise_mean_is_the_mean_over_classes():
+    sample = multiclass_sample([0, 1, 2, 2], TABLE, sample_weight=[1, 2, 3, 4])
+    values = [
+        squared_calibration_error(q.y_true, q.y_prob, sample_weight=[1, 2, 3, 4], debiased=False)
+        for q in sample.class_wise()
+    ]
+    found = sample.class_wise_mean(squared_calibration_error, debiased=False)
+    assert found == pytest.approx(np.mean(values), abs=1e-15)
+
+
+def test_k_must_leave_a_class_out():
+    with pytest.raises(InputError, match="k: is 3; it must be below the number of classes, 3"):
+        multiclass_sample([0, 1, 2, 2], TABLE).top_k(3)
+
+
+@needs_data
+def test_ten_classes_of_a_network():
+    frame = pd.read_parquet(FOLDER / "cifar10_vgg_10class.parquet")
+    sample = multiclass_sample(frame["y_true"], frame[[f"p{k}" for k in range(10)]])
+    top = sample.top_label()
+    assert top.y_true.mean() == pytest.approx(0.9365, abs=0.02)
+    assert top.y_prob.mean() > top.y_true.mean()
+    assert (
+        np.column_stack([q.y_prob for q in sample.class_wise()]) == frame[[f"p{k}" for k in range(10)]].to_numpy()
+    ).all()
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("k", [2, 3, 10, 1000])
+def test_probabilities_are_the_very_numbers_given(kind, k):
+    rng = np.random.default_rng(k)
+    table = rng.dirichlet(np.full(k, 0.3), 50).astype(kind)
+    label = rng.integers(0, k, 50)
+    for given_as in (table, table.tolist(), pd.DataFrame(table.astype(np.float64))):
+        assert (multiclass_sample(label, given_as).y_prob == table.astype(np.float64)).all()
+
+
+def test_ties_survive_as_given_and_in_sums():
+    votes = np.random.default_rng(0).multinomial(10, [0.5, 0.3, 0.2], size=500) / 10
+    sample = multiclass_sample(np.zeros(500, int), votes)
+    assert sample.top_label().y_prob.tolist() == votes.max(axis=1).tolist()
+    assert set(sample.top_k(2).y_prob) <= {i / 10 for i in range(11)}
+    assert sample.top_k(1).y_prob.tolist() == sample.top_label().y_prob.tolist()
+    near = [[0.5, 0.5 - 2.0**-53, 2.0**-53]]
+    assert multiclass_sample([0], near).top_k(2).y_prob[0] == 1.0 - 2.0**-53  # below 1 it stays
+
+
+@pytest.mark.parametrize("off", [0.00003, 0.02])
+def test_half_precision_is_known_by_its_numbers_and_nothing_else_is_let_through(off):
+    table = np.array([[0.5, 0.25, 0.25 + off], [0.5, 0.25, 0.25]])
+    with pytest.raises(InputError, match="row 0 adds up to"):
+        multiclass_sample([0, 1], table)
+    half = np.array([[0.5, 0.25, 0.24902], [0.5, 0.25, 0.25]], dtype=np.float16)
+    assert multiclass_sample([0, 1], half).y_prob[0].sum() < 0.9995
+    with pytest.raises(InputError, match=r"row 0 adds up to 0\.9799"):
+        multiclass_sample([0, 1], np.array([[0.5, 0.25, 0.23], [0.5, 0.25, 0.25]], dtype=np.float16))
+
+
+def test_six_decimals_of_a_thousand_classes():
+    table = np.round(np.random.default_rng(0).dirichlet(np.ones(1000), 200), 6)
+    assert np.abs(table.sum(axis=1) - 1).max() > 1e-5
+    assert (multiclass_sample(np.zeros(200, int), table).y_prob == table).all()
+
+
+def test_ten_votes_are_tested_as_they_are():
+    rng = np.random.default_rng(5)
+    votes = rng.multinomial(10, [0.45, 0.35, 0.2], size=2000) / 10
+    label = (rng.random(2000)[:, None] > votes.cumsum(axis=1)).sum(axis=1)
+    top = multiclass_sample(label, votes).top_label()
+    expected = discrete_calibration_test((votes.argmax(axis=1) == label).astype(int), votes.max(axis=1))
+    assert discrete_calibration_test(top.y_true, top.y_prob) == expected

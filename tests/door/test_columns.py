@@ -1,0 +1,143 @@
+"""The door: every kind of column gives the same sample, and every bad one a message that says what to do."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+import calibrant
+from calibrant import InputError
+from calibrant.door.sample import Sample
+from tests.strategies import samples
+
+Y, P, W = [0.0, 1.0, 1.0, 0.0], [0.1, 0.25, 0.25, -0.0], [1.0, 2.0, 3.0, 4.0]
+NAN, INF = float("nan"), float("inf")
+
+KINDS = {
+    "list": list,
+    "tuple": tuple,
+    "numpy": np.array,
+    "float32": lambda x: np.array(x, np.float32),
+    "strided": lambda x: np.repeat(x, 2)[::2],
+    "reversed twice": lambda x: np.array(x[::-1])[::-1],
+    "pandas": pd.Series,
+    "pandas nullable": lambda x: pd.Series(x, dtype="Float64"),
+    "pandas with an index": lambda x: pd.Series(x, index=[7, 3, 3, 1]),
+    "polars": pl.Series,
+    "pyarrow": pa.array,
+    "pyarrow chunked": lambda x: pa.chunked_array([x[:1], x[1:]]),
+    "decimal": lambda x: [Decimal(str(value)) for value in x],
+    "fraction": lambda x: [Fraction(value) for value in x],
+    "unmasked": np.ma.array,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_every_kind_of_column(kind):
+    sample = Sample.from_columns(kind(Y), kind(P), kind(W))
+    np.testing.assert_allclose(sample.prediction, [0.0, 0.1, 0.25], rtol=1e-7)
+    assert not np.signbit(sample.prediction[0])
+    assert sample.weight.tolist() == [4.0, 1.0, 5.0]
+    assert sample.weighted_outcome.tolist() == [0.0, 0.0, 5.0]
+    unweighted = Sample.from_columns(kind(Y), kind(P))
+    assert unweighted.count.tolist() == [1.0, 1.0, 2.0]
+    assert unweighted.ones.tolist() == [0.0, 0.0, 2.0]
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        p = torch.tensor([0.125, 0.25], dtype=dtype, requires_grad=True)
+        assert Sample.from_columns(torch.tensor([0, 1]), p).prediction.tolist() == [0.125, 0.25]
+
+
+def test_boolean_and_integer_outcomes():
+    for outcome in (
+        [False, True],
+        np.array([0, 1], np.uint8),
+        pd.Series([0, 1], dtype="Int64"),
+        pl.Series([False, True]),
+    ):
+        assert Sample.from_columns(outcome, [0.2, 0.3]).ones.tolist() == [0.0, 1.0]
+
+
+BAD = {
+    "above one": ([0, 1], [0.5, 1.2], None, "y_prob: row 1 is 1.2; predictions must lie in [0, 1]"),
+    "an ulp above one": ([0, 1], [0.5, np.nextafter(1, 2)], None, "y_prob: row 1 is 1"),
+    "nan": ([0, 1], [0.5, NAN], None, "y_prob: row 1 is nan"),
+    "infinite": ([0, 1], [INF, 0.5], None, "y_prob: row 0 is inf"),
+    "logits": ([0, 1], [-3.0, 2.0], None, "look like logits"),
+    "percentages": ([0, 1], [3.0, 50.0], None, "look like percentages"),
+    "log-probabilities": ([0, 1], [-0.1, -2.0], None, "look like log-probabilities"),
+    "lengths": ([0, 1, 1], [0.1, 0.2], None, "y_true: has 3 rows but y_prob has 2"),
+    "weight length": ([0, 1], [0.1, 0.2], [1], "sample_weight: has 1 rows"),
+    "empty": ([], [], None, "y_prob: is empty"),
+    "two-dimensional": ([0, 1], [[0.1, 0.9], [0.8, 0.2]], None, "y_prob[:, 1]"),
+    "a number": ([0, 1], 0.5, None, "y_prob: has shape ()"),
+    "ragged": ([0, 1], [[1], [1, 2]], None, "rows differ in length"),
+    "outcome two": ([0, 2], [0.1, 0.2], None, "y_true: row 1 is 2"),
+    "outcomes one and two": ([1, 2], [0.1, 0.2], None, "1/2 labels"),
+    "outcomes minus one": ([-1, 1], [0.1, 0.2], None, "-1/+1 labels"),
+    "outcome nan": ([NAN, 1], [0.1, 0.2], None, "y_true: row 0 is nan"),
+    "negative weight": ([0, 1], [0.1, 0.2], [1, -1], "sample_weight: row 1 is -1"),
+    "no weight": ([0, 1], [0.1, 0.2], [0, 0], "zero in every row"),
+    "infinite weight": ([0, 1], [0.1, 0.2], [0, INF], "sample_weight: row 1 is inf"),
+    "absurd weight": ([0, 1], [0.1, 0.2], [1, 1e300], "scale the weights"),
+    "text": (["no", "yes"], [0.1, 0.2], None, "y_true: holds"),
+    "text that looks like numbers": ([0, 1], ["0.1", "0.2"], None, "y_prob: holds"),
+    "text in objects": ([0, 1], np.array([0.1, "x"], object), None, "y_prob: row 1 is 'x'"),
+    "none": ([0, None], [0.1, 0.2], None, "y_true: row 1 is None"),
+    "nothing": (None, [0.1], None, "y_true: is None"),
+    "polars null": (pl.Series([0, None]), pl.Series([0.1, 0.2]), None, "y_true: row 1 is null"),
+    "pandas null": (pd.Series([0, None], dtype="Int64"), [0.1, 0.2], None, "y_true: row 1 is null"),
+    "arrow null": ([0, 1], pa.array([0.1, None]), None, "y_prob: row 1 is null"),
+    "masked": ([0, 1], np.ma.array([0.1, 0.2], mask=[False, True]), None, "y_prob: row 1 is masked"),
+    "a table": ([0, 1], pd.DataFrame({"p": [0.1, 0.2]}), None, "whole table"),
+    "complex": ([0, 1], [0.1, 0.2j], None, "complex128"),
+    "dates": (np.array(["2020-01-01"], "M8[D]"), [0.1], None, "datetime64"),
+    "swapped": ([0.3, 0.4], [0, 1], None, "look swapped"),
+}
+
+
+@pytest.mark.parametrize(("y_true", "y_prob", "weight", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_explained(y_true, y_prob, weight, message):
+    with pytest.raises(InputError) as caught:
+        calibrant.smooth_calibration_error(y_true, y_prob, sample_weight=weight)
+    assert message in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_rates_at_hard_predictions_are_fine_with_weights():
+    assert calibrant.smooth_calibration_error([0.25, 0.5], [0, 1], sample_weight=[3, 1]) > 0
+
+
+@given(samples())
+def test_pooling_equals_a_plain_group_by(sample):
+    y_true, y_prob, weight = sample
+    w = np.ones_like(y_prob) if weight is None else weight
+    pooled = Sample.from_columns(*sample)
+    distinct = np.unique(y_prob + 0.0)
+    assert pooled.prediction.tolist() == distinct.tolist()
+    assert pooled.n_rows == y_prob.size
+    for column, expected in (
+        (pooled.count, np.ones_like(w)),
+        (pooled.ones, y_true == 1),
+        (pooled.weight, w),
+        (pooled.weighted_outcome, w * y_true),
+        (pooled.squared_weight, w * w),
+    ):
+        np.testing.assert_allclose(column, [expected[y_prob == v].sum() for v in distinct], rtol=1e-12)
+    assert pooled.mass().sum() == pytest.approx(1.0)
+    assert pooled.effective_rows == pytest.approx(w.sum() ** 2 / (w**2).sum(), rel=1e-9)
+
+
+def test_public_names_exist():
+    for name in calibrant.__all__:
+        assert getattr(calibrant, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'expected'"):
+        _ = calibrant.expected

@@ -1,0 +1,185 @@
+"""The audit: what it says is true of the sample, the same again with the same seed, and safe to write."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import calibrant
+from calibrant import FileError, InputError, audit
+from calibrant.door.sample import Sample
+from calibrant.findings.audit import audit_sample
+from calibrant.measures.registry import measures
+from tests.shared_data import FOLDER, NETWORKS, needs_data
+from tests.strategies import samples
+
+
+def draw(n, rate, seed=0):
+    rng = np.random.default_rng(seed)
+    y_prob = rng.random(n)
+    return (rng.random(n) < rate(y_prob)) * 1, y_prob
+
+
+@settings(max_examples=400, deadline=None)
+@given(samples())
+def test_every_inequality_holds_on_every_sample(sample):
+    y_true, y_prob, weight = sample
+    found = audit(y_true, y_prob, sample_weight=weight, n_resamples=0)
+    assert found.violations == ()
+    assert found.distance.lower <= found.distance.upper
+    assert max(map(len, found.summary().splitlines())) <= 80
+    json.loads(found.to_json())
+
+
+def test_every_registered_measure_is_there():
+    found = audit(*draw(300, lambda p: p), random_state=0)
+    assert list(found.measures) == list(measures())
+    for name, measure in found.measures.items():
+        assert measure.value == measures()[name].function(*draw(300, lambda p: p), **measure.parameters)
+    assert "Smooth calibration error" in found.summary()
+
+
+def test_a_measure_that_is_too_slow_is_named_not_hidden(monkeypatch):
+    import dataclasses
+
+    from calibrant.measures import registry
+
+    slow = dataclasses.replace(measures()["interval_calibration_error"], maximum_rows=10)
+    monkeypatch.setitem(registry._MEASURES, "interval_calibration_error", slow)
+    found = audit(*draw(300, lambda p: p), n_resamples=0)
+    assert found.measures["interval_calibration_error"].value is None
+    assert "not computed above 10 distinct predictions" in found.summary()
+    assert found.violations == ()
+
+
+def test_regions_say_where_and_in_which_direction():
+    bump = audit(*draw(40_000, lambda p: np.where((p > 0.3) & (p < 0.6), p - 0.15, p)), n_resamples=0)
+    worst = bump.regions[0]
+    assert worst.direction == "high"
+    assert worst.low == pytest.approx(0.3, abs=0.03)
+    assert worst.high == pytest.approx(0.6, abs=0.03)
+    assert worst.mean_error == pytest.approx(-0.15, abs=0.02)
+    assert worst.exceeds_noise
+    assert "predictions between 0.3" in worst.words
+    assert "too high by 0.1" in bump.verdict
+    crossing = audit(*draw(40_000, lambda p: 0.5 + 0.8 * (p - 0.5)), n_resamples=0)
+    assert {(r.direction, r.high < 0.55, r.low > 0.45) for r in crossing.regions[:2]} == {
+        ("low", True, False),
+        ("high", False, True),
+    }
+
+
+def test_the_band_holds_calibrated_curves_and_not_others():
+    shares = [
+        audit(*draw(2000, lambda p: p, seed), n_resamples=199, random_state=1).reliability.outside for seed in range(40)
+    ]
+    assert np.mean(shares) == pytest.approx(0.05, abs=0.04)
+    off = audit(*draw(2000, lambda p: p**2), n_resamples=199, random_state=1).reliability
+    assert off.outside > 0.5
+
+
+def test_band_of_few_values_matches_binomial_quantiles():
+    from scipy.stats import binom
+
+    y_prob = np.repeat([0.1, 0.5, 0.8], [400, 200, 50])
+    table = audit((y_prob > 0.4) * 1, y_prob, n_resamples=9999, random_state=0).reliability
+    for k, (p, n) in enumerate([(0.1, 400), (0.5, 200), (0.8, 50)]):
+        assert table.lower[k] == pytest.approx(binom.ppf(0.025, n, p) / n, abs=1.5 / n)
+        assert table.upper[k] == pytest.approx(binom.ppf(0.975, n, p) / n, abs=1.5 / n)
+
+
+def test_same_seed_same_report_and_another_seed_another():
+    y_true, y_prob = draw(5000, lambda p: p**1.2)
+    first, again, other = (audit(y_true, y_prob, random_state=seed).to_json() for seed in (7, 7, 8))
+    assert first == again
+    assert first != other
+    order = np.random.default_rng(0).permutation(y_prob.size)
+    assert audit(y_true[order], y_prob[order], random_state=7).verdict == audit(y_true, y_prob, random_state=7).verdict
+
+
+def test_the_report_is_self_contained_and_escapes_names(tmp_path):
+    y_true, y_prob = draw(2000, lambda p: p)
+    hostile = "<script>alert('x')</script>&\".csv"
+    found = audit_sample(Sample.from_columns(y_true, y_prob), random_state=0, title=hostile)
+    path = tmp_path / "report.html"
+    found.to_html(path)
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 1_000_000
+    assert hostile not in text
+    assert text.count("<script") == 2  # the cursor's numbers and the cursor
+    assert "&lt;script&gt;" in text
+    assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#|data:,")""", text)
+    assert "@import" not in text
+    assert not re.findall(r"url\((?!#)", text)
+    found.to_html(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == path.read_bytes()
+
+
+def test_a_failed_report_leaves_the_old_one(tmp_path, monkeypatch):
+    found = audit(*draw(100, lambda p: p), n_resamples=0)
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(FileError, match="does not exist"):
+        found.to_html(tmp_path / "missing" / "report.html")
+    with pytest.raises(FileError, match="not a plain file"):
+        found.to_html(tmp_path)
+
+    def full(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(FileError, match="No space left"):
+        found.to_html(path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_plot_draws_on_a_given_axes_or_its_own():
+    from matplotlib.figure import Figure
+
+    found = audit(*draw(500, lambda p: p), random_state=0)
+    ax = Figure().add_subplot()
+    assert found.plot(ax) is ax
+    assert found.plot().get_xlabel() == "prediction"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 0}, "level: is 0"),
+        ({"level": "5%"}, "level: is '5%'"),
+        ({"n_resamples": -1}, "n_resamples: is -1"),
+        ({"n_resamples": 10}, "needs at least 39"),
+        ({"random_state": "seed"}, "random_state: is 'seed'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        audit([0, 1], [0.2, 0.3], **options)
+
+
+def test_progress_is_told_every_stage():
+    stages = []
+    audit_sample(Sample.from_columns(*draw(100, lambda p: p)), n_resamples=0, progress=stages.append)
+    assert "Reliability diagram" in stages
+    assert "Smooth calibration error" in stages
+
+
+@needs_data
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_keep_every_inequality(name):
+    import duckdb
+
+    columns = duckdb.sql(f"SELECT y_true, y_prob FROM '{FOLDER / name}'").fetchnumpy()
+    found = audit(columns["y_true"], columns["y_prob"], n_resamples=0)
+    assert found.violations == ()
+    assert found.smooth_error == pytest.approx(found.smooth_upper, abs=1e-12)
+    assert calibrant.smooth_calibration_error(columns["y_true"], columns["y_prob"]) == pytest.approx(found.smooth_error)
+
+
+def test_ties_are_not_weights():
+    y_prob = np.array([0.2, 0.2, 0.5, 0.7])
+    for weight, weighted in ((None, False), ([3, 3, 3, 3], False), ([1, 2, 1, 1], True), ([1, 1, 2, 2], True)):
+        assert audit([0, 1, 0, 1], y_prob, sample_weight=weight, n_resamples=0).weighted is weighted

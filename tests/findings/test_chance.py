@@ -1,0 +1,129 @@
+"""What is said about chance: nothing for event rates, and for weighted rows what is true of them."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from calibrant import audit, plot_reliability
+from calibrant.cli import app
+from calibrant.findings.regions import Region
+from calibrant.report.text import facts
+
+CHANCE = ("standard error", "noise", "confidence", "reject", "p-value", "p = ", "q = ", "redraws", "as good as")
+PLAIN = "Outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance."
+
+
+def rates(weighted):
+    rng = np.random.default_rng(0)
+    trials, v = rng.integers(50, 500, 400), rng.random(400)
+    return rng.binomial(trials, np.minimum(1.0, 1.1 * v)) / trials, v, trials if weighted else None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nothing_is_said_about_chance_for_event_rates(weighted, tmp_path):
+    y, v, weight = rates(weighted)
+    found = audit(y, v, sample_weight=weight, random_state=0)
+    found.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    body = page[page.index("<body>") : page.index("<script>")]
+    what_tests_are = "how often a calibrated predictor would look at least as bad"  # the head of the empty table
+    for text in (found.verdict, found.summary(), facts(found), body.replace(what_tests_are, "").replace("p-value", "")):
+        assert not [word for word in CHANCE if word in text]
+    assert PLAIN in found.verdict
+    assert PLAIN in " ".join(found.summary().split())
+    assert found.regions[0].words in " ".join(body.split()) or "too low by" in body
+    said = json.loads(found.to_json())
+    assert said["event_rates"]
+    assert said["about_chance"] == PLAIN
+    assert all("not_run" in test for test in said["tests"].values())
+    assert said["population"] is None
+    assert said["advice"]["chosen"] is None
+    assert (
+        said["reliability"]["lower"] is said["reliability"]["outside"] is said["reliability"]["exceeds_noise"] is None
+    )
+    assert {region["standard_error"] for region in said["regions"]} == {None}
+
+
+def test_the_displays_band_needs_trials():
+    y, v, weight = rates(True)
+    table = plot_reliability(y, v, sample_weight=weight, random_state=0).reliability
+    assert table.lower is table.outside is table.exceeds_noise is None
+    assert "event rates" in table.no_band
+
+
+def test_segments_of_event_rates_show_distances_alone(tmp_path):
+    y, v, _ = rates(False)
+    rows, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    pd.DataFrame({"y_true": y, "y_prob": v, "site": np.repeat(["a", "b"], 200)}).to_csv(rows, index=False)
+    done = CliRunner().invoke(app, ["audit", str(rows), "--by", "site", "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    assert not [word for word in CHANCE if word in done.stdout]
+    assert "errs most: distance" in " ".join(done.stdout.split())
+    assert "q-value" not in page.read_text()
+    segment = json.loads(CliRunner().invoke(app, ["audit", str(rows), "--by", "site", "--json"]).stdout)["segments"][0]
+    assert segment["pvalue"] is segment["reject"] is segment["bias_low"] is None
+    assert segment["bias"] > 0.0
+
+
+def test_weighted_rows_say_what_is_assumed():
+    rng = np.random.default_rng(0)
+    v = rng.random(300)
+    y = (rng.random(300) < v).astype(float)
+    assumed = "if they do not depend on the outcomes"
+    for weight in (np.arange(1.0, 301.0), np.full(300, 7.0)):  # equal weights may be repeats, too
+        found = audit(y, v, sample_weight=weight, n_resamples=0)
+        assert found.verdict.count(assumed) == 1
+        assert "not as repeats of rows or numbers of trials" in found.verdict
+    assert assumed not in audit(y, v, n_resamples=0).verdict
+
+
+def test_standard_errors_hold_for_weights_that_leave_outcomes_alone():
+    """One value, so that the whole sample is the region: its z has the spread of a standard normal."""
+    rng = np.random.default_rng(0)
+    z = []
+    for _ in range(300):
+        weight = 10.0 ** rng.uniform(-1.5, 1.5, 400)
+        y = (rng.random(400) < 0.3).astype(float)
+        from calibrant.door.sample import Sample
+        from calibrant.findings.regions import regions_from_witness
+        from calibrant.measures.smooth import witness_from_sample
+
+        sample = Sample.from_columns(y, np.full(400, 0.3), weight)
+        (region,) = regions_from_witness(sample, witness_from_sample(sample))
+        z.append(region.mean_error / region.standard_error)
+    assert np.std(z) == pytest.approx(1.0, abs=0.13)
+    assert abs(np.mean(z)) < 0.2
+
+
+def test_a_single_rare_event_is_not_beyond_noise():
+    """Ten thousandths of an event expected, one seen: ten standard errors, and one sample in a hundred has it."""
+    y = np.zeros(1000)
+    y[0] = 1.0
+    region = audit(y, np.full(1000, 1e-5), n_resamples=0).regions[0]
+    assert region.mean_error / region.standard_error > 9.0
+    assert not region.exceeds_noise
+    assert "could be noise" in region.noise_in_words
+    many = dataclasses.replace(region, mean_error=0.03, standard_error=0.005)
+    assert many.exceeds_noise
+
+
+def test_rows_that_could_hardly_err_are_not_rows_that_could_not():
+    hardly = audit([1.0, 0.0, 0.0], [5e-324] * 3, n_resamples=0).regions[0]
+    assert hardly.standard_error > 0.0
+    assert "could not err" not in hardly.noise_in_words
+    never = audit([1.0, 0.0, 0.0], [0.0] * 3, n_resamples=0).regions[0]
+    assert never.noise_in_words == "a calibrated predictor could not err here at all"
+
+
+def test_the_heaviest_row_is_not_underrated():
+    rng = np.random.default_rng(0)
+    weight = rng.exponential(size=200)
+    region = audit(np.ones(200), np.full(200, 0.4), sample_weight=weight, n_resamples=0).regions[0]
+    assert isinstance(region, Region)
+    assert region.heaviest >= weight.max() / weight.sum()
+    assert math.isclose(audit(np.ones(200), np.full(200, 0.4), n_resamples=0).regions[0].heaviest, 1 / 200)

@@ -1,0 +1,122 @@
+"""Two audits side by side: the paired test where rows are the same, a reason where not, and a hostile name."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+from typer.testing import CliRunner
+
+from calibrant import audit
+from calibrant.cli import app
+from calibrant.findings.comparison import compare
+from calibrant.findings.words import number
+
+
+def written(tmp_path, name, y, v):
+    path = tmp_path / name
+    pd.DataFrame({"y_true": y, "y_prob": v}).to_csv(path, index=False)
+    return str(path)
+
+
+def rows(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    v = rng.random(n)
+    return (rng.random(n) < v).astype(int), v
+
+
+def test_two_files_are_compared(tmp_path):
+    y, v = rows()
+    files = [written(tmp_path, "good.csv", y, v), written(tmp_path, "<b>bad.csv", y, v**3)]
+    target = tmp_path / "both.html"
+    done = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", "0"])
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert said.startswith("good.csv is better calibrated than <b>bad.csv: smooth errors")
+    assert max(map(len, done.stdout.splitlines()[:30])) <= 80
+    page = target.read_text()
+    assert "<b>bad" not in page
+    assert page.count("<figure>") == 2
+    ids = [part.split('"')[0] for part in page.split(' id="')[1:]]
+    assert len(ids) == len(set(ids))
+    found = json.loads(CliRunner().invoke(app, ["audit", *files, "--json", "--seed", "0"]).stdout)
+    assert found["names"] == ["good.csv", "<b>bad.csv"]
+    assert found["comparison"]["reject"]
+    assert len(found["audits"]) == 2
+
+
+def test_names_and_numbers_are_in_one_order():
+    y, v = rows()
+    good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
+    said = (
+        f"good is better calibrated than bad: smooth errors {number(good.smooth_error)} and {number(bad.smooth_error)};"
+    )
+    columns = (y.astype(float), v), (y.astype(float), v**3)
+    assert said in compare(("good", "bad"), (good, bad), columns, seed=0).verdict
+    assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).verdict
+
+
+def test_a_page_without_a_seed_tells_the_seed_that_repeats_it(tmp_path):
+    y, v = rows(100)
+    one = written(tmp_path, "one.csv", y, v)
+    for files in ([one], [one, written(tmp_path, "two.csv", y, v**2)]):
+        target = tmp_path / "page.html"
+        done = CliRunner().invoke(app, ["audit", *files, "--html", str(target)])
+        assert done.exit_code == 0, done.output
+        (seed,) = re.findall(
+            r"^--seed (\d+) repeats this page; in Python random_state=\1\.$", done.stdout, re.MULTILINE
+        )
+        page = target.read_text()
+        assert page.count(f"--seed {seed} repeats this page; in Python random_state={seed}.") == 1
+        again = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", seed])
+        assert again.stdout == done.stdout
+        assert target.read_text() == page
+
+
+def test_no_seed_is_told_where_none_repeats_the_page(tmp_path):
+    y, v = rows(100)
+    drawn = audit(y, v, n_resamples=0, random_state=np.random.default_rng(0))
+    other = audit(y, v, n_resamples=0, random_state=1)
+    both = compare(("drawn", "other"), (drawn, other), (None, None), seed=1)
+    for found in (drawn, both):
+        found.to_html(tmp_path / "page.html")
+        assert "repeats this page" not in found.summary() + (tmp_path / "page.html").read_text()
+    assert "--seed 1 repeats this page" in other.summary()
+
+
+def test_files_of_other_rows_are_set_side_by_side_only(tmp_path):
+    files = [written(tmp_path, "a.csv", *rows(seed=0)), written(tmp_path, "b.csv", *rows(seed=1))]
+    done = CliRunner().invoke(app, ["audit", *files, "--resamples", "0"])
+    assert done.exit_code == 0, done.output
+    assert "not of the same rows" in " ".join(done.stdout.split())
+
+
+def test_three_files_are_too_many(tmp_path):
+    file = written(tmp_path, "a.csv", *rows())
+    done = CliRunner().invoke(app, ["audit", file, file, file])
+    assert done.exit_code == 2
+    assert "3 files" in done.stderr
+
+
+def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
+    rng = np.random.default_rng(0)
+    day = np.repeat(np.arange(20), 300)
+    v = rng.random(day.size)
+    frame = pd.DataFrame({"day": day, "y": (rng.random(day.size) < np.where(day < 10, v, v**2)).astype(int), "p": v})
+    frame.loc[5, "p"] = np.nan
+    path, target = tmp_path / "rows.parquet", tmp_path / "report.html"
+    frame.to_parquet(path)
+    asked = ["audit", str(path), "--drift", "day", "--by", "day", "--html", str(target)]
+    assert CliRunner().invoke(app, asked).exit_code == 2
+    done = CliRunner().invoke(app, [*asked, "--exclude-bad"])
+    assert done.exit_code == 0, done.output
+    assert "Left out 1 rows" in done.stderr
+    assert "the evidence against calibration was enough" in " ".join(done.stdout.split())
+    page = target.read_text()
+    assert 'id="drift"' in page
+    assert 'id="segments"' in page
+    unknown = CliRunner().invoke(app, ["audit", str(path), "--drift", "dya", "--exclude-bad"])
+    assert "--drift: there is no column 'dya'" in unknown.stderr
+    weighted = CliRunner().invoke(app, [*asked, "--exclude-bad", "--sample-weight", "day"])
+    assert weighted.exit_code == 2
+    assert "--drift" in weighted.stderr

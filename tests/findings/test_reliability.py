@@ -1,0 +1,128 @@
+"""The consistency band, and what is said about the share outside: true of calibrated predictions, rare events too."""
+
+import numpy as np
+import pytest
+
+from calibrant import audit
+from calibrant.door.sample import Sample
+from calibrant.findings.reliability import noise_bandwidth, redraw, reliability, stratify
+from calibrant.findings.words import confidence
+
+
+def drawn(v, rng, weight=None):
+    return Sample.from_columns((rng.random(v.size) < v).astype(float), v, weight)
+
+
+def test_no_event_among_rare_ones_is_within_the_band():
+    rng = np.random.default_rng(0)
+    v = rng.uniform(0.5e-3, 1.5e-3, 200)
+    for weight in (None, np.full(200, 3.7), 10.0 ** rng.uniform(-1.5, 1.5, 200)):
+        sample = Sample.from_columns(np.zeros(200), v, weight)
+        assert reliability(sample, 0.05, 199, rng).outside == 0.0
+    assert "stays within the pointwise 95% consistency band" in audit(np.zeros(200), v, random_state=0).verdict
+
+
+@pytest.mark.parametrize("weight", [None, 1.0, 3.7, 1e-9])
+def test_equal_counts_give_equal_curves(weight):
+    """Redrawn outcomes that happen to be the observed ones make the observed curve, so that ties are ties."""
+    rng = np.random.default_rng(1)
+    v = rng.uniform(0.0, 2e-3, 500)
+    sample = drawn(v, rng, None if weight is None else np.full(500, weight))
+    strata = stratify(sample, noise_bandwidth(sample) / 16)
+    smoother = rng.random((20, strata.mass.size))
+
+    class Observed:
+        """Draws what was observed."""
+
+        def __init__(self):
+            ones = (strata.residual + strata.mass * strata.prediction) / strata.weight
+            self.left = iter(np.rint(ones))
+
+        def binomial(self, _rows, _chance, block):
+            return np.full(block, next(self.left))
+
+    curves = redraw(strata, smoother, 7, Observed())
+    assert np.abs(curves - curves[:, :1]).max() <= 1e-13
+
+
+def test_the_bandwidth_leaves_outcomes_alone():
+    rng = np.random.default_rng(0)
+    v = rng.random(500)
+    widths = {reliability(drawn(v, rng), 0.05, 0, rng).bandwidth for _ in range(3)}
+    assert len(widths) == 1
+    # It is where the mean size of the smoothed noise of calibrated outcomes equals it.
+    width = widths.pop()
+    t = np.linspace(0.0, 1.0, 2001)
+    density = np.exp(-0.5 * ((t[:, None] - v) / width) ** 2) / (width * np.sqrt(2 * np.pi)) / v.size
+    noise = np.sqrt((density**2 * v * (1 - v)).sum(axis=1))
+    assert np.sqrt(2 / np.pi) * noise.mean() == pytest.approx(width, rel=0.1)
+
+
+def test_the_sum_of_weights_on_ones_has_the_variance_of_the_rows():
+    rng = np.random.default_rng(0)
+    v = rng.uniform(0.2, 0.2001, 400)
+    weight = rng.uniform(1.0, 1.4, 400)
+    sample = drawn(v, rng, weight)
+    strata = stratify(sample, 0.1)
+    assert strata.mass.size == 1
+    noise = redraw(strata, np.ones((1, 1)), 20_000, rng)[0, 1:]
+    share = weight / weight.sum()
+    assert noise.std() == pytest.approx(np.sqrt((share**2 * v * (1 - v)).sum()), rel=0.02)
+    assert abs(noise.mean()) < 0.02 * noise.std()
+
+
+SETTINGS = {
+    "rare": lambda rng: (rng.uniform(0.5e-3, 1.5e-3, 200), None),
+    "extreme": lambda rng: (rng.beta(0.05, 0.05, 200), None),
+    "five values": lambda rng: (rng.choice([0.05, 0.2, 0.5, 0.8, 0.99], 300), None),
+    "weighted": lambda rng: (rng.random(100), 10.0 ** rng.uniform(-1.5, 1.5, 100)),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_calibrated_predictions_seldom_leave_it_by_more_than_noise(name):
+    claims, outside, runs = 0, [], 120
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        v, weight = SETTINGS[name](rng)
+        table = reliability(drawn(v, rng, weight), 0.05, 99, rng)
+        claims += table.exceeds_noise
+        outside.append(table.outside)
+    assert claims <= 13  # of 120 at 5%: one in 500 tests of a true claim would fail
+    assert np.mean(outside) <= 0.09
+
+
+def test_a_bent_predictor_leaves_it_by_more_than_noise():
+    rng = np.random.default_rng(0)
+    v = rng.random(2000)
+    found = audit((rng.random(2000) < v**1.5) * 1, v, n_resamples=199, random_state=0)
+    assert found.reliability.exceeds_noise
+    assert found.reliability.outside > found.reliability.outside_if_calibrated
+    assert "of redraws: more than noise." in found.verdict
+
+
+def test_weights_that_differ_at_one_prediction_leave_no_band():
+    """One row may carry nearly all the weight of a prediction; sums do not tell, and its outcome alone would decide."""
+    v, weight = np.full(200, 0.1), np.r_[200.0, np.ones(199)]
+    table = reliability(drawn(v, np.random.default_rng(0), weight), 0.05, 199, np.random.default_rng(0))
+    assert table.lower is None
+    assert table.outside is None
+    assert "weigh differently" in table.no_band
+    even = reliability(drawn(v, np.random.default_rng(0), np.full(200, 3.7)), 0.05, 199, np.random.default_rng(0))
+    assert even.lower is not None
+
+
+@pytest.mark.parametrize("step", [2.0**-53, 4e-15])
+def test_predictions_an_ulp_apart_are_drawn(step):
+    v = 0.75 + step * np.arange(31)
+    for seed in range(20):
+        weight = np.random.default_rng(seed).random(31)
+        found = reliability(Sample.from_columns(np.arange(31) % 2, v, weight), 0.05, 0, np.random.default_rng(0))
+        assert found.mass.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("level", "said"), [(0.05, "95%"), (0.025, "97.5%"), (0.125, "87.5%"), (1e-17, "99.999999999999999%"), (0.1, "90%")]
+)
+def test_confidence_is_told_to_its_last_digit(level, said):
+    assert confidence(level) == said

@@ -1,0 +1,54 @@
+"""An audit of a sketch: its numbers hold for the rows, and it does not say what cells cannot tell."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from calibrant.door.sample import Sample
+from calibrant.findings.audit import audit_sample
+from calibrant.findings.sketched import at_most, with_bounds
+from calibrant.measures.registry import measures
+from calibrant.scale.sketch import CalibrationSketch
+
+
+@pytest.mark.parametrize("resolution", [4, 64])
+def test_everything_an_audit_of_a_sketch_proves_holds_for_the_rows(resolution):
+    rng = np.random.default_rng(0)
+    v = rng.random(400)
+    y = rng.random(400) < np.where(v < 0.5, v + 0.3, v)
+    sketch = CalibrationSketch(resolution).update(y, v)
+    pooled = with_bounds(audit_sample(sketch.sample, n_resamples=0, random_state=0), sketch)
+    exact = audit_sample(Sample.from_columns(y, v), n_resamples=0, random_state=0, advise=False)
+    assert pooled.smooth_lower <= exact.smooth_lower <= exact.smooth_upper <= pooled.smooth_upper
+    for which in ("true_distance", "lower_distance"):
+        wide, narrow = getattr(pooled.ties, which), getattr(exact.ties, which)
+        assert wide.lower <= narrow.upper
+        assert narrow.lower <= wide.upper
+    bounds = sketch.error_bounds()
+    for name, measure in pooled.measures.items():
+        if bounds[name] is None:
+            assert measure.value is None
+            assert "not proved" in measure.not_computed
+        else:
+            assert (
+                abs(measure.value - measures()[name].on_sample(Sample.from_columns(y, v), **measure.parameters))
+                <= bounds[name]
+            )
+            assert at_most(bounds[name]) in measure.sentence
+    assert pooled.population is None
+    assert all(each.result is None for each in pooled.tests.values())
+    assert not pooled.advice.scores
+    assert all("of the cells" in each.source for each in pooled.ties.inequalities)
+    for region in pooled.regions:
+        inside = (v >= region.low) & (v <= region.high)
+        assert inside.sum() == region.rows
+        assert (y[inside] - v[inside]).mean() == pytest.approx(region.mean_error, abs=1e-12)
+        assert region.low in v
+        assert region.high in v
+
+
+def test_bounds_are_printed_rounded_up():
+    for bound in (1.04e-7, 1.0000001e-11, 0.0999, 1e-11, 2.5e-300):
+        assert Fraction(bound) <= Fraction(at_most(bound)) <= Fraction(bound) * Fraction(11, 10)
+    assert at_most(1.04e-7) == "1.1e-7" or at_most(1.04e-7) == "1.1e-07"

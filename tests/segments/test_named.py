@@ -1,0 +1,151 @@
+"""Segments: the broken one is found, the rest are left alone, and intervals cover."""
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from calibrant import lower_calibration_distance
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.segments.named import calibration_by_segment
+
+NAMES = {"y_true": "y", "y_prob": "p"}
+
+
+def logs(n, n_segments, seed, broken=()):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    segment = rng.integers(0, n_segments, n)
+    truth = np.where(np.isin(segment, broken), p**2, p)
+    return pa.table(
+        {"y": (rng.random(n) < truth).astype(int), "p": p, "s": segment, "t": [f"t{k % 2}" for k in segment]}
+    )
+
+
+def test_the_broken_segment_comes_first_and_alone():
+    found = calibration_by_segment(logs(50_000, 50, 0, broken=(17,)), by=["s", "t"], **NAMES)
+    assert len(found) == 50
+    assert [each.key for each in found if each.reject] == [(17, "t1")] == [found[0].key]
+    worst = found[0]
+    assert worst.direction == "too high"
+    assert worst.bias_low < 1 / 3 - 1 / 2 < worst.bias_high < 0.0
+    assert sum(each.n_rows for each in found) == 50_000
+
+
+def test_smooth_error_is_that_of_the_rows_within_its_bound():
+    table = logs(2_000, 5, 1, broken=(2,))
+    y, p, s = (table[name].to_numpy() for name in ("y", "p", "s"))
+    for each in calibration_by_segment(table, by=["s"], **NAMES):
+        rows = s == each.key[0]
+        exact = smooth_error_from_sample(Sample.from_columns(y[rows], p[rows]))
+        assert abs(exact - each.smooth_error) <= each.smooth_error_bound
+        assert each.bias == pytest.approx((y - p)[rows].mean(), abs=1e-12)
+        assert each.n_rows == rows.sum()
+        distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
+        assert each.lower_distance[0] - 1e-6 <= distance <= each.lower_distance[1] + 1e-6
+        assert each.lower_distance[1] - each.lower_distance[0] < 0.01
+
+
+def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):
+    monkeypatch.setattr("calibrant.segments.named._CERTIFIED", 0)
+    table = logs(2_000, 5, 1, broken=(2,))
+    y, p, s = (table[name].to_numpy() for name in ("y", "p", "s"))
+    for each in calibration_by_segment(table, by=["s"], **NAMES):
+        rows = s == each.key[0]
+        distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
+        assert each.lower_distance[0] - 1e-6 <= distance <= each.lower_distance[1] + 1e-6
+
+
+def test_calibrated_segments_are_seldom_rejected_and_pvalues_are_valid():
+    pvalues = []
+    for seed in range(10):
+        found = calibration_by_segment(logs(8_000, 100, seed), by="s", **NAMES)
+        assert not any(each.reject for each in found)
+        assert all(each.bias_low <= 0.0 <= each.bias_high for each in found)
+        pvalues += [each.pvalue for each in found]
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(np.array(pvalues) <= level) <= level
+
+
+def test_errors_that_cancel_are_found_and_placed():
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    y = (rng.random(4000) < np.where(p < 0.5, p + 0.25, p - 0.25)).astype(int)
+    (found,) = calibration_by_segment(pa.table({"y": y, "p": p, "s": [1] * 4000}), by=["s"], **NAMES)
+    assert found.reject
+    assert abs(found.bias) < 0.03
+    assert found.where in {(0.0, 0.5), (0.5, 1.0), (0.0, 0.25), (0.25, 0.5)}
+
+
+def test_weights_nulls_and_other_engines():
+    table = logs(3_000, 4, 3, broken=(1,)).append_column("w", pa.array(np.random.default_rng(0).random(3_000)))
+    keys = table["t"].to_pylist()
+    keys[0] = None
+    table = table.set_column(3, "t", pa.array(keys))
+    from_arrow = calibration_by_segment(table, by=["s", "t"], sample_weight="w", **NAMES)
+    from_polars = calibration_by_segment(pl.from_arrow(table).lazy(), by=["s", "t"], sample_weight="w", **NAMES)
+    assert [each.key for each in from_arrow] == [each.key for each in from_polars]
+    assert any(each.key[1] is None and each.n_rows == 1 for each in from_arrow)
+    assert from_arrow[0].key[0] == 1
+    assert from_arrow[0].reject
+
+
+def test_bad_options_are_refused():
+    table = logs(10, 2, 0)
+    with pytest.raises(InputError, match="by: is empty"):
+        calibration_by_segment(table, by=[], **NAMES)
+    with pytest.raises(InputError, match="by: names a column 'q'"):
+        calibration_by_segment(table, by=["q"], **NAMES)
+    with pytest.raises(InputError, match="level"):
+        calibration_by_segment(table, by=["s"], level=1.5, **NAMES)
+    with pytest.raises(InputError, match="resolution"):
+        calibration_by_segment(table, by=["s"], resolution=100, **NAMES)
+
+
+@pytest.mark.parametrize("kind", ["labels", "rates", "weights", "rates with weights"])
+def test_pvalues_and_intervals_hold_for_calibrated_rows_of_every_kind(kind):
+    """Rare events, atoms, weights over a thousand times and rates of k in n; every row calibrated."""
+    pvalues, missed = [], 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        n, m = 4_000, 40
+        p = rng.choice([0.001, 0.02, 0.3, 0.5, 0.999], n)
+        trials = rng.integers(1, 50, n) if "rates" in kind else np.ones(n, int)
+        y = rng.binomial(trials, p) / trials
+        weight = {"labels": np.ones(n), "rates": np.ones(n), "rates with weights": trials}.get(
+            kind, np.exp(rng.normal(0, 3, n))
+        )
+        table = pa.table({"y": y, "p": p, "s": rng.integers(0, m, n), "w": weight.astype(float)})
+        found = calibration_by_segment(table, by=["s"], sample_weight="w" if "weights" in kind else None, **NAMES)
+        pvalues += [each.pvalue for each in found]
+        missed += any(not each.bias_low <= 0.0 <= each.bias_high for each in found)
+    assert missed <= 1  # of 8, at most 5% each
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(np.array(pvalues) <= level) <= level
+
+
+def test_weights_too_small_to_square_tell_nothing():
+    table = pa.table({"y": [1.0] * 50 + [0.0] * 50, "p": [0.1] * 50 + [0.9] * 50, "s": [1] * 100, "w": [1e-170] * 100})
+    with pytest.raises(InputError, match=r"sample_weight: .*scale the"):
+        calibration_by_segment(table, by=["s"], sample_weight="w", **NAMES)
+    specks = pa.table({"y": [1.0] * 50 + [0.0], "p": [0.1] * 50 + [0.9], "s": [1] * 51, "w": [1e-170] * 50 + [1.0]})
+    (found,) = calibration_by_segment(specks, by=["s"], sample_weight="w", **NAMES)
+    assert found.pvalue > 0.5
+
+
+def test_cells_that_no_rows_have_are_refused():
+    import narwhals as nw
+
+    from calibrant.scale.frames import group_cells
+    from calibrant.segments.named import segments_of_groups
+
+    names = {"y_true": "y", "y_prob": "p", "sample_weight": None}
+    found = nw.to_native(group_cells(logs(100, 2, 0), names, ["s"], 128))
+    for name, value in (("weighted_outcome", np.nan), ("low", np.nan), ("offset", np.inf), ("weighted_outcome", 1e3)):
+        column = found[name].to_numpy().astype(float)
+        column[0] = value
+        damaged = found.set_column(found.column_names.index(name), name, pa.array(column))
+        with pytest.raises(InputError, match=r"cells: row 0|frame: has rows"):
+            segments_of_groups(nw.from_native(damaged, eager_only=True), 1, 0.05, 128, False)
