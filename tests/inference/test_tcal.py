@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
 from calibrant.door.errors import InputError
-from calibrant.inference import tcal, threads
+from calibrant.inference import tcal
 from calibrant.inference.tcal import debiased_plug_in, tcal_test
 from calibrant.inference.tcal_scales import dyadic_scales, event_rows, smooth_scale
 from calibrant.inference.tcal_simplex import simplex_cells
+from calibrant.resampling import threads
 from tests.oracles import tcal as oracle
 from tests.strategies import samples
 
