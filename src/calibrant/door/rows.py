@@ -2,11 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray, Table, read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Single rows with outcomes 0 or 1, in the order given: what a test needs beyond a `Sample`.
+
+    Attributes
+    ----------
+    y_true : ndarray of shape (n,)
+        Outcomes, 0 or 1.
+    y_prob : ndarray of shape (n,)
+        Predictions in [0, 1], minus zero as zero.
+    """
+
+    y_true: IntArray
+    y_prob: FloatArray
+
+    @classmethod
+    def of(cls, y_true: Column, y_prob: Column) -> Rows:
+        """Read a user's columns, once.
+
+        Raises
+        ------
+        InputError
+            As the door does, and if an outcome is neither 0 nor 1.
+        """
+        return cls(*read_binary(y_true, y_prob))
+
+    @classmethod
+    def of_sample(cls, sample: Sample) -> Rows:
+        """One row after another of pooled single outcomes, by prediction; within one prediction events come first."""
+        count, ones = sample.count.astype(np.int64), sample.ones.astype(np.int64)
+        first = np.concatenate([[0], count.cumsum()[:-1]])
+        prediction = np.repeat(sample.prediction, count)
+        label = np.arange(prediction.size) - np.repeat(first, count) < np.repeat(ones, count)
+        return cls(label.astype(np.int64), prediction)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The same rows, pooled when it is first asked for."""
+        return Sample.of_labels(self.y_true == 1, self.y_prob)
 
 
 def read_binary(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:

@@ -87,6 +87,11 @@ class Sample:
             binary,
         )
 
+    @classmethod
+    def of_labels(cls, label: npt.NDArray[np.bool_], prediction: FloatArray) -> Sample:
+        """Pool validated rows with outcomes 0 or 1 and no weights."""
+        return _pool_labels(prediction, label)
+
     def merge(self, other: Sample) -> Sample:
         """Return the sample of both: sums are added where predictions meet."""
         return _pool(

@@ -1,9 +1,11 @@
-"""What frozen values share: mappings that cannot be written to and still pickle, and a short repr."""
+"""What frozen values share: a short repr, words, plain values, and mappings that pickle."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from html import escape
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -40,6 +42,32 @@ class ReadOnly(Mapping[K, V], Generic[K, V]):
         return "{" + ", ".join(f"{key!r}: {_part(value)}" for key, value in self._items.items()) + "}"
 
 
+class Result:
+    """What every result can do: a repr of a line, itself in words, as plain values, and in a notebook.
+
+    A dataclass that is a result is declared with ``repr=False``, else it would get a long repr of its own.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """One short line."""
+        return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the words."""
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    def summary(self) -> str:
+        """Return it in words, the answer first."""
+        return repr(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain dicts, lists, numbers and words, as JSON has them."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+
 def short_repr(value: Any) -> str:
     """Return the repr of a dataclass with its arrays told by shape and long parts cut; one line."""
     parts = ", ".join(f"{field.name}={_part(getattr(value, field.name))}" for field in fields(value) if field.repr)
@@ -60,3 +88,20 @@ def _part(value: Any) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types: arrays as lists, numbers that are not finite as None, the rest as words."""
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return str(value)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from calibrant.door.values import plain
 from calibrant.findings.advice import to_dict as advice_as_dict
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
@@ -111,21 +108,6 @@ def _(audit: Audit) -> dict[str, Any]:
     }
     plainly: dict[str, Any] = plain(found)
     return plainly
-
-
-def plain(value: Any) -> Any:
-    """The value in JSON's own types: arrays as lists, numbers that are not finite as None, the rest as words."""
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return str(value)
 
 
 def _region(region: Region) -> dict[str, Any]:
