@@ -53,7 +53,7 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
     if weighted:
         sums |= {"weight": "fsum(w)", "squared_weight": "fsum(w * w)"}
     if _whole_outcomes(relation, numbers["y_true"]):  # within [0, 1], so 0 or 1
-        sums |= {"ones": "sum(y)", "fractional": "0"}
+        sums |= {"ones": "sum(y)", "fractional": "0"} | ({} if weighted else {"weighted_outcome": "sum(y)"})
     else:
         sums |= {"ones": "count(*) FILTER (y = 1)", "fractional": "count(*) FILTER (y <> 0 AND y <> 1)"}
     groups = ", ".join([*segments, "_cell"])
