@@ -31,7 +31,7 @@ def as_weights(weight, y_prob):
 
 @EVERY
 def test_is_public_and_has_a_sentence_and_an_oracle(measure):
-    assert getattr(calibrant, measure.name) is measure.function
+    assert getattr(calibrant.measures, measure.name) is measure.function
     assert measure.sentence.endswith(".")
     assert 20 < len(measure.sentence) < 200
     family = measure.function.__module__.rsplit(".", 1)[1]

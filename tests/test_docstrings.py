@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-import calibrant
+from tests.public import FUNCTIONS as PUBLIC
 
 SECTION = r"\n\s*{}\n\s*-{{3,}}\n(.*?)(?=\n\s*\n\s*[A-Z][\w ]+\n\s*-{{3,}}\n|\Z)"
 
@@ -22,7 +22,7 @@ def documented(doc):
     return [name.lstrip("*") for head in heads for name in head.split(", ")]
 
 
-FUNCTIONS = [(name, value) for name in calibrant.__all__ if inspect.isfunction(value := getattr(calibrant, name))]
+FUNCTIONS = list(PUBLIC.items())
 
 
 @pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])

@@ -148,7 +148,7 @@ def test_a_signal_while_a_report_is_written_leaves_nothing(rows, tmp_path, monke
 
         write_whole_bytes(path, write)
 
-    monkeypatch.setattr("calibrant.findings.audit.Audit.to_html", half)
+    monkeypatch.setattr("calibrant.findings.auditing.Audit.to_html", half)
     done = run("audit", rows, "--resamples", 0, "--html", tmp_path / "report.html")
     assert done.exit_code == code
     assert not done.stdout

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from calibrant import (
     InputError,
     calibration_distance,
-    check_predictor,
     interval_calibration_error,
     lower_calibration_distance,
     smooth_calibration_error,
@@ -19,6 +18,7 @@ from calibrant import (
     upper_calibration_distance,
 )
 from calibrant.experiments.tcal_figures import oscillation
+from calibrant.measures import check_predictor
 from tests.oracles import distance as oracle
 
 

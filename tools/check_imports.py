@@ -14,7 +14,8 @@ PACKAGE = ROOT / "src" / "calibrant"
 
 # The floors of the house, from the ground up. A room may import the rooms below it and itself, never one above.
 FLOORS = (
-    {"kernels"},
+    {"homes", "kernels"},
+    {"lazily"},
     {"door"},
     {"exits"},
     {"measures", "synthetic"},

@@ -19,7 +19,7 @@ def comparison(seed: int, progress: Callable[[str], None] | None = None) -> Comp
     from sklearn.preprocessing import StandardScaler
 
     from calibrant.door.sample import Sample
-    from calibrant.findings.audit import audit_sample
+    from calibrant.findings.auditing import audit_sample
     from calibrant.findings.comparison import compare
 
     features, benign = load_breast_cancer(return_X_y=True)

@@ -13,6 +13,7 @@ from hypothesis import given
 import calibrant
 from calibrant import InputError
 from calibrant.door.sample import Sample
+from tests.public import PUBLIC
 from tests.strategies import samples
 
 Y, P, W = [0.0, 1.0, 1.0, 0.0], [0.1, 0.25, 0.25, -0.0], [1.0, 2.0, 3.0, 4.0]
@@ -137,7 +138,7 @@ def test_pooling_equals_a_plain_group_by(sample):
 
 
 def test_public_names_exist():
-    for name in calibrant.__all__:
-        assert getattr(calibrant, name).__doc__
-    with pytest.raises(AttributeError, match="no attribute 'expected'"):
-        _ = calibrant.expected
+    assert all(value.__doc__ for value in PUBLIC.values())
+    for namespace in (calibrant, calibrant.measures):
+        with pytest.raises(AttributeError, match=f"module '{namespace.__name__}' has no attribute 'expected'"):
+            _ = namespace.expected

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 import calibrant
 from calibrant import FileError, InputError, audit
 from calibrant.door.sample import Sample
-from calibrant.findings.audit import audit_sample
+from calibrant.findings.auditing import audit_sample
 from calibrant.measures.registry import measures
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 from tests.strategies import samples

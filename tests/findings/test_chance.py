@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import audit, plot_reliability
+from calibrant import audit
 from calibrant.cli import app
 from calibrant.findings.regions import Region
+from calibrant.report import plot_reliability
 from calibrant.report.text import facts
 
 CHANCE = ("standard error", "noise", "confidence", "reject", "p-value", "p = ", "q = ", "redraws", "as good as")

@@ -15,7 +15,7 @@ AUDIT = """
 import hashlib, numpy as np
 rng = np.random.default_rng(0)
 v = np.round(rng.random(60), 2)
-from calibrant.findings.audit import audit_sample
+from calibrant.findings.auditing import audit_sample
 from calibrant.door.sample import Sample
 found = audit_sample(Sample.from_columns(rng.random(60) < v, v), n_resamples=39, random_state=0, advise=False)
 print(hashlib.sha256(found.to_json().encode()).hexdigest(), list(found.measures)[0])

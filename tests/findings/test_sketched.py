@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.door.sample import Sample
-from calibrant.findings.audit import audit_sample
+from calibrant.findings.auditing import audit_sample
 from calibrant.findings.sketched import at_most, with_bounds
 from calibrant.measures.registry import measures
 from calibrant.scale.sketch import CalibrationSketch

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calibrant import audit, calibration_by_segment
 from calibrant.door.sample import Sample
-from calibrant.findings.audit import audit_sample
+from calibrant.findings.auditing import audit_sample
 from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.sketched import with_bounds
 from calibrant.findings.words import ends, percent, segment_in_words, whole

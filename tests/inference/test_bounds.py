@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from calibrant import InputError, calibration_gate, population_bounds, synthetic, tolerant_calibration_test
+from calibrant import InputError, calibration_gate, population_bounds, synthetic
 from calibrant.cli import app
 from calibrant.door.sample import Sample
+from calibrant.inference import tolerant_calibration_test
 from calibrant.inference.bounds import Moments, _mean_above
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from calibrant import InputError, canonical_kernel_test, squared_canonical_kernel_error
+from calibrant import InputError
+from calibrant.inference import canonical_kernel_test
+from calibrant.measures import squared_canonical_kernel_error
 
 
 def drawn(n, k, seed, sharpen=1.0):

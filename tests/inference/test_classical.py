@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from calibrant import (
-    InputError,
-    cox_test,
-    cumulative_calibration_test,
-    hosmer_lemeshow_test,
-    miller_test,
-    spiegelhalter_test,
-)
+from calibrant import InputError, cox_test, cumulative_calibration_test, hosmer_lemeshow_test, spiegelhalter_test
+from calibrant.inference import miller_test
 
 TESTS = [cox_test, hosmer_lemeshow_test, miller_test, spiegelhalter_test, cumulative_calibration_test]
 PREDICTIONS = {

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from calibrant import InputError, corp_decomposition, corp_regions
+from calibrant import InputError, corp_decomposition
+from calibrant.inference import corp_regions
 
 
 def drawn(n, seed, bend=1.0, digits=None):

@@ -10,6 +10,7 @@ import pytest
 
 import calibrant
 from calibrant import InputError
+from tests.public import FUNCTIONS, of_room
 
 FEW = {"n_resamples": 39, "random_state": 0}
 MANY = {"n_resamples": 1499, "random_state": 0}
@@ -37,16 +38,16 @@ CALLS = {
     ],
     "tcal_test, classes": lambda y, p: calibrant.tcal_test(y.astype(int), table(p), **MANY),
     "tcal_test, class-wise": lambda y, p: calibrant.tcal_test(y.astype(int), table(p), reduction="class_wise", **MANY),
-    "debiased_plug_in": lambda y, p: calibrant.debiased_plug_in(y, p, n_bins=4),
+    "debiased_plug_in": lambda y, p: calibrant.inference.debiased_plug_in(y, p, n_bins=4),
     "smooth_calibration_test": lambda y, p: calibrant.smooth_calibration_test(y, p, **FEW),
     "kernel_calibration_test": lambda y, p: calibrant.kernel_calibration_test(y, p, **FEW),
-    "canonical_kernel_test": lambda y, p: calibrant.canonical_kernel_test(y.astype(int), table(p), **FEW),
+    "canonical_kernel_test": lambda y, p: calibrant.inference.canonical_kernel_test(y.astype(int), table(p), **FEW),
     "cumulative_calibration_test": lambda y, p: [
         calibrant.cumulative_calibration_test(y, p, form=form, **FEW) for form in ("kuiper", "kolmogorov-smirnov")
     ],
     "cox_test": lambda y, p: calibrant.cox_test(y, p, **FEW),
     "hosmer_lemeshow_test": lambda y, p: calibrant.hosmer_lemeshow_test(y, p, **FEW),
-    "miller_test": lambda y, p: calibrant.miller_test(y, p, **FEW),
+    "miller_test": lambda y, p: calibrant.inference.miller_test(y, p, **FEW),
     "spiegelhalter_test": lambda y, p: calibrant.spiegelhalter_test(y, p, **FEW),
     "discrete_calibration_test": calibrant.discrete_calibration_test,
     "two_sample_calibration_test": lambda y, p: calibrant.two_sample_calibration_test(y, p, **MANY),
@@ -55,10 +56,10 @@ CALLS = {
     ),
     "population_bounds": calibrant.population_bounds,
     "bootstrap_bounds": lambda y, p: calibrant.bootstrap_bounds(y, p, n_resamples=79, random_state=0),
-    "corp_regions": lambda y, p: calibrant.corp_regions(y, p, **FEW),
-    "squared_error_bootstrap": lambda y, p: calibrant.squared_error_bootstrap(y, p, **FEW),
+    "corp_regions": lambda y, p: calibrant.inference.corp_regions(y, p, **FEW),
+    "squared_error_bootstrap": lambda y, p: calibrant.inference.squared_error_bootstrap(y, p, **FEW),
     "calibration_gate": lambda y, p: calibrant.calibration_gate(y, p, max_distance=0.05),
-    "tolerant_calibration_test": lambda y, p: calibrant.tolerant_calibration_test(
+    "tolerant_calibration_test": lambda y, p: calibrant.inference.tolerant_calibration_test(
         y, p, accept_below=0.02, reject_above=0.1
     ),
     "compare_calibration": lambda y, p: [calibrant.compare_calibration(y, p, other, **FEW) for other in (p, 1.0 - p)],
@@ -123,9 +124,7 @@ def test_an_answer_or_an_input_error(name):
 
 def test_every_public_function_is_called():
     taking_rows = {
-        name
-        for name, home in calibrant._HOME.items()
-        if home.startswith("inference.") and "y_true" in inspect.signature(getattr(calibrant, name)).parameters
+        name for name, value in of_room("inference").items() if "y_true" in inspect.signature(value).parameters
     }
     assert taking_rows <= {name.partition(",")[0] for name in CALLS}
 
@@ -135,14 +134,11 @@ def test_numbers_of_resamples_that_no_memory_holds_are_refused(number):
     rng = np.random.default_rng(0)
     v = np.repeat([0.25, 0.75], 300)
     y = (rng.random(600) < v).astype(float)
-    for name in sorted(calibrant._HOME):
-        function = getattr(calibrant, name)
-        home = calibrant._HOME[name]
-        if home.startswith("inference.") and inspect.isfunction(function):
-            if "n_resamples" not in inspect.signature(function).parameters:
-                continue
-            columns = (y.astype(int), table(v)) if "canonical" in name else (y, v)
-            if name == "compare_calibration":
-                columns = (y, v, v)
-            with pytest.raises(InputError, match="n_resamples"):
-                function(*columns, n_resamples=number)
+    for name, function in of_room("inference", FUNCTIONS).items():
+        if "n_resamples" not in inspect.signature(function).parameters:
+            continue
+        columns = (y.astype(int), table(v)) if "canonical" in name else (y, v)
+        if name == "compare_calibration":
+            columns = (y, v, v)
+        with pytest.raises(InputError, match="n_resamples"):
+            function(*columns, n_resamples=number)

@@ -12,7 +12,7 @@ from calibrant.inference.result import LEAST, ImpossibleRows, TestResult
 TESTS = [
     calibrant.cox_test,
     calibrant.hosmer_lemeshow_test,
-    calibrant.miller_test,
+    calibrant.inference.miller_test,
     calibrant.spiegelhalter_test,
     calibrant.cumulative_calibration_test,
     calibrant.smooth_calibration_test,
@@ -54,7 +54,7 @@ def test_the_row_is_named_as_it_was_given(run):
 
 @pytest.mark.parametrize("near", [5e-324, 1e-300, 2.0**-53])
 def test_the_next_number_to_certain_is_not_certain(near):
-    found = calibrant.miller_test([1, 0, 1, 0], [near, 0.5, 0.5, 0.0], random_state=0)
+    found = calibrant.inference.miller_test([1, 0, 1, 0], [near, 0.5, 0.5, 0.0], random_state=0)
     assert found.impossible is None
     assert found.reject
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant import InputError, binned_calibration_error_bound, calibration_bins, expected_calibration_error
+from calibrant import InputError, calibration_bins, expected_calibration_error
+from calibrant.measures import binned_calibration_error_bound
 from tests.oracles import binned as oracle
 from tests.strategies import samples
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from calibrant import (
     InputError,
     calibration_distance,
-    check_predictor,
     interval_calibration_error,
     lower_calibration_certificate,
     random_interval_calibration_error,
@@ -20,6 +19,7 @@ from calibrant import (
     upper_calibration_distance,
 )
 from calibrant.kernels import partitions
+from calibrant.measures import check_predictor
 from calibrant.measures.clock import Clock
 from tests.oracles import distance as oracle
 from tests.shared_data import FOLDER, NETWORKS, needs_data

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant import InputError, calibration_distance, check_predictor
+from calibrant import InputError, calibration_distance
+from calibrant.measures import check_predictor
 from calibrant.measures.distance_schemes import prediction_sparsified_distance, type_sparsified_distance
 
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 
 from calibrant import (
     calibration_distance,
-    check_predictor,
     smooth_calibration_error,
     smooth_calibration_witness,
     upper_calibration_distance,
 )
+from calibrant.measures import check_predictor
 from calibrant.measures.lower import lower_calibration_certificate
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
 from tests import exact

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from calibrant import (
     InputError,
-    binned_calibration_error_bound,
     interval_calibration_error,
-    interval_calibration_partition,
     random_interval_calibration_error,
     surrogate_interval_calibration_error,
 )
 from calibrant.door.sample import Sample
+from calibrant.measures import binned_calibration_error_bound, interval_calibration_partition
 from calibrant.measures.interval import least_costs
 from tests.oracles import interval as oracle
 from tests.oracles import interval_shifted as shifted

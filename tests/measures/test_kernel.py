@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant import (
-    InputError,
-    kernel_calibration_error,
-    smooth_calibration_error,
-    squared_kernel_error_binning,
-    squared_kernel_error_fourier,
-)
+from calibrant import InputError, kernel_calibration_error, smooth_calibration_error
 from calibrant.kernels import pairs
+from calibrant.measures import squared_kernel_error_binning, squared_kernel_error_fourier
 from tests.oracles import kernel as oracle
 from tests.strategies import samples
 

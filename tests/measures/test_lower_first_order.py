@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant import InputError, check_coupling, check_potentials, lower_calibration_certificate
+from calibrant import InputError, lower_calibration_certificate
 from calibrant.door.sample import Sample
+from calibrant.measures import check_coupling, check_potentials
 from calibrant.measures.lower_first_order import SMALLEST, FirstOrderProblem, calibrated_masses
 from tests.strategies import samples
 

@@ -8,14 +8,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from calibrant import (
-    DistanceChainDisplay,
-    InputError,
-    ReliabilityDisplay,
-    plot_distance_chain,
-    plot_reliability,
-    plot_witness,
-)
+from calibrant import InputError, ReliabilityDisplay
+from calibrant.report import DistanceChainDisplay, plot_distance_chain, plot_reliability, plot_witness
 
 X, Y = make_classification(400, random_state=0)
 

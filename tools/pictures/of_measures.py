@@ -45,7 +45,7 @@ def distance(ax: Axes) -> None:
 
 def interval(ax: Axes) -> None:
     y, v = overconfident()
-    found = calibrant.interval_calibration_partition(y, v)
+    found = calibrant.measures.interval_calibration_partition(y, v)
     width = np.asarray(found.last) - np.asarray(found.first)
     height = np.asarray(found.residual) / np.asarray(found.mass)
     ax.bar(
@@ -123,7 +123,7 @@ def binned_bound(ax: Axes) -> None:
     y, v = overconfident(2000)
     bins = np.arange(1, 61)
     error = np.array([calibrant.expected_calibration_error(y, v, n_bins=int(k)) for k in bins])
-    bound = np.array([calibrant.binned_calibration_error_bound(y, v, n_bins=int(k)) for k in bins])
+    bound = np.array([calibrant.measures.binned_calibration_error_bound(y, v, n_bins=int(k)) for k in bins])
     ax.plot(bins, error, color=MUTED, label="binned error: too small with few bins, grows with many")
     ax.plot(bins, bound, color=BLUE, label="plus mean width: never below the distance")
     ax.axhline(calibrant.upper_calibration_distance(y, v).upper, color=HIGH, ls="--", lw=1, label="upper distance")

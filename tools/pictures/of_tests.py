@@ -50,7 +50,7 @@ def canonical(ax: Axes) -> None:
 
     def error(rows: np.ndarray, seed: int) -> float:
         label = (np.random.default_rng(seed).random(rows.shape[0])[:, None] > rows.cumsum(axis=1)[:, :2]).sum(axis=1)
-        return calibrant.squared_canonical_kernel_error(label, table, random_state=0)
+        return calibrant.measures.squared_canonical_kernel_error(label, table, random_state=0)
 
     flatter = table**0.5 / (table**0.5).sum(axis=1, keepdims=True)
     chance(ax, np.array([error(table, s) for s in range(_DRAWS)]), error(flatter, 1), "squared canonical kernel error")
@@ -112,7 +112,7 @@ def miller(ax: Axes) -> None:
     y, v = _tenths()
     values = np.unique(v)
     terms = [((y - p)[v == p].sum()) ** 2 / ((v == p).sum() * p * (1 - p)) for p in values]
-    total = calibrant.miller_test(y, v, random_state=0)
+    total = calibrant.inference.miller_test(y, v, random_state=0)
     ax.bar(values, terms, 0.06, color=BLUE, alpha=0.7)
     ax.set(xlabel=f"prediction; the terms add up to {total.statistic:.1f} (p = {total.pvalue:.3f})", ylabel="squared z")
 
@@ -165,7 +165,7 @@ def gate(ax: Axes) -> None:
 
 def tolerant(ax: Axes) -> None:
     for k, n in enumerate((500, 2000, 20_000, 100_000)):
-        found = calibrant.tolerant_calibration_test(
+        found = calibrant.inference.tolerant_calibration_test(
             *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.05, reject_above=0.1
         )
         ends = max(found.statistic - found.margin, 0), found.statistic + found.margin
@@ -209,7 +209,7 @@ def monitor(ax: Axes) -> None:
 
 def corp_regions(ax: Axes) -> None:
     y, v = overconfident(600)
-    found = calibrant.corp_regions(y, v, n_resamples=199, random_state=0)
+    found = calibrant.inference.corp_regions(y, v, n_resamples=199, random_state=0)
     at = found.prediction
     ax.fill_between(at, found.consistency_lower, found.consistency_upper, color=HAIRLINE, label="consistency")
     ax.plot(at, found.confidence_lower, color=BLUE, lw=0.8, ls=":", label="confidence, all points at once")
@@ -226,8 +226,8 @@ def squared_interval(ax: Axes) -> None:
         v = rng.choice(values, n)
         y = (rng.random(n) < np.clip(v + 0.1 * np.sign(0.5 - v), 0, 1)).astype(float)
         estimate = calibrant.squared_calibration_error(y, v)
-        proved = calibrant.squared_error_interval(estimate, n, values.size)
-        near = calibrant.squared_error_bootstrap(y, v, n_resamples=199, random_state=0)
+        proved = calibrant.inference.squared_error_interval(estimate, n, values.size)
+        near = calibrant.inference.squared_error_bootstrap(y, v, n_resamples=199, random_state=0)
         for found, colour, up in ((proved, BLUE, 0.12), (near, HIGH, -0.12)):
             ax.plot((found.lower, found.upper), [k + up, k + up], color=colour, lw=5, solid_capstyle="butt")
     ax.axvline(0.01, color=INK, lw=1)

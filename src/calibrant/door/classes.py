@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["BinaryReduction", "MulticlassSample", "multiclass_sample"]
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

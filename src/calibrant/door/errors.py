@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["FileError", "InputError"]
+
 from collections.abc import Callable
 from functools import partial
 

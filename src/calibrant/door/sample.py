@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Sample"]
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Result"]
+
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass

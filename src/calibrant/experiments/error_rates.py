@@ -79,7 +79,7 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
 def _rejections(name: str, departure: str, n: int, strength: float, trials: int) -> int:
     draw = _DEPARTURES[departure][2]
     resamples = 1999 if name == "tcal_test" else 99  # T-Cal splits the level between scales
-    test = getattr(calibrant, name)
+    test = getattr(calibrant.inference, name)
     return sum(
         test(*draw(n, strength, trial), level=LEVEL, n_resamples=resamples, random_state=trial).reject
         for trial in range(trials)
@@ -154,7 +154,7 @@ def _band_coverage(n: int, trials: int) -> list[object]:
         y_prob = rng.choice(values, n)
         y_true = (rng.random(n) < y_prob).astype(np.float64)
         smooth = rng.random(n)
-        regions = calibrant.corp_regions(
+        regions = calibrant.inference.corp_regions(
             (rng.random(n) < smooth).astype(np.float64), smooth, n_resamples=199, random_state=trial
         )
         truth, curve = regions.prediction, regions.recalibrated

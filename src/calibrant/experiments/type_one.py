@@ -48,7 +48,7 @@ Test = Callable[[FloatArray, FloatArray, np.random.Generator], bool]
 
 def _redrawn(name: str, **options: object) -> Test:
     def test(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
-        function = getattr(calibrant, name)
+        function = getattr(calibrant.inference, name)
         return bool(function(y, p, level=LEVEL, n_resamples=19, random_state=rng, **options).reject)
 
     return test
@@ -69,7 +69,7 @@ def _off_by(p: FloatArray, rng: np.random.Generator, bias: float) -> tuple[Float
 
 def _tolerant(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
     y, rate = _off_by(p, rng, _NEAR)
-    found = calibrant.tolerant_calibration_test(
+    found = calibrant.inference.tolerant_calibration_test(
         y, rate + _NEAR, accept_below=_NEAR, reject_above=_FAR, failure_probability=LEVEL
     )
     return found.decision == "reject"
@@ -83,7 +83,7 @@ def _compared(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
 def _canonical(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
     rows = np.column_stack([p, 0.7 * (1.0 - p), 0.3 * (1.0 - p)])
     label = (rng.random(p.size)[:, None] > rows.cumsum(axis=1)[:, :2]).sum(axis=1)
-    return calibrant.canonical_kernel_test(label, rows, level=LEVEL, n_resamples=19, random_state=rng).reject
+    return calibrant.inference.canonical_kernel_test(label, rows, level=LEVEL, n_resamples=19, random_state=rng).reject
 
 
 _TESTS: dict[str, Test] = {

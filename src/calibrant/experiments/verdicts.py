@@ -10,7 +10,7 @@ import narwhals as nw
 
 from calibrant.door.columns import FloatArray
 from calibrant.experiments.registry import Reproduction, needed, table
-from calibrant.findings.audit import audit
+from calibrant.findings.auditing import audit
 from calibrant.findings.words import proved
 from calibrant.inference.gate import calibration_gate
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Advice"]
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+from calibrant.door.values import Result
 from calibrant.findings.evidence import no_single_rows, single_rows
 
 if TYPE_CHECKING:
@@ -19,8 +22,8 @@ _MOST_VALUES = 200_000
 _TOO_MANY = f"above {_MOST_VALUES:,} probabilities choose_recalibrator does it"
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+@dataclass(frozen=True, slots=True, repr=False)
+class Advice(Result):
     """The comparison of recalibrations.
 
     Attributes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["ClassFindings", "Question"]
+
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -11,6 +13,7 @@ import numpy as np
 
 from calibrant.door.classes import BinaryReduction, MulticlassSample
 from calibrant.door.sample import Sample
+from calibrant.door.values import Result
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.canonical import canonical_kernel_test
 from calibrant.inference.tcal import TCalResult, tcal_test
@@ -23,8 +26,8 @@ _MOST_CLASSES = 50
 _TOLERANCE = 1e-5
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+@dataclass(frozen=True, slots=True, repr=False)
+class Question(Result):
     """One yes-or-no question about the classes.
 
     Attributes
@@ -47,8 +50,8 @@ class Question:
     pvalue: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClassFindings:
+@dataclass(frozen=True, slots=True, repr=False)
+class ClassFindings(Result):
     """What was found about K classes beyond the top label, which the rest of the audit is about.
 
     Attributes

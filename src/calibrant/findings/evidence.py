@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Evidence"]
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +13,7 @@ import numpy as np
 
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+from calibrant.door.values import Result
 from calibrant.findings.words import NO_TRIALS
 from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
 from calibrant.inference.discrete import discrete_calibration_test
@@ -23,8 +26,8 @@ _FEWEST, _MOST = 3_000, 50_000
 _FEW_VALUES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, repr=False)
+class Evidence(Result):
     """One test of the sample.
 
     Attributes

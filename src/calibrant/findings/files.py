@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.findings.audit import audit_classes, audit_sample
+from calibrant.findings.auditing import audit_classes, audit_sample
 from calibrant.findings.found import Audit
 from calibrant.findings.sketched import with_bounds
 from calibrant.inference.gate import GateDecision, calibration_gate, check_gate

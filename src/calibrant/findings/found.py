@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+__all__ = ["Audit", "MeasureValue"]
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from calibrant.door.values import ReadOnly
+from calibrant.door.values import ReadOnly, Result
 from calibrant.findings.advice import Advice
 from calibrant.findings.classes import ClassFindings
 from calibrant.findings.evidence import Evidence
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from calibrant.segments.named import Segment
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureValue:
+@dataclass(frozen=True, slots=True, repr=False)
+class MeasureValue(Result):
     """One measure of the sample.
 
     Attributes

@@ -6,11 +6,14 @@ Theorems and definitions without a name are those of Błasiok, Gopalan, Hu and N
 
 from __future__ import annotations
 
+__all__ = ["Inequality"]
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from calibrant.door.sample import Sample
+from calibrant.door.values import Result
 from calibrant.measures.distance import upper_distance_bound
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.registry import measures
@@ -26,8 +29,8 @@ _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md
 _LEVEL_SETS = "error of single distinct predictions"
 
 
-@dataclass(frozen=True, slots=True)
-class Inequality:
+@dataclass(frozen=True, slots=True, repr=False)
+class Inequality(Result):
     """One inequality between two numbers of this sample.
 
     Attributes
@@ -70,8 +73,8 @@ class Bracket:
     upper_source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ties:
+@dataclass(frozen=True, slots=True, repr=False)
+class Ties(Result):
     """What the measures of one sample say about one another.
 
     Attributes

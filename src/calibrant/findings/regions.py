@@ -10,12 +10,15 @@ split row from row.
 
 from __future__ import annotations
 
+__all__ = ["Region"]
+
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.sample import Sample
+from calibrant.door.values import Result
 from calibrant.findings.words import ends, number, percent, whole
 from calibrant.measures.smooth import Witness
 
@@ -28,8 +31,8 @@ _LEAST = 1e-160  # standard error of chances too small to be squared
 _IDLE = 0.01  # share of a stretch's error that each of its ends may lose
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+@dataclass(frozen=True, slots=True, repr=False)
+class Region(Result):
     """A stretch of predictions that are too high, or too low, as the witness sees it.
 
     Attributes

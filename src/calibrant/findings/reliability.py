@@ -22,6 +22,8 @@ only, it is exact.
 
 from __future__ import annotations
 
+__all__ = ["Reliability"]
+
 import math
 from dataclasses import dataclass
 
@@ -30,7 +32,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result, short_repr
 from calibrant.findings.words import NO_TRIALS
 from calibrant.kernels.sums import rows_dot
 
@@ -47,8 +49,8 @@ _TIE = 1e-12  # rounding of a sum over strata, whose terms add up to at most 1: 
 _SAME_SHARE = 1e-12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reliability:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reliability(Result):
     """What a reliability diagram draws.
 
     Attributes

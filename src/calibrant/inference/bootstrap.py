@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["bootstrap_bounds"]
+
 import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples

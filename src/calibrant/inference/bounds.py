@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["PopulationBounds", "population_bounds"]
+
 import math
 from dataclasses import dataclass
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["canonical_kernel_test"]
+
 import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples, generator
@@ -62,7 +64,7 @@ def canonical_kernel_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import canonical_kernel_test
+    >>> from calibrant.inference import canonical_kernel_test
     >>> table = np.random.default_rng(0).dirichlet(np.ones(3), 500)
     >>> canonical_kernel_test(np.zeros(500, int), table, random_state=0).reject
     True

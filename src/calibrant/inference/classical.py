@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["ClassicalResult", "CoxResult", "cox_test", "hosmer_lemeshow_test", "miller_test", "spiegelhalter_test"]
+
 import math
 from dataclasses import dataclass, replace
 
@@ -217,7 +219,7 @@ def miller_test(
 
     Examples
     --------
-    >>> from calibrant import miller_test
+    >>> from calibrant.inference import miller_test
     >>> y_true = [1] * 10 + [0] * 40 + [1] * 25 + [0] * 25
     >>> round(miller_test(y_true, [0.2] * 50 + [0.8] * 50, random_state=0).statistic, 9)
     28.125

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["ComparisonResult", "compare_calibration"]
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

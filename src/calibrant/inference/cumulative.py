@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["cumulative_calibration_test"]
+
 import math
 from typing import Literal, get_args
 

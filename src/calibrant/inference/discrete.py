@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["DiscreteResult", "discrete_calibration_test"]
+
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["kernel_calibration_test", "smooth_calibration_test"]
+
 from collections.abc import Callable
 
 import numpy as np

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["GateDecision", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
+
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -200,7 +202,7 @@ def tolerant_calibration_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import tolerant_calibration_test
+    >>> from calibrant.inference import tolerant_calibration_test
     >>> y_prob = np.random.default_rng(0).random(20_000)
     >>> tolerant_calibration_test(np.ones(20_000), y_prob, accept_below=0.05, reject_above=0.1).decision
     'reject'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["CalibrationMonitor", "MonitorReading"]
+
 import hashlib
 import math
 import threading

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["TCalResult", "debiased_plug_in", "tcal_test"]
+
 import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args

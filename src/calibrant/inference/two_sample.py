@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["TwoSampleResult", "two_sample_calibration_test"]
+
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -8,6 +8,8 @@ interval holds every E that the estimate does not contradict.
 
 from __future__ import annotations
 
+__all__ = ["SquaredErrorInterval", "squared_error_bootstrap", "squared_error_interval", "squared_error_rows"]
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["CalibrationBins", "binned_calibration_error_bound", "calibration_bins", "expected_calibration_error"]
+
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -231,7 +233,7 @@ def binned_calibration_error_bound(
 
     Examples
     --------
-    >>> from calibrant import binned_calibration_error_bound
+    >>> from calibrant.measures import binned_calibration_error_bound
     >>> binned_calibration_error_bound([0, 1, 1, 0], [0.25, 0.75, 0.75, 0.25], n_bins=2)
     0.75
     """

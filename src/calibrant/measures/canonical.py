@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["squared_canonical_kernel_error"]
+
 import numpy as np
 
 from calibrant.door.arguments import positive, positive_integer
@@ -59,7 +61,7 @@ def squared_canonical_kernel_error(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import squared_canonical_kernel_error
+    >>> from calibrant.measures import squared_canonical_kernel_error
     >>> table = np.random.default_rng(0).dirichlet(np.ones(3), 3000)
     >>> right = (np.random.default_rng(1).random(3000)[:, None] > table.cumsum(axis=1)).sum(axis=1)
     >>> wrong = np.zeros(3000, int)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["convolved_calibration_error"]
+
 import numpy as np
 import numpy.typing as npt
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["calibration_distance", "check_predictor", "upper_calibration_distance"]
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -256,7 +258,7 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
 
     Examples
     --------
-    >>> from calibrant import check_predictor
+    >>> from calibrant.measures import check_predictor
     >>> round(check_predictor([0.0, 0.5, 1.0, 0.5], [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]), 12)
     0.15
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["ApproximateDistance", "prediction_sparsified_distance", "type_sparsified_distance"]
+
 import math
 from dataclasses import dataclass
 

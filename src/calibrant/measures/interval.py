@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["IntervalPartition", "interval_calibration_error", "interval_calibration_partition"]
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -187,7 +189,7 @@ def interval_calibration_partition(
 
     Examples
     --------
-    >>> from calibrant import interval_calibration_partition
+    >>> from calibrant.measures import interval_calibration_partition
     >>> partition = interval_calibration_partition([0, 1, 0, 1], [0.5, 0.5, 0.51, 0.51])
     >>> partition.first.tolist(), partition.last.tolist(), round(partition.value, 6)
     ([0.5, 0.51], [0.5, 0.51], 0.005)

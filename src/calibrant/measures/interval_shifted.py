@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["random_interval_calibration_error", "surrogate_interval_calibration_error"]
+
 import numpy as np
 
 from calibrant.door.arguments import positive

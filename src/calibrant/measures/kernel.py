@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["kernel_calibration_error"]
+
 import math
 from typing import Literal, get_args
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["squared_kernel_error_binning", "squared_kernel_error_fourier"]
+
 import numpy as np
 
 from calibrant.door.arguments import positive, positive_integer
@@ -53,7 +55,7 @@ def squared_kernel_error_fourier(
 
     Examples
     --------
-    >>> from calibrant import squared_kernel_error_fourier
+    >>> from calibrant.measures import squared_kernel_error_fourier
     >>> round(squared_kernel_error_fourier([0, 1], [0.2, 0.2], n_draws=10, random_state=0), 6)
     0.09
     """
@@ -102,7 +104,7 @@ def squared_kernel_error_binning(
 
     Examples
     --------
-    >>> from calibrant import squared_kernel_error_binning
+    >>> from calibrant.measures import squared_kernel_error_binning
     >>> round(squared_kernel_error_binning([0, 1], [0.2, 0.2], n_draws=10, random_state=0), 6)
     0.09
     """

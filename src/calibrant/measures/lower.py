@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["LowerCertificate", "lower_calibration_certificate", "lower_calibration_distance"]
+
 import warnings
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,7 +17,13 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import short_repr
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
-from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, label_masses, value_of_potentials
+from calibrant.measures.lower_check import (
+    Coupling,
+    Potentials,
+    cost_of_coupling,
+    label_masses,
+    value_of_potentials,
+)
 from calibrant.measures.lower_first_order import FirstOrderProblem
 from calibrant.measures.lower_solve import LowerProblem
 from calibrant.measures.registry import register

@@ -6,6 +6,8 @@ is broken is paid for in full, so rounding costs value and never validity.
 
 from __future__ import annotations
 
+__all__ = ["Coupling", "Potentials", "check_coupling", "check_potentials"]
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,7 +112,7 @@ def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import Coupling, check_coupling
+    >>> from calibrant.measures import Coupling, check_coupling
     >>> half = np.array([0.5, 0.5])
     >>> round(check_coupling(Coupling(half, np.array([0.4, 0.6]), np.array([0.0, 1.0]), half), [0, 1], [0.4, 0.6]), 12)
     0.1
@@ -176,7 +178,7 @@ def check_potentials(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import Potentials, check_potentials
+    >>> from calibrant.measures import Potentials, check_potentials
     >>> potentials = Potentials(np.array([0.4, 0.6]), np.array([0.08, -0.12]), np.array([-0.12, 0.08]))
     >>> round(check_potentials(potentials, [0, 1], [0.4, 0.6]), 12)
     0.08

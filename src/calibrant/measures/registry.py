@@ -19,12 +19,14 @@ and `tests/oracles/` holds its slow twin of the same name.
 
 from __future__ import annotations
 
+__all__ = ["Measure", "measures"]
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeVar
 
-from calibrant.door.values import ReadOnly
+from calibrant.door.values import ReadOnly, Result
 
 FAMILIES = ("smooth", "lower", "interval", "interval_shifted", "kernel", "convolved", "binned")
 """Modules of this room, one a family, in the order of the report; importing one registers its measures."""
@@ -32,8 +34,8 @@ FAMILIES = ("smooth", "lower", "interval", "interval_shifted", "kernel", "convol
 _MEASURES: dict[str, Measure] = {}
 
 
-@dataclass(frozen=True)
-class Measure:
+@dataclass(frozen=True, repr=False)
+class Measure(Result):
     """One registered measure.
 
     Attributes

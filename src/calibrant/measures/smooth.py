@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Witness", "smooth_calibration_error", "smooth_calibration_witness"]
+
 import math
 from dataclasses import dataclass
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["squared_calibration_error"]
+
 from typing import get_args
 
 import numpy as np

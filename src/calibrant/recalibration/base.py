@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Recalibrator"]
+
 from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any, Self

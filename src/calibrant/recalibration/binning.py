@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["HistogramBinning", "IsotonicScaling", "NearestCalibrated", "ScalingBinning"]
+
 from typing import Literal, get_args
 
 import numpy as np

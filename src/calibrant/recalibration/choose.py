@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["RecalibrationChoice", "RecalibrationScore", "choose_recalibrator"]
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args

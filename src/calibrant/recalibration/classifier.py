@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["RecalibratedClassifier"]
+
 from typing import Any, Self
 from warnings import warn
 

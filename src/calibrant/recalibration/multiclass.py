@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["DirichletScaling", "MulticlassRecalibrator", "TemperatureScaling", "VectorScaling"]
+
 from typing import Any, Self
 
 import numpy as np

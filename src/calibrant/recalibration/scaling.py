@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["BetaScaling", "PlattScaling", "PolynomialScaling"]
+
 from collections.abc import Callable
 
 import numpy as np

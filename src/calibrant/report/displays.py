@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["DistanceChainDisplay", "ReliabilityDisplay", "plot_distance_chain", "plot_reliability", "plot_witness"]
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +14,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import short_repr
-from calibrant.findings.audit import audit
+from calibrant.findings.auditing import audit
 from calibrant.findings.reliability import Reliability, reliability
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness, witness_from_sample
@@ -134,7 +136,7 @@ class DistanceChainDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import DistanceChainDisplay
+    >>> from calibrant.report import DistanceChainDisplay
     >>> y_prob = np.random.default_rng(0).random(500)
     >>> display = DistanceChainDisplay.from_predictions(y_prob > 0.4, y_prob)
     >>> display.names[0]

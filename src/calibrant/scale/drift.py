@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Period", "calibration_drift"]
+
 from dataclasses import dataclass
 from typing import Any
 

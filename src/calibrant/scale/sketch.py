@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["CalibrationSketch"]
+
 import os
 import threading
 from collections.abc import Iterable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Segment", "calibration_by_segment"]
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

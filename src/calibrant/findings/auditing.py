@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["audit"]
+
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast

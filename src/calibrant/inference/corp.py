@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["CorpRegions", "corp_regions"]
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,7 +94,7 @@ def corp_regions(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant import corp_regions
+    >>> from calibrant.inference import corp_regions
     >>> y_prob = np.linspace(0, 1, 2000)
     >>> y_true = np.random.default_rng(0).random(2000) < y_prob
     >>> found = corp_regions(y_true, y_prob, random_state=0)

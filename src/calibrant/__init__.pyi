@@ -1,0 +1,103 @@
+"""Written by tools/public_names.py."""
+
+from calibrant import door as door
+from calibrant import findings as findings
+from calibrant import inference as inference
+from calibrant import measures as measures
+from calibrant import recalibration as recalibration
+from calibrant import report as report
+from calibrant import scale as scale
+from calibrant import segments as segments
+from calibrant import synthetic as synthetic
+from calibrant.door.ends import Bracket as Bracket
+from calibrant.door.ends import Interval as Interval
+from calibrant.door.errors import FileError as FileError
+from calibrant.door.errors import InputError as InputError
+from calibrant.findings.auditing import audit as audit
+from calibrant.findings.found import Audit as Audit
+from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
+from calibrant.inference.bounds import population_bounds as population_bounds
+from calibrant.inference.classical import cox_test as cox_test
+from calibrant.inference.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
+from calibrant.inference.classical import spiegelhalter_test as spiegelhalter_test
+from calibrant.inference.compare import compare_calibration as compare_calibration
+from calibrant.inference.cumulative import cumulative_calibration_test as cumulative_calibration_test
+from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
+from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
+from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
+from calibrant.inference.gate import GateDecision as GateDecision
+from calibrant.inference.gate import calibration_gate as calibration_gate
+from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
+from calibrant.inference.tcal import tcal_test as tcal_test
+from calibrant.inference.two_sample import two_sample_calibration_test as two_sample_calibration_test
+from calibrant.measures.binned import calibration_bins as calibration_bins
+from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
+from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
+from calibrant.measures.corp import corp_decomposition as corp_decomposition
+from calibrant.measures.distance import calibration_distance as calibration_distance
+from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
+from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
+from calibrant.measures.interval_shifted import random_interval_calibration_error as random_interval_calibration_error
+from calibrant.measures.interval_shifted import (
+    surrogate_interval_calibration_error as surrogate_interval_calibration_error,
+)
+from calibrant.measures.kernel import kernel_calibration_error as kernel_calibration_error
+from calibrant.measures.lower import lower_calibration_certificate as lower_calibration_certificate
+from calibrant.measures.lower import lower_calibration_distance as lower_calibration_distance
+from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
+from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
+from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
+from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
+from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
+from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
+from calibrant.scale.drift import calibration_drift as calibration_drift
+from calibrant.scale.sketch import CalibrationSketch as CalibrationSketch
+from calibrant.scoring import calibration_scorer as calibration_scorer
+from calibrant.segments.named import calibration_by_segment as calibration_by_segment
+
+__version__: str
+__all__ = [
+    "Audit",
+    "Bracket",
+    "CalibrationMonitor",
+    "CalibrationSketch",
+    "FileError",
+    "GateDecision",
+    "InputError",
+    "Interval",
+    "RecalibratedClassifier",
+    "ReliabilityDisplay",
+    "audit",
+    "bootstrap_bounds",
+    "calibration_bins",
+    "calibration_by_segment",
+    "calibration_distance",
+    "calibration_drift",
+    "calibration_gate",
+    "calibration_scorer",
+    "choose_recalibrator",
+    "compare_calibration",
+    "convolved_calibration_error",
+    "corp_decomposition",
+    "cox_test",
+    "cumulative_calibration_test",
+    "discrete_calibration_test",
+    "expected_calibration_error",
+    "hosmer_lemeshow_test",
+    "interval_calibration_error",
+    "kernel_calibration_error",
+    "kernel_calibration_test",
+    "lower_calibration_certificate",
+    "lower_calibration_distance",
+    "population_bounds",
+    "random_interval_calibration_error",
+    "smooth_calibration_error",
+    "smooth_calibration_test",
+    "smooth_calibration_witness",
+    "spiegelhalter_test",
+    "squared_calibration_error",
+    "surrogate_interval_calibration_error",
+    "tcal_test",
+    "two_sample_calibration_test",
+    "upper_calibration_distance",
+]

@@ -1,0 +1,23 @@
+"""Written by tools/public_names.py."""
+
+from calibrant.door.classes import BinaryReduction as BinaryReduction
+from calibrant.door.classes import MulticlassSample as MulticlassSample
+from calibrant.door.classes import multiclass_sample as multiclass_sample
+from calibrant.door.ends import Bracket as Bracket
+from calibrant.door.ends import Interval as Interval
+from calibrant.door.errors import FileError as FileError
+from calibrant.door.errors import InputError as InputError
+from calibrant.door.sample import Sample as Sample
+from calibrant.door.values import Result as Result
+
+__all__ = [
+    "BinaryReduction",
+    "Bracket",
+    "FileError",
+    "InputError",
+    "Interval",
+    "MulticlassSample",
+    "Result",
+    "Sample",
+    "multiclass_sample",
+]

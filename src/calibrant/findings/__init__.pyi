@@ -1,0 +1,25 @@
+"""Written by tools/public_names.py."""
+
+from calibrant.findings.advice import Advice as Advice
+from calibrant.findings.auditing import audit as audit
+from calibrant.findings.classes import ClassFindings as ClassFindings
+from calibrant.findings.classes import Question as Question
+from calibrant.findings.evidence import Evidence as Evidence
+from calibrant.findings.found import Audit as Audit
+from calibrant.findings.found import MeasureValue as MeasureValue
+from calibrant.findings.inequalities import Inequality as Inequality
+from calibrant.findings.regions import Region as Region
+from calibrant.findings.reliability import Reliability as Reliability
+
+__all__ = [
+    "Advice",
+    "Audit",
+    "ClassFindings",
+    "Evidence",
+    "Inequality",
+    "MeasureValue",
+    "Question",
+    "Region",
+    "Reliability",
+    "audit",
+]

@@ -1,0 +1,39 @@
+"""Public names are looked up when they are first used, so that importing a namespace imports no library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+from calibrant.homes import HOMES
+
+ROOMS = ("door", "measures", "recalibration", "inference", "scale", "segments", "findings", "report", "synthetic")
+"""What `calibrant` gives by attribute besides its own names."""
+
+
+def offer(
+    package: str, chosen: Iterable[str] | None = None
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a namespace.
+
+    A room offers what the ``__all__`` of its modules name; the package itself offers the chosen names, and the rooms.
+    """
+    room = package.partition(".")[2]
+    rooms = () if room else ROOMS
+    names = sorted(chosen if chosen is not None else (name for name in HOMES if HOMES[name].startswith(f"{room}.")))
+
+    def look_up(name: str) -> Any:
+        if name in rooms:
+            return import_module(f"calibrant.{name}")
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"calibrant.{HOMES[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *names, *rooms})
+
+    return names, look_up, listed

@@ -1,0 +1,37 @@
+"""Written by tools/public_names.py."""
+
+from calibrant.recalibration.base import Recalibrator as Recalibrator
+from calibrant.recalibration.binning import HistogramBinning as HistogramBinning
+from calibrant.recalibration.binning import IsotonicScaling as IsotonicScaling
+from calibrant.recalibration.binning import NearestCalibrated as NearestCalibrated
+from calibrant.recalibration.binning import ScalingBinning as ScalingBinning
+from calibrant.recalibration.choose import RecalibrationChoice as RecalibrationChoice
+from calibrant.recalibration.choose import RecalibrationScore as RecalibrationScore
+from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
+from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
+from calibrant.recalibration.multiclass import DirichletScaling as DirichletScaling
+from calibrant.recalibration.multiclass import MulticlassRecalibrator as MulticlassRecalibrator
+from calibrant.recalibration.multiclass import TemperatureScaling as TemperatureScaling
+from calibrant.recalibration.multiclass import VectorScaling as VectorScaling
+from calibrant.recalibration.scaling import BetaScaling as BetaScaling
+from calibrant.recalibration.scaling import PlattScaling as PlattScaling
+from calibrant.recalibration.scaling import PolynomialScaling as PolynomialScaling
+
+__all__ = [
+    "BetaScaling",
+    "DirichletScaling",
+    "HistogramBinning",
+    "IsotonicScaling",
+    "MulticlassRecalibrator",
+    "NearestCalibrated",
+    "PlattScaling",
+    "PolynomialScaling",
+    "RecalibratedClassifier",
+    "RecalibrationChoice",
+    "RecalibrationScore",
+    "Recalibrator",
+    "ScalingBinning",
+    "TemperatureScaling",
+    "VectorScaling",
+    "choose_recalibrator",
+]
