@@ -70,7 +70,9 @@ def test_a_name_added_without_running_the_tool_is_told(package):
     rewrite(package / "measures" / "corp.py", "__all__ = [", '__all__ = ["Score", ')
     assert TOOL["faults"](package) == ["Score: in __all__ of measures.corp, which does not define it"]
     (package / "measures" / "corp.py").write_text('__all__ = ["f"]\n\n\ndef f(): ...\n')
-    (package / "__init__.py").write_text((package / "__init__.py").read_text().replace('    "corp_decomposition",\n', ""))
+    (package / "__init__.py").write_text(
+        (package / "__init__.py").read_text().replace('    "corp_decomposition",\n', "")
+    )
     assert {fault.partition(":")[0] for fault in TOOL["faults"](package)} == {
         "homes.py",
         "__init__.pyi",

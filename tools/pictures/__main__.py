@@ -1,4 +1,7 @@
-"""Draw the pictures of the book: python tools/pictures docs/pictures."""
+"""Draw the pictures of the book: ``python tools/pictures docs/pictures``, or those named after the folder.
+
+A registered measure that has no picture of its own gets a plain one.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,16 @@ from pathlib import Path
 
 import of_report
 from of_measures import PICTURES as MEASURES
+from of_measures import plain
 from of_tests import PICTURES as TESTS
 from style import save
 
-folder = Path(sys.argv[1])
+from calibrant.measures import measures
+
+folder, wanted = Path(sys.argv[1]), sys.argv[2:]
 folder.mkdir(parents=True, exist_ok=True)
-for name, draw in {**MEASURES, **TESTS}.items():
-    save(name, draw, folder)
-of_report.draw(folder)
+for name, draw in ({name: plain(name) for name in measures()} | MEASURES | TESTS).items():
+    if not wanted or name in wanted:
+        save(name, draw, folder)
+if not wanted:
+    of_report.draw(folder)

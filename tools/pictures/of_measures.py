@@ -9,6 +9,22 @@ from style import BLUE, HAIRLINE, HIGH, INK, LOW, MUTED, Picture, calibrated, ov
 import calibrant
 
 
+def plain(name: str) -> Picture:
+    """What a measure without a picture of its own gets: its values for good and for bad predictions."""
+
+    def draw(ax: Axes) -> None:
+        measure = calibrant.measures.measures()[name]
+        sizes = [50, 100, 200, 400, 800, 1600]
+        for make, colour, label in ((calibrated, BLUE, "calibrated"), (overconfident, HIGH, "overconfident")):
+            values = [[measure.function(*make(n, seed), **measure.parameters) for seed in range(10)] for n in sizes]
+            ax.fill_between(sizes, np.min(values, axis=1), np.max(values, axis=1), color=colour, alpha=0.3, lw=0)
+            ax.plot(sizes, np.mean(values, axis=1), color=colour, label=f"{label} predictions")
+        ax.set(xlabel="rows; mean and range of ten samples", xscale="log", ylim=(0, None))
+        ax.legend()
+
+    return draw
+
+
 def smooth(ax: Axes) -> None:
     y, v = overconfident()
     witness = calibrant.smooth_calibration_witness(y, v)

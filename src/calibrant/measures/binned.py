@@ -126,6 +126,7 @@ def _bound_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "u
         "1.1 and Section 4.3."
     ),
     symmetric=False,
+    order=80,
 )
 def expected_calibration_error(
     y_true: Column,
@@ -195,6 +196,7 @@ def expected_calibration_error(
     definition="Sum over bins of |mean residual's share| + mass * (upper edge - lower edge), in probability units.",
     source="Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Equation 5.",
     symmetric=False,
+    order=90,
 )
 def binned_calibration_error_bound(
     y_true: Column,

@@ -120,6 +120,7 @@ def _from_sample(sample: Sample, bandwidth: float | None = None) -> float:
         "Lemma 25."
     ),
     symmetric=True,
+    order=70,
 )
 def convolved_calibration_error(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, bandwidth: float | None = None

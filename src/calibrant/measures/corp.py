@@ -9,8 +9,6 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
-from scipy.special import xlog1py, xlogy
 
 from calibrant.door.arguments import one_of
 from calibrant.door.columns import Column
@@ -106,6 +104,8 @@ def corp_decomposition(
     weight, prediction = sample.weight[held], sample.prediction[held]
     rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)
     mass = weight / weight.sum()
+    from scipy.optimize import isotonic_regression
+
     found = isotonic_regression(rate, weights=weight)
     steps = found.blocks[:-1]
     predicted = dot(mass, _score(rate, prediction, score))
@@ -126,6 +126,8 @@ def _score(rate: FloatArray, prediction: FloatArray, score: Score) -> FloatArray
     """Mean score of ones and zeros in proportion to the rate."""
     if score == "brier":
         return rate * (1.0 - prediction) ** 2 + (1.0 - rate) * prediction**2
+    from scipy.special import xlog1py, xlogy
+
     return np.asarray(-xlogy(rate, prediction) - xlog1py(1.0 - rate, -prediction))
 
 
@@ -137,4 +139,6 @@ def _entropy(ones: FloatArray, zeros: FloatArray, score: Score) -> float:
     total = ones + zeros
     if score == "brier":
         return float((ones / total * zeros).sum())
+    from scipy.special import xlogy
+
     return float(-(xlogy(ones, ones / total) + xlogy(zeros, zeros / total)).sum())

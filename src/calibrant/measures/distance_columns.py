@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-from scipy.sparse import csc_array, csr_array
 
 from calibrant.kernels import columns, partitions
 from calibrant.kernels.segments import cut
@@ -62,6 +60,9 @@ def _solved(mass: FloatArray, v: FloatArray, y: FloatArray, values: FloatArray) 
     element, value = np.divmod(np.arange(n * size), size)
     share = np.arange(n * size)
     rows = np.concatenate([element, n + value])
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
     whole_and_calibrated = csr_array(
         (np.append(np.ones(n * size), y[element] - values[value]), (rows, np.tile(share, 2)))
     )
@@ -120,6 +121,9 @@ def _exact_cover(parts: columns.Parts, n: int, budget: float, clock: Clock) -> t
     if np.unique(parts.members).size < n:
         return None, np.inf
     count = parts.excess.size
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csc_array
+
     members = csc_array((np.ones(parts.members.size), parts.members, parts.start), shape=(n, count))
     limit = {"node_limit": _NODES} if clock.left is None else {"time_limit": max(clock.left, 1e-3)}
     unit = budget / _UNITS

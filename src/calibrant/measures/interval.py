@@ -121,6 +121,7 @@ def _from_sample(sample: Sample) -> float:
         "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 6.1."
     ),
     symmetric=True,
+    order=30,
     maximum_rows=1_000_000,
 )
 def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:

@@ -43,6 +43,7 @@ def surrogate_from_sample(sample: Sample) -> float:
         "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 6.5."
     ),
     symmetric=True,
+    order=40,
     parameters={"width": 0.1},
 )
 def random_interval_calibration_error(
@@ -100,6 +101,7 @@ def random_interval_calibration_error(
         "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 6.10."
     ),
     symmetric=True,
+    order=50,
 )
 def surrogate_interval_calibration_error(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None

@@ -119,6 +119,7 @@ def _unbiased(sample: Sample, square: float) -> float:
         "2018."
     ),
     symmetric=True,
+    order=60,
 )
 def kernel_calibration_error(
     y_true: Column,

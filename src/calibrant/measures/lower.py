@@ -130,6 +130,7 @@ def _upper_end(sample: Sample, tol: float) -> tuple[float, float]:
         "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition 5.3."
     ),
     symmetric=True,
+    order=20,
     maximum_rows=50_000,
     when_resampled={"tol": 1e-4},
 )

@@ -10,11 +10,13 @@ A measure is registered where it is defined::
         definition="What is computed, in words or symbols.",
         source="Who defined it, and where.",
         symmetric=True,
+        order=100,
     )
     def my_calibration_error(y_true, y_prob, *, sample_weight=None) -> float:
         return _from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
 
-and `tests/oracles/` holds its slow twin of the same name.
+and `tests/oracles/` holds its slow twin of the same name. A module of this room that registers is a family: nothing
+lists families. What follows from a registration, ``python tools/registered.py`` writes.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ __all__ = ["Measure", "measures"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from calibrant.door.values import ReadOnly, Result
 
-FAMILIES = ("smooth", "lower", "interval", "interval_shifted", "kernel", "convolved", "binned")
-"""Modules of this room, one a family, in the order of the report; importing one registers its measures."""
-
+_ROOM = __name__.rpartition(".")[0]
 _MEASURES: dict[str, Measure] = {}
 
 
@@ -54,6 +56,8 @@ class Measure(Result):
         Who defined it, and where.
     symmetric : bool
         Whether replacing p by 1 - p and y by 1 - y leaves it unchanged.
+    order : int
+        Its place in the report, the least first; measures of one order come by name.
     parameters : mapping
         Values for the parameters that have no default, used where the measure is run on its own accord.
     maximum_rows : int or None
@@ -69,6 +73,7 @@ class Measure(Result):
     definition: str
     source: str
     symmetric: bool
+    order: int
     parameters: Mapping[str, Any] = field(default_factory=lambda: ReadOnly({}))
     maximum_rows: int | None = None
     when_resampled: Mapping[str, Any] = field(default_factory=lambda: ReadOnly({}))
@@ -77,6 +82,11 @@ class Measure(Result):
     def title(self) -> str:
         """The name in words."""
         return self.name.replace("_", " ").capitalize()
+
+    @property
+    def family(self) -> str:
+        """The module that it is defined in."""
+        return self.function.__module__.rpartition(".")[2]
 
 
 F = TypeVar("F", bound=Callable[..., float])
@@ -89,6 +99,7 @@ def register(
     definition: str,
     source: str,
     symmetric: bool,
+    order: int,
     parameters: Mapping[str, Any] | None = None,
     maximum_rows: int | None = None,
     when_resampled: Mapping[str, Any] | None = None,
@@ -98,7 +109,7 @@ def register(
     Raises
     ------
     ValueError
-        If a text is empty, or the function is defined in a module that is not one of `FAMILIES`.
+        If a text is empty, or the function is not defined in a module of this room.
     """
 
     def enter(function: F) -> F:
@@ -106,8 +117,8 @@ def register(
         for what, text in (("sentence", sentence), ("definition", definition), ("source", source)):
             if not text.strip():
                 raise ValueError(f"measure {name}: its {what} is empty")
-        if _family(function) not in FAMILIES:
-            raise ValueError(f"measure {name}: its module {function.__module__} is not one of FAMILIES")
+        if function.__module__.rpartition(".")[0] != _ROOM:
+            raise ValueError(f"measure {name}: its module {function.__module__} is not one of {_ROOM}")
         _MEASURES[name] = Measure(
             name,
             function,
@@ -116,6 +127,7 @@ def register(
             definition,
             source,
             symmetric,
+            order,
             ReadOnly(parameters or {}),
             maximum_rows,
             ReadOnly(when_resampled or {}),
@@ -126,12 +138,13 @@ def register(
 
 
 def measures() -> Mapping[str, Measure]:
-    """All measures by name, in the order of `FAMILIES` and of definition, whatever was imported before."""
-    for family in FAMILIES:
-        import_module(f"calibrant.measures.{family}")
-    # A family's measures were entered in the order of definition, and a sort keeps it.
-    return ReadOnly(dict(sorted(_MEASURES.items(), key=lambda item: FAMILIES.index(_family(item[1].function)))))
+    """All measures by name, in the order of the report, whatever was imported before."""
+    _import_room()
+    return ReadOnly(dict(sorted(_MEASURES.items(), key=lambda item: (item[1].order, item[0]))))
 
 
-def _family(function: Callable[..., float]) -> str:
-    return function.__module__.removeprefix("calibrant.measures.")
+@cache
+def _import_room() -> None:
+    """Import every module of the room, so that all families have registered."""
+    for module in iter_modules(import_module(_ROOM).__path__):
+        import_module(f"{_ROOM}.{module.name}")

@@ -122,6 +122,7 @@ def _rounding(sample: Sample) -> float:
         "7.2. Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Section 3."
     ),
     symmetric=True,
+    order=10,
 )
 def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
     """Largest average error that a weighting of the predictions can expose, if the weighting may not change abruptly.
