@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import audit
+from calibrant import ReliabilityDisplay, audit
 from calibrant.cli import app
 from calibrant.findings.regions import Region
-from calibrant.report import plot_reliability
 from calibrant.report.text import facts
 
 CHANCE = ("standard error", "noise", "confidence", "reject", "p-value", "p = ", "q = ", "redraws", "as good as")
@@ -52,7 +51,7 @@ def test_nothing_is_said_about_chance_for_event_rates(weighted, tmp_path):
 
 def test_the_displays_band_needs_trials():
     y, v, weight = rates(True)
-    table = plot_reliability(y, v, sample_weight=weight, random_state=0).reliability
+    table = ReliabilityDisplay.from_predictions(y, v, sample_weight=weight, random_state=0).reliability
     assert table.lower is table.outside is table.exceeds_noise is None
     assert "event rates" in table.no_band
 

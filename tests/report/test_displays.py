@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from calibrant import InputError, ReliabilityDisplay
-from calibrant.report import DistanceChainDisplay, plot_distance_chain, plot_reliability, plot_witness
+from calibrant.report import DistanceChainDisplay
 
 X, Y = make_classification(400, random_state=0)
 
@@ -31,11 +31,13 @@ def test_estimators_frozen_ones_and_labels():
 def test_axes_of_ones_own_weights_and_cross_validated_predictions():
     y_prob = cross_val_predict(LogisticRegression(), X, Y, method="predict_proba")[:, 1]
     figure, axes = plt.subplots(2, 2)
-    display = plot_reliability(Y, y_prob, sample_weight=np.linspace(1, 2, 400), random_state=0, ax=axes[0, 0])
+    display = ReliabilityDisplay.from_predictions(
+        Y, y_prob, sample_weight=np.linspace(1, 2, 400), random_state=0, ax=axes[0, 0]
+    )
     assert display.ax_ is axes[0, 0]
     assert display.plot_counts(axes[0, 1]) is axes[0, 1]
-    assert plot_witness(Y, y_prob, ax=axes[1, 0]) is axes[1, 0]
-    chain = plot_distance_chain(Y, y_prob, ax=axes[1, 1])
+    assert display.plot_witness(axes[1, 0]) is axes[1, 0]
+    chain = DistanceChainDisplay.from_predictions(Y, y_prob, ax=axes[1, 1])
     assert (np.diff(chain.upper) >= -1e-9).all()
     assert (chain.lower <= chain.upper).all()
     plt.close(figure)
@@ -43,6 +45,6 @@ def test_axes_of_ones_own_weights_and_cross_validated_predictions():
 
 def test_what_is_refused():
     with pytest.raises(InputError, match="y_prob"):
-        plot_reliability([0, 1], [0.2, 1.2])
+        ReliabilityDisplay.from_predictions([0, 1], [0.2, 1.2])
     with pytest.raises(InputError, match="n_resamples"):
-        plot_reliability([0, 1], [0.2, 0.2], n_resamples=3)
+        ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.2], n_resamples=3)

@@ -51,7 +51,7 @@ def test_cells_are_those_of_the_arrays(engine, kind, weighted):
     frame = engine(pa.table({"clicked": y, "a score": p, "w": w}))
     weight = "w" if weighted else None
     found = CalibrationSketch.from_frame(frame, y_true="clicked", y_prob="a score", sample_weight=weight)
-    assert_same_cells(found, CalibrationSketch().update(y, p, w if weighted else None))
+    assert_same_cells(found, CalibrationSketch().update(y, p, sample_weight=w if weighted else None))
     assert found.sample.binary == (kind != "rates")
 
 
@@ -71,7 +71,7 @@ def test_bad_rows_are_counted_and_refused_or_left_out_when_told(engine):
     assert said.startswith("y_prob: 1 rows are null or NaN; y_prob: 2 rows are outside [0, 1]; y_true: 1 rows are null")
     assert "y_true: 1 rows are outside [0, 1]; sample_weight: 2 rows are negative or infinite" in said
     left = CalibrationSketch.from_frame(engine(table), **names, exclude_bad=True)
-    assert_same_cells(left, CalibrationSketch().update([0, 1], [0.5, 0.25], [1.0, 2.0]))
+    assert_same_cells(left, CalibrationSketch().update([0, 1], [0.5, 0.25], sample_weight=[1.0, 2.0]))
 
 
 @EVERY

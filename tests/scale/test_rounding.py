@@ -63,8 +63,8 @@ def test_bounds_hold_exactly_in_the_worst_order_and_merged_to_ten_to_the_nine_ro
 
 def test_a_giant_merged_with_many_specks():
     """Merging is a sum as well: a million sketches of one row, or a thousand of a thousand, after a giant."""
-    giant = CalibrationSketch(2).update([1.0], [0.3], [2.0**53])
-    speck = CalibrationSketch(2).update([0.0], [0.3], [1.0])
+    giant = CalibrationSketch(2).update([1.0], [0.3], sample_weight=[2.0**53])
+    speck = CalibrationSketch(2).update([0.0], [0.3], sample_weight=[1.0])
     thousand = CalibrationSketch.merge([speck] * 1_000)
     merged = CalibrationSketch.merge([giant, *[thousand] * 500, *[speck] * 500_000])
     assert_bounds_hold(merged, exact_residual([(1.0, 2.0**53, 1), (0.0, 1.0, 1_000_000)], 0.3), 2e-11)
@@ -80,7 +80,7 @@ def test_bounds_hold_exactly_for_plain_sums_of_engines(stream):
     residual = exact_residual(stream, 0.3)
     assert_bounds_hold(sketch, residual, 5e-9)
     assert_bounds_hold(CalibrationSketch.from_bytes((sketch + sketch).to_bytes()), residual, 5e-9)
-    assert_bounds_hold(sketch + CalibrationSketch(2).update(y, v, w), residual, 5e-9)
+    assert_bounds_hold(sketch + CalibrationSketch(2).update(y, v, sample_weight=w), residual, 5e-9)
     frame = pa.table({"y": y, "v": v, "w": w})
     found = CalibrationSketch.from_frame(frame, y_true="y", y_prob="v", sample_weight="w", resolution=2)
     assert_bounds_hold(found, residual, 5e-9)
@@ -108,7 +108,7 @@ def test_moments_hold_for_rows_that_fill_a_cell():
     for _ in range(20):
         n = 200
         v, y, w = 0.5 + rng.random(n) / 2**20, rng.random(n), np.exp(rng.normal(0, 5, n))
-        sketch = CalibrationSketch(4).update(y, v, w)
+        sketch = CalibrationSketch(4).update(y, v, sample_weight=w)
         rows = [tuple(map(Fraction, row)) for row in zip(y, v, w, strict=True)]
         total = sum(b for *_, b in rows)
         mean = sum(a * b for _, a, b in rows) / total

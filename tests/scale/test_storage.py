@@ -164,7 +164,7 @@ CELLS = {name: column for column, name in enumerate(storage.MEASURED)}
 def test_cells_that_no_rows_have_are_refused_sealed_or_not(weighted, change):
     v = np.array([0.626, 0.628, 0.63, 0.632, 0.634])
     w = np.array([0.9, 1.2, 1.0, 1.1, 0.95]) if weighted else None
-    index, columns = CalibrationSketch(64).update([0, 1, 0, 1, 1], v, w).held()
+    index, columns = CalibrationSketch(64).update([0, 1, 0, 1, 1], v, sample_weight=w).held()
     assert CalibrationSketch.from_bytes(restored(64, 0.0, index, columns).to_bytes()).n_rows == 5
     for name, value in change.items():
         columns[0, CELLS[name]] = value
@@ -195,7 +195,7 @@ def test_cells_of_engines_and_of_wild_weights_obey_the_laws():
         w = [None, np.exp(rng.normal(0, 20, n)), rng.integers(0, 2, n) + 0.0, np.full(n, 0.1)][k % 4]
         if w is not None and not w.any():
             continue
-        sketch = CalibrationSketch(16).update(y, v, w)
+        sketch = CalibrationSketch(16).update(y, v, sample_weight=w)
         assert CalibrationSketch.from_bytes(sketch.to_bytes()).n_rows == n
         table = sketching.new_table(16)[:, :10]
         for row in range(n):  # as an engine does, in plain sums

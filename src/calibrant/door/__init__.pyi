@@ -7,7 +7,6 @@ from calibrant.door.ends import Bracket as Bracket
 from calibrant.door.ends import Interval as Interval
 from calibrant.door.errors import FileError as FileError
 from calibrant.door.errors import InputError as InputError
-from calibrant.door.sample import Sample as Sample
 from calibrant.door.values import Result as Result
 
 __all__ = [
@@ -18,6 +17,5 @@ __all__ = [
     "Interval",
     "MulticlassSample",
     "Result",
-    "Sample",
     "multiclass_sample",
 ]

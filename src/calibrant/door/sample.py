@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Sample"]
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DistanceChainDisplay", "ReliabilityDisplay", "plot_distance_chain", "plot_reliability", "plot_witness"]
+__all__ = ["DistanceChainDisplay", "ReliabilityDisplay"]
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -98,9 +98,28 @@ class ReliabilityDisplay:
         return cls(table, witness_from_sample(sample), min(1.0, max(0.0, rate)), float(level)).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Column, *, pos_label: Any = None, **options: Any) -> Self:  # noqa: N803
-        """Draw the probabilities that a fitted classifier of two classes predicts; options as `from_predictions`."""
-        return cls.from_predictions(*predicted(estimator, X, y, pos_label), **options)
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,  # noqa: N803
+        y: Column,
+        *,
+        sample_weight: Column | None = None,
+        pos_label: Any = None,
+        level: float = 0.05,
+        n_resamples: int = 1000,
+        random_state: RandomState = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the probabilities that a fitted classifier of two classes predicts; the rest as `from_predictions`."""
+        return cls.from_predictions(
+            *predicted(estimator, X, y, pos_label),
+            sample_weight=sample_weight,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            ax=ax,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy takes along: the numbers, not the drawing."""
@@ -174,9 +193,18 @@ class DistanceChainDisplay:
         return cls(names, np.array(lower), np.array(upper)).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Column, *, pos_label: Any = None, **options: Any) -> Self:  # noqa: N803
-        """Draw the chain of a fitted classifier of two classes; options as `from_predictions`."""
-        return cls.from_predictions(*predicted(estimator, X, y, pos_label), **options)
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,  # noqa: N803
+        y: Column,
+        *,
+        sample_weight: Column | None = None,
+        pos_label: Any = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the chain of a fitted classifier of two classes; the rest as `from_predictions`."""
+        return cls.from_predictions(*predicted(estimator, X, y, pos_label), sample_weight=sample_weight, ax=ax)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy takes along: the numbers, not the drawing."""
@@ -193,68 +221,6 @@ class DistanceChainDisplay:
         self.ax_.set_xlim(0.0, 1.05 * max(float(self.upper.max()), 1e-6))
         self.ax_.set_xlabel("each is at most the next one down")
         return self
-
-
-def plot_reliability(y_true: Column, y_prob: Column, **options: Any) -> ReliabilityDisplay:
-    """Draw a reliability diagram: `ReliabilityDisplay.from_predictions`.
-
-    Parameters
-    ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    **options
-        As `ReliabilityDisplay.from_predictions` takes them.
-
-    Raises
-    ------
-    InputError
-        If a column or an option cannot be used.
-    """
-    return ReliabilityDisplay.from_predictions(y_true, y_prob, **options)
-
-
-def plot_witness(y_true: Column, y_prob: Column, *, ax: Axes | None = None, **options: Any) -> Axes:
-    """Draw the witness of the smooth error.
-
-    Parameters
-    ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    ax : matplotlib Axes, optional
-        Where to draw; a figure of its own otherwise.
-    **options
-        As `ReliabilityDisplay.from_predictions` takes them.
-
-    Raises
-    ------
-    InputError
-        If a column or an option cannot be used.
-    """
-    return ReliabilityDisplay.from_predictions(y_true, y_prob, n_resamples=0, **options).plot_witness(ax)
-
-
-def plot_distance_chain(y_true: Column, y_prob: Column, **options: Any) -> DistanceChainDisplay:
-    """Draw the distances and errors in their proven order: `DistanceChainDisplay.from_predictions`.
-
-    Parameters
-    ----------
-    y_true : column of shape (n,)
-        Outcomes 0 or 1, or event rates in [0, 1].
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    **options
-        As `DistanceChainDisplay.from_predictions` takes them.
-
-    Raises
-    ------
-    InputError
-        If a column or an option cannot be used.
-    """
-    return DistanceChainDisplay.from_predictions(y_true, y_prob, **options)
 
 
 def predicted(estimator: Any, X: Any, y: Column, pos_label: Any) -> tuple[FloatArray, FloatArray]:  # noqa: N803

@@ -64,7 +64,7 @@ class CalibrationSketch:
         self._rounding = 0.0  # of sums made elsewhere, as a share of each cell's weight
         self._lock = threading.Lock()
 
-    def update(self, y_true: Column, y_prob: Column, sample_weight: Column | None = None) -> CalibrationSketch:
+    def update(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> CalibrationSketch:
         """Add rows, in constant memory, and return the sketch itself.
 
         Raises
