@@ -20,7 +20,7 @@ from calibrant.recalibration import (
     VectorScaling,
     choose_recalibrator,
 )
-from calibrant.recalibration.classifier import METHODS
+from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.judging import says_certain
 
 QUICK = {"n_resamples": 1}

@@ -25,7 +25,7 @@ from calibrant.recalibration import (
     VectorScaling,
     choose_recalibrator,
 )
-from calibrant.recalibration.classifier import METHODS
+from calibrant.recalibration.methods import METHODS
 
 SEVERAL = pytest.mark.parametrize("recalibrator", [TemperatureScaling(), VectorScaling(), DirichletScaling()], ids=str)
 
@@ -47,7 +47,7 @@ def test_overconfidence_is_found_and_undone(recalibrator):
     found = fitted.predict(table)
     assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert pickle.loads(pickle.dumps(fitted)).predict(table).tolist() == found.tolist()
-    assert fitted.describe().endswith(".")
+    assert fitted.summary().endswith(".")
     if isinstance(recalibrator, TemperatureScaling):
         assert fitted.temperature_ == pytest.approx(2, rel=0.1)
 
@@ -125,7 +125,7 @@ def test_every_method_behind_a_classifier(method, classes):
     assert table.shape == (300, classes)
     assert table.sum(axis=1) == pytest.approx(1, abs=1e-9)
     assert (model.predict(X) == model.classes_[table.argmax(axis=1)]).all()
-    assert model.describe().endswith(".")
+    assert model.summary().endswith(".")
 
 
 def test_the_recalibrator_sees_cross_fitted_predictions():

@@ -64,8 +64,8 @@ def test_any_sample_gives_probabilities_and_a_sentence(recalibrator, sample, at)
         found = fitted.predict(points)
         assert found.shape == points.shape
         assert ((found >= 0) & (found <= 1)).all()
-    assert fitted.describe().endswith(".")
-    assert "nan" not in fitted.describe()
+    assert fitted.summary().endswith(".")
+    assert "nan" not in fitted.summary()
     again = pickle.loads(pickle.dumps(fitted))
     assert again.predict(y_prob).tolist() == fitted.predict(y_prob).tolist()
 
@@ -238,7 +238,7 @@ def test_nearest_is_calibrated_and_near(sample):
 def test_separable_and_single_class_outcomes_have_documented_answers():
     platt = PlattScaling().fit([0.2, 0.3, 0.8], [0, 0, 1])
     assert platt.smoothed_
-    assert "smoothed" in platt.describe()
+    assert "smoothed" in platt.summary()
     only_ones = PlattScaling().fit([0.2, 0.5, 0.8], [1, 1, 1])
     assert only_ones.predict([0.1, 0.9]) == pytest.approx([4 / 5, 4 / 5], abs=1e-6)
     constant = PlattScaling().fit([0.4, 0.4, 0.4, 0.4], [1, 0, 0, 0])
@@ -348,7 +348,7 @@ def test_what_is_said_of_a_map_is_true_of_the_predictions_at_hand(kind, seed):
     y_prob = 1.0 / (1.0 + np.exp(-rng.uniform(low, high, 2000)))
     y_true = (rng.random(2000) < rng.choice([0.2, 0.7, 1.0]) * y_prob ** rng.choice([0.5, 1.0, 1.5])) * 1
     fitted = kind().fit(y_prob, y_true)
-    moved, said = fitted.predict(y_prob) - y_prob, fitted.describe()
+    moved, said = fitted.predict(y_prob) - y_prob, fitted.summary()
     if "raised below" in said or "lowered below" in said:
         at = float(re.search(r"below about ([\d.e-]+) and", said).group(1))
         sign = 1.0 if "raised below" in said else -1.0
@@ -366,6 +366,6 @@ def test_rare_events_predicted_five_times_too_often_are_said_to_be_lowered():
     weight = np.where(rate == 1.0, 0.2 * y_prob**1.1, 1.0 - 0.2 * y_prob**1.1)
     platt = PlattScaling().fit(y_prob, rate, sample_weight=weight)
     assert platt.slope_ > 1.0
-    assert platt.describe().endswith(": predictions are lowered.")
+    assert platt.summary().endswith(": predictions are lowered.")
     temperature = TemperatureScaling().fit(y_prob, rate, sample_weight=weight)
-    assert temperature.describe().endswith(": predictions are lowered.")
+    assert temperature.summary().endswith(": predictions are lowered.")

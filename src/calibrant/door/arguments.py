@@ -27,7 +27,10 @@ def _real(value: object) -> float | None:
     """A number as float; None for anything else, truth values among it."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return None
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond all doubles, of either sign: no bound allows it
+        return math.inf
 
 
 def _whole(value: object) -> int | None:
@@ -53,6 +56,14 @@ def positive_integer(value: int, name: str) -> int:
     number = _whole(value)
     if number is None or number < 1:
         raise InputError(name, f"is {value!r:.40}", allowed="it must be a whole number above zero")
+    return number
+
+
+def between(value: float, name: str, low: float, high: float) -> float:
+    """Return a number from low on, below high."""
+    number = _real(value)
+    if number is None or not low <= number < high:
+        raise InputError(name, f"is {value!r:.40}", allowed=f"it must lie between {low:g} and {high:g}")
     return number
 
 

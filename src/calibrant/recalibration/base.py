@@ -10,13 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from calibrant.door.arguments import between
 from calibrant.door.columns import Column, read_columns
-from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
+from calibrant.recalibration.storage import Stored, check
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def read_predictions(y_prob: Column) -> FloatArray:
     return read_columns(np.zeros(rows), column, None)[1]
 
 
-class Recalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Recalibrator(TransformerMixin, Stored):  # type: ignore[misc]
     """A map from one predicted probability to a corrected one, fitted to outcomes.
 
     ``fit(y_prob, y_true, sample_weight=None)`` and ``predict(y_prob)`` take columns of shape (n,), or tables of shape
@@ -95,6 +96,7 @@ class Recalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, y_prob: Column, y_true: Column, sample_weight: Column | None = None) -> Self:
         """Fit the map to predictions, outcomes (0 and 1, or rates between them) and weights; InputError if unusable."""
+        self._check_parameters()
         self._fit(Sample.from_columns(y_true, as_column(y_prob), sample_weight))
         return self
 
@@ -113,10 +115,10 @@ class Recalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return -float(np.average((self._map(prediction) - outcome) ** 2, weights=weight))
 
-    def describe(self) -> str:
+    def summary(self) -> str:
         """Return one sentence that says what the fit did."""
         check_is_fitted(self)
-        return self._describe()
+        return self._in_words()
 
     def _fit(self, sample: Sample) -> None:
         raise NotImplementedError
@@ -129,8 +131,13 @@ class Recalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ends = self._map(np.array([0.0, 1.0]))
         return float(ends.min()), float(ends.max())
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         raise NotImplementedError
+
+    def _check_fitted(self) -> None:
+        with np.errstate(all="ignore"):
+            found = self._map(np.linspace(0.0, 1.0, 33))
+        check((found >= 0.0) & (found <= 1.0), "fitted", "must map probabilities to probabilities")
 
     def __sklearn_tags__(self) -> Any:
         """Say that fitting needs outcomes, and that the input may be one dimension."""
@@ -140,7 +147,11 @@ class Recalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def check_clip(clip: float) -> None:
-    """Raise unless predictions clipped this far from 0 and 1 have finite and distinct log-odds."""
-    if isinstance(clip, bool) or not isinstance(clip, int | float | np.number) or not 1e-300 <= clip < 0.5:
-        raise InputError("clip", f"is {clip!r:.40}; it must lie between 1e-300 and 0.5")
+def check_clip(clip: float) -> float:
+    """Return how far predictions are kept from 0 and 1, so that their log-odds are finite and distinct."""
+    return between(clip, "clip", 1e-300, 0.5)
+
+
+def check_ends_agree(edges: FloatArray, values: FloatArray) -> None:
+    """Raise unless there is a value for each bin."""
+    check(values.size == edges.size + 1, "values_", "must be one more than there are edges")

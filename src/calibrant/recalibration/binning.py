@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["HistogramBinning", "IsotonicScaling", "NearestCalibrated", "ScalingBinning"]
 
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,9 @@ from calibrant.door.arguments import one_of, positive_integer
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.measures.interval import partition_from_sample
-from calibrant.recalibration.base import Levels, Recalibrator
+from calibrant.recalibration.base import Levels, Recalibrator, check_ends_agree
 from calibrant.recalibration.scaling import PlattScaling
+from calibrant.recalibration.storage import Kind, check, count, increasing, number, shares, stored
 
 FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["quantile", "ceil", "uniform"]
@@ -49,6 +50,15 @@ class IsotonicScaling(Recalibrator):
     [0.0, 0.5, 0.75, 1.0]
     """
 
+    _fitted: ClassVar[dict[str, Kind]] = {"knots_": increasing, "values_": shares, "n_steps_": count}
+
+    def _check_fitted(self) -> None:
+        size = self.knots_.size
+        check(self.values_.size == size, "values_", "must be as many as there are knots")
+        check(self.values_[1:] >= self.values_[:-1], "values_", "must not decrease")
+        check(self.n_steps_ <= size <= 2 * self.n_steps_, "knots_", "must be one or two a step")
+        super()._check_fitted()
+
     def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
         found = isotonic_regression(levels.rate, weights=levels.weight)
@@ -68,7 +78,7 @@ class IsotonicScaling(Recalibrator):
         # In this form a step stays one value, to the last bit, and so does the end of the last one.
         return np.asarray(np.where(share < 1.0, np.minimum(low + share * (high - low), high), high))
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         return (
             f"Isotonic scaling is an increasing map of {_many(self.n_steps_, 'step')}, from {self.values_[0]:.3g} at "
             f"{self.knots_[0]:.3g} to {self.values_[-1]:.3g} at {self.knots_[-1]:.3g}."
@@ -111,9 +121,19 @@ class HistogramBinning(Recalibrator):
     ([0.45], [0.5, 1.0])
     """
 
+    _fitted: ClassVar[dict[str, Kind]] = {"edges_": increasing, "values_": shares}
+
     def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile") -> None:
         self.n_bins = n_bins
         self.strategy = strategy
+
+    def _check_parameters(self) -> None:
+        check_bins(self.n_bins, self.strategy)
+
+    def _check_fitted(self) -> None:
+        check_ends_agree(self.edges_, self.values_)
+        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one a bin")
+        super()._check_fitted()
 
     def _fit(self, sample: Sample) -> None:
         self.edges_ = bin_edges(sample.prediction, sample.weight, sample.count, self.n_bins, self.strategy)
@@ -125,7 +145,7 @@ class HistogramBinning(Recalibrator):
     def _map(self, prediction: FloatArray) -> FloatArray:
         return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         return (
             f"Histogram binning returns one of {_many(self.values_.size, 'value')}, from {self.values_.min():.3g} to "
             f"{self.values_.max():.3g}: the mean outcomes of {_many(self.values_.size, 'bin')}."
@@ -171,15 +191,30 @@ class ScalingBinning(Recalibrator):
     [0.333333, 0.666667]
     """
 
+    _fitted: ClassVar[dict[str, Kind]] = {"scaling_": stored, "edges_": increasing, "values_": shares}
+
     def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile", scaling: Recalibrator | None = None) -> None:
         self.n_bins = n_bins
         self.strategy = strategy
         self.scaling = scaling
 
-    def _fit(self, sample: Sample) -> None:
+    def _check_parameters(self) -> None:
+        check_bins(self.n_bins, self.strategy)
         if self.scaling is not None and not isinstance(self.scaling, Recalibrator):
             raise InputError("scaling", f"is {self.scaling!r:.60}; it must be a recalibrator or None")
-        self.scaling_: Recalibrator = PlattScaling() if self.scaling is None else clone(self.scaling)
+        self._new_scaling()._check_parameters()
+
+    def _check_fitted(self) -> None:
+        check(repr(self.scaling_) == repr(self._new_scaling()), "scaling_", f"must be a {self._new_scaling()!r:.60}")
+        check_ends_agree(self.edges_, self.values_)
+        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one a bin")
+        super()._check_fitted()
+
+    def _new_scaling(self) -> Recalibrator:
+        return PlattScaling() if self.scaling is None else clone(self.scaling)
+
+    def _fit(self, sample: Sample) -> None:
+        self.scaling_ = self._new_scaling()
         self.scaling_._fit(sample)
         scaled, weight, count = self.scaling_._map(sample.prediction), sample.weight, sample.count
         if (scaled[1:] < scaled[:-1]).any():  # a map that is not increasing
@@ -194,8 +229,8 @@ class ScalingBinning(Recalibrator):
     def _map(self, prediction: FloatArray) -> FloatArray:
         return np.asarray(self.values_[np.searchsorted(self.edges_, self.scaling_._map(prediction))])
 
-    def _describe(self) -> str:
-        return f"{self.scaling_._describe()[:-1]}; then {_many(self.values_.size, 'bin')} return their means."
+    def _in_words(self) -> str:
+        return f"{self.scaling_._in_words()[:-1]}; then {_many(self.values_.size, 'bin')} return their means."
 
 
 class NearestCalibrated(Recalibrator):
@@ -228,6 +263,13 @@ class NearestCalibrated(Recalibrator):
     ([0.5, 0.5], 0.005)
     """
 
+    _fitted: ClassVar[dict[str, Kind]] = {"edges_": increasing, "values_": shares, "interval_error_": number}
+
+    def _check_fitted(self) -> None:
+        check_ends_agree(self.edges_, self.values_)
+        check(0.0 <= self.interval_error_ <= 1.0, "interval_error_", "must lie in [0, 1]")
+        super()._check_fitted()
+
     def _fit(self, sample: Sample) -> None:
         partition = partition_from_sample(sample)
         self.interval_error_ = partition.value
@@ -240,19 +282,23 @@ class NearestCalibrated(Recalibrator):
     def _map(self, prediction: FloatArray) -> FloatArray:
         return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         return (
             f"The nearest calibrated map pools predictions into {_many(self.values_.size, 'interval')} and moves them "
             f"by {self.interval_error_:.3g} on average at most."
         )
 
 
+def check_bins(n_bins: int, strategy: Strategy) -> None:
+    """Raise unless rows can be cut so."""
+    positive_integer(n_bins, "n_bins")
+    one_of(strategy, get_args(Strategy), "strategy")
+
+
 def bin_edges(
     prediction: FloatArray, weight: FloatArray, count: FloatArray, n_bins: int, strategy: Strategy
 ) -> FloatArray:
     """Inner edges of bins of sorted predictions."""
-    positive_integer(n_bins, "n_bins")
-    one_of(strategy, get_args(Strategy), "strategy")
     if strategy == "uniform":
         return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
     counted = weight.strides == (0,) or np.array_equal(weight, count)

@@ -20,7 +20,6 @@ from calibrant.door.values import short_repr
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.classifier import METHODS, make_recalibrator
 from calibrant.recalibration.judging import (
     Rows,
     mean_with_interval,
@@ -28,7 +27,9 @@ from calibrant.recalibration.judging import (
     says_certain,
     smooth_half_width,
 )
-from calibrant.recalibration.multiclass import MulticlassRecalibrator, TemperatureScaling
+from calibrant.recalibration.methods import METHODS, make_recalibrator
+from calibrant.recalibration.multiclass import MulticlassRecalibrator
+from calibrant.recalibration.temperature import TemperatureScaling
 
 FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
@@ -163,7 +164,7 @@ class RecalibrationChoice:
             )
         verb = "cuts" if after.distance < before.distance else "moves"
         text = (
-            f"{self.recalibrator.describe()} It {verb} the distance from {before.distance:.3g} to {after.distance:.3g} "
+            f"{self.recalibrator.summary()} It {verb} the distance from {before.distance:.3g} to {after.distance:.3g} "
             f"and takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
         )
         if self.best != self.chosen:

@@ -18,42 +18,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from calibrant.door.classes import class_probabilities
 from calibrant.door.errors import InputError
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.binning import HistogramBinning, IsotonicScaling, NearestCalibrated, ScalingBinning
-from calibrant.recalibration.multiclass import (
-    DirichletScaling,
-    MulticlassRecalibrator,
-    TemperatureScaling,
-    VectorScaling,
-)
-from calibrant.recalibration.scaling import BetaScaling, PlattScaling, PolynomialScaling
+from calibrant.recalibration.methods import make_recalibrator
+from calibrant.recalibration.multiclass import MulticlassRecalibrator
+from calibrant.recalibration.temperature import TemperatureScaling
 
 FloatArray = npt.NDArray[np.float64]
-
-METHODS: dict[str, type[Recalibrator] | type[MulticlassRecalibrator]] = {
-    "temperature": TemperatureScaling,
-    "platt": PlattScaling,
-    "beta": BetaScaling,
-    "polynomial": PolynomialScaling,
-    "scaling_binning": ScalingBinning,
-    "histogram": HistogramBinning,
-    "isotonic": IsotonicScaling,
-    "nearest": NearestCalibrated,
-    "vector": VectorScaling,
-    "dirichlet": DirichletScaling,
-}
-"""Recalibrators by name, those of one probability from the fewest numbers fitted to the most."""
-
-
-def make_recalibrator(method: Any, argument: str = "method") -> Any:
-    """Return a new, unfitted recalibrator from its name, or a copy of one."""
-    if isinstance(method, str):
-        if method not in METHODS:
-            raise InputError(argument, f"is {method!r:.40}; it must be one of {', '.join(METHODS)}, or a recalibrator")
-        return METHODS[method]()
-    if not isinstance(method, Recalibrator | MulticlassRecalibrator):
-        raise InputError(argument, f"is {method!r:.60}; it must be a recalibrator or the name of one")
-    return clone(method)
 
 
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -95,7 +64,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     >>> model = RecalibratedClassifier(GaussianNB(), method="beta").fit(X, y)
     >>> model.predict_proba(X).shape
     (400, 2)
-    >>> model.describe().startswith("Beta scaling sets log-odds to")
+    >>> model.summary().startswith("Beta scaling sets log-odds to")
     True
     """
 
@@ -166,13 +135,13 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
-    def describe(self) -> str:
+    def summary(self) -> str:
         """Return, in words, what the recalibration did."""
         check_is_fitted(self)
         if len(self.recalibrators_) == 1:
-            return str(self.recalibrators_[0].describe())
+            return str(self.recalibrators_[0].summary())
         lines = zip(self.classes_, self.recalibrators_, strict=True)
-        return "\n".join(f"{label}: {recalibrator.describe()}" for label, recalibrator in lines)
+        return "\n".join(f"{label}: {recalibrator.summary()}" for label, recalibrator in lines)
 
     def _fit_recalibrators(
         self, recalibrator: Any, table: FloatArray, column: npt.NDArray[np.intp], sample_weight: Any

@@ -1,34 +1,32 @@
-"""Recalibrators of class probabilities: temperature, vector and Dirichlet scaling."""
+"""Recalibrators of class probabilities: vector and Dirichlet scaling."""
 
 from __future__ import annotations
 
-__all__ = ["DirichletScaling", "MulticlassRecalibrator", "TemperatureScaling", "VectorScaling"]
+__all__ = ["DirichletScaling", "MulticlassRecalibrator", "VectorScaling"]
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, minimize
-from scipy.special import expit, log_softmax, softmax
-from sklearn.base import BaseEstimator, TransformerMixin
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from calibrant.door.arguments import positive
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
-from calibrant.recalibration.base import Levels, Recalibrator, check_clip, read_predictions
-from calibrant.recalibration.logistic import inner_expit, log_odds
-from calibrant.recalibration.scaling import what_a_line_does
+from calibrant.recalibration.base import check_clip
+from calibrant.recalibration.storage import Kind, Stored, check, column, labels, square
 
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_NEWTON = 25  # classes: above, the Hessian is larger than what it saves
-_COLDEST, _HOTTEST = 1e-3, 1e3
 
 
-class MulticlassRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MulticlassRecalibrator(TransformerMixin, Stored):  # type: ignore[misc]
     """A map from K class probabilities to corrected ones, fitted to labels.
 
     ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and
@@ -37,6 +35,7 @@ class MulticlassRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[m
 
     def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
         """Fit the map to class probabilities, labels and weights; InputError if they cannot be used."""
+        self._check_parameters()
         sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
         self.classes_ = np.array(sample.classes)
         self._fit_classes(sample)
@@ -62,10 +61,10 @@ class MulticlassRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[m
         error[np.arange(error.shape[0]), sample.y_true] -= 1.0
         return -float(np.average((error**2).sum(axis=1), weights=sample.sample_weight))
 
-    def describe(self) -> str:
+    def summary(self) -> str:
         """Return one sentence that says what the fit did."""
         check_is_fitted(self)
-        return self._describe()
+        return self._in_words()
 
     def _fit_classes(self, sample: MulticlassSample) -> None:
         raise NotImplementedError
@@ -73,131 +72,20 @@ class MulticlassRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[m
     def _map_classes(self, table: FloatArray) -> FloatArray:
         raise NotImplementedError
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         raise NotImplementedError
+
+    def _check_fitted(self) -> None:
+        k = self.classes_.size
+        with np.errstate(all="ignore"):
+            found = self._map_classes(np.vstack([np.eye(k), np.full((1, k), 1.0 / k)]))
+        check((found >= 0.0) & (found <= 1.0), "fitted", "must map probabilities to probabilities")
 
     def __sklearn_tags__(self) -> Any:
         """Say that fitting needs labels."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-class TemperatureScaling(Recalibrator):
-    """One number, the temperature, by which all log-odds (or the logarithms of class probabilities) are divided.
-
-    Parameters
-    ----------
-    clip : float, default 1e-12
-        Probabilities closer than this to 0 (or 1) are read as being this far from it.
-
-    Attributes
-    ----------
-    temperature_ : float
-        Above 1, predictions are drawn towards 1/2 (of classes, 1/K); between 1e-3 and 1e3, the ends being taken where
-        the likeliest one is beyond them.
-    domain_ : tuple of float
-        The range of the predictions, where it was fitted to one column.
-    n_classes_ : int or None
-        Columns of the table it was fitted to, None if it was fitted to one column.
-
-    Notes
-    -----
-    ``fit`` takes y_prob of shape (n,), or of shape (n, K) with labels. The maximum-likelihood temperature, exactly: the
-    root of a monotone derivative, found by scipy's ``brentq``. The order of the classes never changes. Where every row
-    favours what happened the likeliest temperature is 0, and 1e-3 is taken. Predictions that are all 1/2, or
-    1/K, leave it at 1.
-
-    References
-    ----------
-    C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On calibration of modern neural networks", ICML 2017.
-
-    Examples
-    --------
-    >>> from calibrant.recalibration import TemperatureScaling
-    >>> scaling = TemperatureScaling().fit([0.9, 0.9, 0.9, 0.1, 0.1, 0.1], [1, 1, 0, 0, 0, 1])
-    >>> round(scaling.temperature_, 3), scaling.predict([0.9]).round(6).tolist()
-    (3.17, [0.666667])
-    >>> table = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
-    >>> TemperatureScaling().fit(table, [0, 0, 1]).describe()
-    'Temperature scaling divides log-odds by 3.170: class probabilities are evened out.'
-    """
-
-    def __init__(self, clip: float = 1e-12) -> None:
-        self.clip = clip
-
-    def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
-        """Fit the temperature to predictions of shape (n,) or (n, K), outcomes or labels, and weights."""
-        check_clip(self.clip)
-        self.n_classes_ = None
-        if _columns(y_prob) < 2:
-            return super().fit(y_prob, y_true, sample_weight)
-        sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
-        self.n_classes_ = sample.n_classes
-        score = _log_probabilities(sample.y_prob, self.clip)
-        score -= score.max(axis=1, keepdims=True)
-        mass = _masses(sample)
-        happened = dot(mass, score[np.arange(score.shape[0]), sample.y_true])
-
-        def slope(inverse: float) -> float:
-            expected = (softmax(inverse * score, axis=1) * score).sum(axis=1)
-            return dot(mass, expected) - happened
-
-        self.temperature_ = _temperature(slope)
-        return self
-
-    def predict(self, y_prob: Any) -> FloatArray:
-        """Return corrected probabilities, in the shape of the predictions: (n,) or (n, K)."""
-        check_is_fitted(self)
-        if self.n_classes_ is None:
-            return self._map(read_predictions(y_prob))
-        table = class_probabilities(y_prob)
-        if table.shape[1] != self.n_classes_:
-            raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.n_classes_}")
-        return _inner_softmax(_log_probabilities(table, self.clip) / self.temperature_)
-
-    def score(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> float:
-        """Return minus the Brier score (of classes: the sum over classes of squared errors)."""
-        check_is_fitted(self)
-        if self.n_classes_ is None:
-            return super().score(y_prob, y_true, sample_weight)
-        sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
-        error = self.predict(y_prob)
-        error[np.arange(error.shape[0]), sample.y_true] -= 1.0
-        return -float(np.average((error**2).sum(axis=1), weights=sample.sample_weight))
-
-    def _fit(self, sample: Sample) -> None:
-        check_clip(self.clip)
-        self.n_classes_ = None
-        levels = Levels.from_sample(sample)
-        x = log_odds(levels.prediction, self.clip)
-        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
-        self.temperature_ = _temperature(lambda inverse: dot(levels.mass, x * (expit(inverse * x) - levels.rate)))
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return inner_expit(log_odds(prediction, self.clip) / self.temperature_)
-
-    def _describe(self) -> str:
-        t = self.temperature_
-        if self.n_classes_ is None:
-            what = what_a_line_does(1.0 / t, 0.0, self.domain_, self._map)
-        else:
-            done = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
-            what = f": class probabilities are {done}"
-        return f"Temperature scaling divides log-odds by {t:.3f}{what}."
-
-
-def _temperature(slope: Any) -> float:
-    """Temperature at which the derivative of the log score with respect to its inverse is zero."""
-    if slope(0.0) == slope(1.0):  # nothing to scale: every score is zero
-        return 1.0
-    if slope(1.0 / _HOTTEST) >= 0.0:
-        return _HOTTEST
-    if slope(1.0 / _COLDEST) <= 0.0:
-        return _COLDEST
-    # In the logarithm, so that the root is found to a relative precision.
-    root = brentq(lambda log_t: slope(np.exp(-log_t)), np.log(_COLDEST), np.log(_HOTTEST), xtol=1e-13, rtol=1e-13)
-    return float(np.exp(root))
 
 
 class VectorScaling(MulticlassRecalibrator):
@@ -226,13 +114,27 @@ class VectorScaling(MulticlassRecalibrator):
     --------
     >>> from calibrant.recalibration import VectorScaling
     >>> table = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]] * 10
-    >>> VectorScaling().fit(table, [0, 1, 1] * 10).describe()
+    >>> VectorScaling().fit(table, [0, 1, 1] * 10).summary()
     'Vector scaling multiplies the logarithms of 3 class probabilities by 0.453 to 2.069.'
     """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"scale_": column, "shift_": column, "classes_": labels}
 
     def __init__(self, penalty: float = 1.0, clip: float = 1e-12) -> None:
         self.penalty = penalty
         self.clip = clip
+
+    def _check_parameters(self) -> None:
+        positive(self.penalty, "penalty")
+        check_clip(self.clip)
+
+    def _check_fitted(self) -> None:
+        check(
+            self.scale_.size == self.shift_.size == self.classes_.size,
+            "shift_",
+            "must be as many as there are labels, like all that was fitted",
+        )
+        super()._check_fitted()
 
     def _fit_classes(self, sample: MulticlassSample) -> None:
         k = sample.n_classes
@@ -240,9 +142,9 @@ class VectorScaling(MulticlassRecalibrator):
         self.scale_, self.shift_ = np.diag(weights[:k]).copy(), weights[k]
 
     def _map_classes(self, table: FloatArray) -> FloatArray:
-        return _inner_softmax(_log_probabilities(table, self.clip) * self.scale_ + self.shift_)
+        return inner_softmax(log_probabilities(table, self.clip) * self.scale_ + self.shift_)
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         low, high = self.scale_.min(), self.scale_.max()
         reversed_ = "; where it is negative the order of predictions is reversed" if low < 0.0 else ""
         return (
@@ -284,9 +186,23 @@ class DirichletScaling(MulticlassRecalibrator):
     [[0.02, 0.96, 0.02]]
     """
 
+    _fitted: ClassVar[dict[str, Kind]] = {"matrix_": square, "shift_": column, "classes_": labels}
+
     def __init__(self, penalty: float = 1.0, clip: float = 1e-12) -> None:
         self.penalty = penalty
         self.clip = clip
+
+    def _check_parameters(self) -> None:
+        positive(self.penalty, "penalty")
+        check_clip(self.clip)
+
+    def _check_fitted(self) -> None:
+        check(
+            len(self.matrix_) == self.shift_.size == self.classes_.size,
+            "shift_",
+            "must be as many as there are labels, like all that was fitted",
+        )
+        super()._check_fitted()
 
     def _fit_classes(self, sample: MulticlassSample) -> None:
         k = sample.n_classes
@@ -294,9 +210,9 @@ class DirichletScaling(MulticlassRecalibrator):
         self.matrix_, self.shift_ = weights[:k], weights[k]
 
     def _map_classes(self, table: FloatArray) -> FloatArray:
-        return _inner_softmax(_log_probabilities(table, self.clip) @ self.matrix_ + self.shift_)
+        return inner_softmax(log_probabilities(table, self.clip) @ self.matrix_ + self.shift_)
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         k = self.shift_.size
         diagonal = np.diag(self.matrix_)
         mixing = np.abs(self.matrix_ - np.diag(diagonal)).max()
@@ -308,12 +224,9 @@ class DirichletScaling(MulticlassRecalibrator):
 
 def _fit_softmax(sample: MulticlassSample, penalty: float, clip: float, free: npt.NDArray[np.bool_]) -> FloatArray:
     """Matrix of the free entries and shifts, shape (K + 1, K), of the penalised likeliest softmax map."""
-    check_clip(clip)
-    if isinstance(penalty, bool) or not isinstance(penalty, int | float | np.number) or not 0.0 < penalty < np.inf:
-        raise InputError("penalty", f"is {penalty!r:.40}; it must be a positive, finite number")
     n, k = sample.y_prob.shape
-    mass = _masses(sample)
-    design = np.hstack([_log_probabilities(sample.y_prob, clip), np.ones((n, 1))])
+    mass = masses(sample)
+    design = np.hstack([log_probabilities(sample.y_prob, clip), np.ones((n, 1))])
     ridge = penalty * float((mass**2).sum())  # one over the effective number of rows
     identity = np.eye(k + 1, k)
     open_ = np.vstack([free, np.ones(k, dtype=bool)])
@@ -353,22 +266,17 @@ def _fit_softmax(sample: MulticlassSample, penalty: float, clip: float, free: np
     return full(np.asarray(fit.x, dtype=np.float64))
 
 
-def _log_probabilities(table: FloatArray, clip: float) -> FloatArray:
+def log_probabilities(table: FloatArray, clip: float) -> FloatArray:
+    """Logarithms of class probabilities, none below that of clip."""
     return np.asarray(np.log(np.maximum(table, clip)))
 
 
-def _inner_softmax(score: FloatArray) -> FloatArray:
+def inner_softmax(score: FloatArray) -> FloatArray:
     """Softmax of each row in which no class is impossible: 0 would only be a number too small for a double."""
     return np.asarray(np.maximum(softmax(score, axis=1), np.finfo(np.float64).tiny))
 
 
-def _masses(sample: MulticlassSample) -> FloatArray:
+def masses(sample: MulticlassSample) -> FloatArray:
+    """Share of the weight of each row."""
     n = sample.y_true.size
     return np.full(n, 1.0 / n) if sample.sample_weight is None else sample.sample_weight / sample.sample_weight.sum()
-
-
-def _columns(y_prob: Any) -> int:
-    shape = getattr(y_prob, "shape", None)
-    if shape is not None:
-        return int(shape[1]) if len(shape) == 2 else 1
-    return len(y_prob[0]) if isinstance(y_prob, list | tuple) and y_prob and isinstance(y_prob[0], list | tuple) else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["BetaScaling", "PlattScaling", "PolynomialScaling"]
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip
 from calibrant.recalibration.logistic import base_log_odds, fit_logistic, inner_expit, log_odds
+from calibrant.recalibration.storage import Kind, check, column, ends, flag, number
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -52,15 +54,19 @@ class PlattScaling(Recalibrator):
     >>> platt = PlattScaling().fit([0.1, 0.1, 0.1, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1])
     >>> platt.predict([0.1, 0.9]).round(6).tolist()
     [0.333333, 0.666667]
-    >>> platt.describe()[59:]
+    >>> platt.summary()[59:]
     'predictions are raised below about 0.5 and lowered above.'
     """
+
+    _fitted: ClassVar[dict[str, Kind]] = {"slope_": number, "intercept_": number, "domain_": ends, "smoothed_": flag}
 
     def __init__(self, clip: float = 1e-12) -> None:
         self.clip = clip
 
-    def _fit(self, sample: Sample) -> None:
+    def _check_parameters(self) -> None:
         check_clip(self.clip)
+
+    def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
         x = log_odds(levels.prediction, self.clip)
         self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
@@ -80,7 +86,7 @@ class PlattScaling(Recalibrator):
     def _map(self, prediction: FloatArray) -> FloatArray:
         return inner_expit(self.slope_ * log_odds(prediction, self.clip) + self.intercept_)
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         return (
             f"Platt scaling multiplies log-odds by {self.slope_:.3f} and adds {round(self.intercept_, 3) + 0.0:.3f}"
             f"{what_a_line_does(self.slope_, self.intercept_, self.domain_, self._map)}"
@@ -121,11 +127,20 @@ class BetaScaling(Recalibrator):
     [0.333333, 0.666667]
     """
 
+    _fitted: ClassVar[dict[str, Kind]] = {"a_": number, "b_": number, "c_": number, "smoothed_": flag}
+
     def __init__(self, clip: float = 1e-12) -> None:
         self.clip = clip
 
-    def _fit(self, sample: Sample) -> None:
+    def _check_parameters(self) -> None:
         check_clip(self.clip)
+
+    def _check_fitted(self) -> None:
+        check(self.a_ >= 0.0, "a_", "must not be negative")
+        check(self.b_ >= 0.0, "b_", "must not be negative")
+        super()._check_fitted()
+
+    def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
         p = np.clip(levels.prediction, self.clip, 1.0)
         q = np.clip(1.0 - levels.prediction, self.clip, 1.0)
@@ -144,7 +159,7 @@ class BetaScaling(Recalibrator):
         p, q = np.clip(prediction, self.clip, 1.0), np.clip(1.0 - prediction, self.clip, 1.0)
         return inner_expit(self.a_ * np.log(p) - self.b_ * np.log(q) + self.c_)
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         return (
             f"Beta scaling sets log-odds to {self.a_:.3f} log(p) - {self.b_:.3f} log(1 - p) "
             f"{'-' if self.c_ < 0 else '+'} {abs(self.c_):.3f} "
@@ -214,11 +229,20 @@ class PolynomialScaling(Recalibrator):
     [0.5, 0.75, 1.0]
     """
 
+    _fitted: ClassVar[dict[str, Kind]] = {"coefficients_": column, "domain_": ends}
+
     def __init__(self, degree: int = 3) -> None:
         self.degree = degree
 
-    def _fit(self, sample: Sample) -> None:
+    def _check_parameters(self) -> None:
         positive_integer(self.degree, "degree")
+
+    def _check_fitted(self) -> None:
+        size = self.coefficients_.size
+        check(1 <= size <= self.degree + 1, "coefficients_", f"must be 1 to {self.degree + 1}")
+        super()._check_fitted()
+
+    def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
         self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
         basis = self._basis(levels.prediction, min(self.degree, levels.prediction.size - 1))
@@ -245,7 +269,7 @@ class PolynomialScaling(Recalibrator):
         curve = self._basis(prediction, self.coefficients_.size - 1) @ self.coefficients_
         return np.clip(curve, 0.0, 1.0)
 
-    def _describe(self) -> str:
+    def _in_words(self) -> str:
         low, high = self.domain_
         ends = self._map(np.array([low, high]))
         return (

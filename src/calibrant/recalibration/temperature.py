@@ -1,0 +1,165 @@
+"""Temperature scaling, of one probability or of class probabilities."""
+
+from __future__ import annotations
+
+__all__ = ["TemperatureScaling"]
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
+from sklearn.utils.validation import check_is_fitted
+
+from calibrant.door.classes import class_probabilities, multiclass_sample
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.kernels.sums import dot
+from calibrant.recalibration.base import FloatArray, Levels, Recalibrator, check_clip, read_predictions
+from calibrant.recalibration.logistic import inner_expit, log_odds
+from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses
+from calibrant.recalibration.scaling import what_a_line_does
+from calibrant.recalibration.storage import Kind, check, count, ends, number, optional
+
+_COLDEST, _HOTTEST = 1e-3, 1e3
+
+
+class TemperatureScaling(Recalibrator):
+    """One number, the temperature, by which all log-odds (or the logarithms of class probabilities) are divided.
+
+    Parameters
+    ----------
+    clip : float, default 1e-12
+        Probabilities closer than this to 0 (or 1) are read as being this far from it.
+
+    Attributes
+    ----------
+    temperature_ : float
+        Above 1, predictions are drawn towards 1/2 (of classes, 1/K); between 1e-3 and 1e3, the ends being taken where
+        the likeliest one is beyond them.
+    domain_ : tuple of float or None
+        The range of the predictions; None if it was fitted to a table.
+    n_classes_ : int or None
+        Columns of the table it was fitted to, None if it was fitted to one column.
+
+    Notes
+    -----
+    ``fit`` takes y_prob of shape (n,), or of shape (n, K) with labels. The maximum-likelihood temperature, exactly: the
+    root of a monotone derivative, found by scipy's ``brentq``. The order of the classes never changes. Where every row
+    favours what happened the likeliest temperature is 0, and 1e-3 is taken. Predictions that are all 1/2, or
+    1/K, leave it at 1.
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On calibration of modern neural networks", ICML 2017.
+
+    Examples
+    --------
+    >>> from calibrant.recalibration import TemperatureScaling
+    >>> scaling = TemperatureScaling().fit([0.9, 0.9, 0.9, 0.1, 0.1, 0.1], [1, 1, 0, 0, 0, 1])
+    >>> round(scaling.temperature_, 3), scaling.predict([0.9]).round(6).tolist()
+    (3.17, [0.666667])
+    >>> table = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
+    >>> TemperatureScaling().fit(table, [0, 0, 1]).summary()
+    'Temperature scaling divides log-odds by 3.170: class probabilities are evened out.'
+    """
+
+    def __init__(self, clip: float = 1e-12) -> None:
+        self.clip = clip
+
+    def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
+        """Fit the temperature to predictions of shape (n,) or (n, K), outcomes or labels, and weights."""
+        if _columns(y_prob) < 2:
+            return super().fit(y_prob, y_true, sample_weight)
+        self._check_parameters()
+        sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
+        self.n_classes_: int | None = sample.n_classes
+        self.domain_: tuple[float, float] | None = None
+        score = log_probabilities(sample.y_prob, self.clip)
+        score -= score.max(axis=1, keepdims=True)
+        mass = masses(sample)
+        happened = dot(mass, score[np.arange(score.shape[0]), sample.y_true])
+
+        def slope(inverse: float) -> float:
+            expected = (softmax(inverse * score, axis=1) * score).sum(axis=1)
+            return dot(mass, expected) - happened
+
+        self.temperature_ = _temperature(slope)
+        return self
+
+    def predict(self, y_prob: Any) -> FloatArray:
+        """Return corrected probabilities, in the shape of the predictions: (n,) or (n, K)."""
+        check_is_fitted(self)
+        if self.n_classes_ is None:
+            return self._map(read_predictions(y_prob))
+        table = class_probabilities(y_prob)
+        if table.shape[1] != self.n_classes_:
+            raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.n_classes_}")
+        return inner_softmax(log_probabilities(table, self.clip) / self.temperature_)
+
+    def score(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> float:
+        """Return minus the Brier score (of classes: the sum over classes of squared errors)."""
+        check_is_fitted(self)
+        if self.n_classes_ is None:
+            return super().score(y_prob, y_true, sample_weight)
+        sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
+        error = self.predict(y_prob)
+        error[np.arange(error.shape[0]), sample.y_true] -= 1.0
+        return -float(np.average((error**2).sum(axis=1), weights=sample.sample_weight))
+
+    _fitted: ClassVar[dict[str, Kind]] = {
+        "temperature_": number,
+        "domain_": optional(ends),
+        "n_classes_": optional(count),
+    }
+
+    def _check_parameters(self) -> None:
+        check_clip(self.clip)
+
+    def _check_fitted(self) -> None:
+        inside = _COLDEST * (1.0 - 1e-9) <= self.temperature_ <= _HOTTEST * (1.0 + 1e-9)
+        check(inside, "temperature_", f"must lie between {_COLDEST:g} and {_HOTTEST:g}")
+        check((self.n_classes_ is None) != (self.domain_ is None), "domain_", "must be there for one column alone")
+        check(self.n_classes_ != 1, "n_classes_", "must be two or more")
+        super()._check_fitted()
+
+    def _fit(self, sample: Sample) -> None:
+        self.n_classes_ = None
+        levels = Levels.from_sample(sample)
+        x = log_odds(levels.prediction, self.clip)
+        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
+        self.temperature_ = _temperature(lambda inverse: dot(levels.mass, x * (expit(inverse * x) - levels.rate)))
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return inner_expit(log_odds(prediction, self.clip) / self.temperature_)
+
+    def _in_words(self) -> str:
+        t = self.temperature_
+        if self.n_classes_ is None:
+            assert self.domain_ is not None
+            what = what_a_line_does(1.0 / t, 0.0, self.domain_, self._map)
+        else:
+            done = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
+            what = f": class probabilities are {done}"
+        return f"Temperature scaling divides log-odds by {t:.3f}{what}."
+
+
+def _temperature(slope: Any) -> float:
+    """Temperature at which the derivative of the log score with respect to its inverse is zero."""
+    if slope(0.0) == slope(1.0):  # nothing to scale: every score is zero
+        return 1.0
+    if slope(1.0 / _HOTTEST) >= 0.0:
+        return _HOTTEST
+    if slope(1.0 / _COLDEST) <= 0.0:
+        return _COLDEST
+    # In the logarithm, so that the root is found to a relative precision.
+    root = brentq(lambda log_t: slope(np.exp(-log_t)), np.log(_COLDEST), np.log(_HOTTEST), xtol=1e-13, rtol=1e-13)
+    return float(np.exp(root))
+
+
+def _columns(y_prob: Any) -> int:
+    shape = getattr(y_prob, "shape", None)
+    if shape is not None:
+        return int(shape[1]) if len(shape) == 2 else 1
+    return len(y_prob[0]) if isinstance(y_prob, list | tuple) and y_prob and isinstance(y_prob[0], list | tuple) else 1
