@@ -37,7 +37,7 @@ LIBRARIES: dict[str, set[str]] = {
     "door": {"numpy", "narwhals"},
     "measures": {"numpy", "scipy"},
     "synthetic": {"numpy"},
-    "resampling": {"numpy"},
+    "resampling": {"numpy", "sklearn"},
     "recalibration": {"numpy", "scipy", "sklearn"},
     "inference": {"numpy", "scipy"},
     "scale": {"numpy", "duckdb", "pyarrow", "narwhals"},

@@ -20,8 +20,8 @@ from calibrant.recalibration import (
     VectorScaling,
     choose_recalibrator,
 )
-from calibrant.recalibration.methods import METHODS
 from calibrant.recalibration.judging import says_certain
+from calibrant.recalibration.methods import METHODS
 
 QUICK = {"n_resamples": 1}
 SURE = "exactly 0 or 1"

@@ -235,7 +235,7 @@ def test_the_smooth_errors_interval_covers():
     ("options", "message"),
     [
         ({"criterion": "auc"}, "criterion: is 'auc'"),
-        ({"cv": 1}, "cv: is 1; two parts"),
+        ({"cv": 1}, "cv: is 1; it must be a whole number, 2 or more"),
         ({"cv": 300}, r"y_true: has \d+ ones and \d+ zeros; cv=300"),
         ({"level": 1}, "level: is 1"),
         ({"methods": "platt"}, "methods: is 'platt'"),

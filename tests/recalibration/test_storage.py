@@ -113,12 +113,12 @@ def test_no_flipped_bit_and_no_cut_is_read(fitted):
         for bit in range(8):
             damaged = bytearray(data)
             damaged[at] ^= 1 << bit
-            with pytest.raises(InputError, match="^text: (is not a saved|has layout|was damaged)"):
+            with pytest.raises(InputError, match=r"^text: (is not a saved|has layout|was damaged)"):
                 from_json(damaged.decode("latin-1"))
         with pytest.raises(InputError, match=r"^text: is not a saved recalibrator, or cut short"):
             from_json(data[:at].decode())
     for other in (data + b"\n", data.replace(b",", b", "), b"\xef\xbb\xbf" + data):
-        with pytest.raises(InputError, match="^text: "):
+        with pytest.raises(InputError, match=r"^text: "):
             from_json(other.decode())
 
 
@@ -228,7 +228,7 @@ def test_files_that_cannot_be_read(tmp_path):
             load(path)
     with pytest.raises(InputError, match="path: is 3; a file's path is needed"):
         load(3)
-    with pytest.raises(FileError, match="the folder .* does not exist"):
+    with pytest.raises(FileError, match=r"the folder .* does not exist"):
         FITTED[1].save(tmp_path / "none" / "map.json")
 
 

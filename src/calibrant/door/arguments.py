@@ -59,6 +59,14 @@ def positive_integer(value: int, name: str) -> int:
     return number
 
 
+def whole_from(value: int, name: str, least: int) -> int:
+    """Return a whole number, no smaller than the least."""
+    number = _whole(value)
+    if number is None or number < least:
+        raise InputError(name, f"is {value!r:.40}", allowed=f"it must be a whole number, {least} or more")
+    return number
+
+
 def between(value: float, name: str, low: float, high: float) -> float:
     """Return a number from low on, below high."""
     number = _real(value)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from calibrant.door.arguments import check_level, one_of, positive_integer
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_number, one_of, seeded
 from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -188,8 +188,8 @@ def choose_recalibrator(
     cv: int = 5,
     criterion: Criterion = "brier",
     level: float = 0.05,
-    n_resamples: int = 200,
-    random_state: int | None = 0,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
 ) -> RecalibrationChoice:
     """Compare recalibrations on rows they were not fitted to, and choose the simplest that is as good as any.
 
@@ -214,10 +214,10 @@ def choose_recalibrator(
         What decides. A proper score also counts what recalibration loses in discrimination; the distance does not.
     level : float, default 0.05
         Intervals cover with probability 1 - level, asymptotically.
-    n_resamples : int, default 200
+    n_resamples : int, default 999
         Redrawn samples behind the interval of the smooth error.
-    random_state : int or None, default 0
-        Seed of the split and of the redrawn samples.
+    random_state : int, Generator or None
+        Seed of the split and of the redrawn samples; None is a fresh one.
 
     Returns
     -------
@@ -248,20 +248,21 @@ def choose_recalibrator(
     >>> y_prob = rng.random(4000)
     >>> odds = (y_prob / (1 - y_prob)) ** 0.5
     >>> y_true = rng.random(4000) < odds / (1 + odds)
-    >>> choice = choose_recalibrator(y_true, y_prob, methods=["temperature", "platt", "isotonic"])
+    >>> choice = choose_recalibrator(y_true, y_prob, methods=["temperature", "platt", "isotonic"], random_state=0)
     >>> choice.chosen
     'temperature'
     """
     one_of(criterion, get_args(Criterion), "criterion")
-    positive_integer(n_resamples, "n_resamples")
+    n_resamples = check_number(n_resamples)
     level = check_level(level)
     rows = Rows.of(y_true, y_prob, sample_weight, pos_label)
     kind = MulticlassRecalibrator if rows.classes else Recalibrator
     if methods is None:
         methods = CLASS_METHODS if rows.classes else BINARY_METHODS
     names, recalibrators = _read_methods(methods, kind)
-    splits = rows.splits(cv, random_state)
-    rng = np.random.default_rng(random_state)
+    rng, seed = seeded(random_state)
+    # scikit-learn's seeds have 32 bits.
+    splits = rows.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
     mass = rows.mass
     compared = "brier" if criterion == "distance" else criterion
     unchanged = rows.losses(rows.prediction)["brier"]

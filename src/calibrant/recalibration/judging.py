@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, xlog1py, xlogy
 from scipy.stats import rankdata
-from sklearn.model_selection import KFold, StratifiedKFold
 
-from calibrant.door.arguments import positive_integer
+from calibrant.door.arguments import whole_from
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, read_columns
+from calibrant.door.columns import Column, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
+from calibrant.resampling.folds import Split, cross_fitted, folds
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,39 +73,39 @@ class Rows:
         top = MulticlassSample(self.outcome, prediction, None, tuple(range(prediction.shape[1]))).top_label()
         return top.y_true, top.y_prob
 
-    def splits(self, cv: int, random_state: int | None) -> list[Any]:
-        """Rows to fit to and rows to predict, cv times."""
-        positive_integer(cv, "cv")
-        if cv < 2:
-            raise InputError("cv", f"is {cv}; two parts or more are needed")
+    def splits(self, cv: int, seed: int) -> list[Split]:
+        """Rows to fit to and rows to predict, cv times, dealt at random."""
+        parts = whole_from(cv, "cv", 2)
         counts = np.bincount(self.outcome.astype(np.int64), minlength=2)
-        if not self.classes and counts.min() < cv:
-            problem = f"has {counts[1]:,} ones and {counts[0]:,} zeros; cv={cv} needs as many of each"
+        if not self.classes and counts.min() < parts:
+            problem = f"has {counts[1]:,} ones and {counts[0]:,} zeros; cv={parts} needs as many of each"
             raise InputError("y_true", problem)
-        if self.outcome.size < cv:
-            raise InputError("y_true", f"has {self.outcome.size:,} rows; cv={cv} needs as many")
+        if self.outcome.size < parts:
+            raise InputError("y_true", f"has {self.outcome.size:,} rows; cv={parts} needs as many")
         # A class with fewer rows than parts is missing from some of them, which the fits of classes allow for.
-        folds = StratifiedKFold if counts[counts > 0].min() >= cv else KFold
-        return list(folds(cv, shuffle=True, random_state=random_state).split(self.outcome, self.outcome))
+        return folds(self.outcome, parts, seed=seed)
 
-    def crossed(self, recalibrator: Any, splits: list[Any]) -> FloatArray:
+    def crossed(self, recalibrator: Any, splits: list[Split]) -> FloatArray:
         """Every row as mapped by a fit that has not seen its outcome."""
-        found = np.empty_like(self.prediction)
-        for train, test in splits:
+
+        def mapped(train: IntArray, test: IntArray) -> FloatArray:
             weight = None if self.weight is None else self.weight[train]
             recalibrator.fit(self.prediction[train], self.outcome[train], weight)
-            found[test] = recalibrator.predict(self.prediction[test])
-        return found
+            return np.asarray(recalibrator.predict(self.prediction[test]))
 
-    def constant(self, splits: list[Any]) -> FloatArray:
+        return cross_fitted(mapped, splits)
+
+    def constant(self, splits: list[Split]) -> FloatArray:
         """Every row as predicted by the mean outcome, or the frequencies of the classes, of the other folds."""
-        found = np.empty_like(self.prediction)
         happened = np.eye(self.prediction.shape[1])[self.outcome] if self.classes else self.outcome
-        for train, test in splits:
+
+        def mean(train: IntArray, test: IntArray) -> FloatArray:
             weight = None if self.weight is None else self.weight[train]
             held = weight is None or bool(weight.sum() > 0.0)
-            found[test] = np.average(happened[train], axis=0, weights=weight if held else None)
-        return found
+            found = np.average(happened[train], axis=0, weights=weight if held else None)
+            return np.broadcast_to(found, (test.size, *found.shape))
+
+        return cross_fitted(mean, splits)
 
     def association(self) -> tuple[float, float]:
         """Rank correlation of predictions with outcomes, and how many standard errors it is from none."""

@@ -1,0 +1,108 @@
+"""Rows dealt into parts, and every row predicted by a fit that has not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from calibrant.door.arguments import whole_from
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError
+
+Split: TypeAlias = tuple[IntArray, IntArray]
+"""Rows to fit to, and rows to predict."""
+
+
+def folds(
+    labels: npt.NDArray[Any], cv: Any, *, table: Any = None, groups: Any = None, seed: int | None = None
+) -> list[Split]:
+    """Deal rows into parts, and return for each the rows outside and inside it.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        Parts get the same share of each, as far as a label with fewer rows than parts allows.
+    cv : int, splitter or iterable
+        Number of parts, or how rows are split, as scikit-learn means it.
+    table : table of n rows, optional
+        What a splitter is shown.
+    groups : column of shape (n,), optional
+        Rows of one group stay together.
+    seed : int, optional
+        Rows are dealt at random; without it in their order.
+
+    Raises
+    ------
+    InputError
+        If there are fewer rows or groups than parts, a row is in no part or in two, or a group is on both sides.
+    """
+    n = labels.size
+    table = np.zeros(n) if table is None else table
+    group = None if groups is None else np.asarray(groups)
+    if group is not None and group.shape != (n,):
+        raise InputError("groups", f"has shape {group.shape}; one group a row, ({n},), is needed")
+    if not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
+        splitter = check_cv(cv, labels, classifier=True)
+        try:
+            found = list(splitter.split(table, labels, group if _takes_groups(splitter) else None))
+        except ValueError as problem:
+            raise InputError("cv", f"cannot split these rows: {problem}") from None
+    else:
+        parts = whole_from(cv, "cv", 2)
+        kinds = n if group is None else np.unique(group).size
+        if kinds < parts:
+            where, what = ("cv", "rows") if group is None else ("groups", "groups")
+            raise InputError(where, f"has {kinds:,} {what} for {parts} parts; each part needs one")
+        how = {"shuffle": seed is not None, "random_state": seed}
+        if group is not None:
+            found = list(StratifiedGroupKFold(parts, **how).split(table, labels, group))
+        else:
+            rarest = np.unique(labels, return_counts=True)[1].min()
+            found = list((StratifiedKFold if rarest >= parts else KFold)(parts, **how).split(table, labels))
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in found if len(test)]
+    _check_each_row_once(splits, n)
+    if group is not None:
+        _check_apart(splits, group)
+    return splits
+
+
+def cross_fitted(
+    fit_and_predict: Callable[[IntArray, IntArray], FloatArray], splits: list[Split], *, n_jobs: int | None = None
+) -> FloatArray:
+    """Every row as predicted by a fit to the other parts: fit_and_predict(rows to fit to, rows to predict)."""
+    parts = Parallel(n_jobs=n_jobs)(delayed(fit_and_predict)(train, test) for train, test in splits)
+    rows = np.concatenate([test for _, test in splits])
+    values = np.concatenate(parts)
+    found = np.empty_like(values)
+    found[rows] = values
+    return found
+
+
+def _takes_groups(splitter: Any) -> bool:
+    """Whether a splitter looks at groups; scikit-learn's that do not would warn, and one of your own may."""
+    routing = getattr(splitter, "get_metadata_routing", None)
+    return routing is None or bool(routing().consumes("split", ["groups"]))
+
+
+def _check_each_row_once(splits: list[Split], n: int) -> None:
+    times = np.zeros(n, dtype=np.int64)
+    for _, test in splits:
+        np.add.at(times, test, 1)
+    if (times != 1).any():
+        row = int(np.argmax(times != 1))
+        raise InputError("cv", f"predicts row {row} {times[row]} times; every row must be in one part, and in one only")
+
+
+def _check_apart(splits: list[Split], group: npt.NDArray[Any]) -> None:
+    for train, test in splits:
+        both = set(group[train].tolist()) & set(group[test].tolist())
+        if both:
+            shown = f"{next(iter(both))!r:.40}"
+            raise InputError(
+                "cv", f"puts rows of group {shown} on both sides of a split; give a number of parts instead"
+            )
