@@ -1,13 +1,18 @@
 """Scorers in scikit-learn's own machinery: by value, with weights, for classes, in a search."""
 
+import copy
 import pickle
 
+import joblib
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
 from calibrant import InputError, calibration_scorer, expected_calibration_error, smooth_calibration_error
 from calibrant.measures.registry import measures
@@ -109,3 +114,83 @@ def test_pos_label_is_for_two_classes():
     x, y = make_classification(300, n_informative=5, n_classes=3, random_state=0)
     with pytest.raises(InputError, match="pos_label: is for two classes; the estimator has 3"):
         calibration_scorer(pos_label=1)(LogisticRegression().fit(x, y), x, y)
+
+
+def test_a_scorer_is_a_value_that_says_what_it_measures(tmp_path):
+    scorer = calibration_scorer("expected_calibration_error", pos_label=0, n_bins=7)
+    assert repr(scorer) == "calibration_scorer('expected_calibration_error', pos_label=0, n_bins=7)"
+    assert repr(eval(repr(scorer))) == repr(scorer)
+    said = "Minus the expected calibration error: larger is better, 0 is best. "
+    assert scorer.summary() == said + measures()["expected_calibration_error"].sentence
+    joblib.dump(scorer, tmp_path / "scorer")
+    model = LogisticRegression().fit(X, Y)
+    for again in (
+        clone(scorer),
+        copy.deepcopy(scorer),
+        pickle.loads(pickle.dumps(scorer)),
+        joblib.load(tmp_path / "scorer"),
+    ):
+        assert again is not scorer
+        assert repr(again) == repr(scorer)
+        assert again(model, X, Y) == scorer(model, X, Y)
+
+
+def test_a_copy_keeps_what_it_requests():
+    scorer = calibration_scorer().set_score_request(sample_weight="w")
+    for again in (clone(scorer), pickle.loads(pickle.dumps(scorer))):
+        assert again.get_metadata_routing().score.requests == {"sample_weight": "w"}
+    assert calibration_scorer().get_metadata_routing().score.requests == {"sample_weight": None}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames(frame):
+    names = np.array(["no", "yes"])[Y]
+    table = frame({**{f"x{j}": column for j, column in enumerate(X.T)}, "y": names})
+    x, y = table[[name for name in table.columns if name != "y"]], table["y"]
+    scorer = calibration_scorer(pos_label="no")
+    expected = cross_val_score(LogisticRegression(), X, names, scoring=scorer, cv=3, error_score="raise")
+    found = cross_val_score(LogisticRegression(), x, y, scoring=scorer, cv=3, error_score="raise")
+    assert found == pytest.approx(expected, abs=1e-9)
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scorer, cv=3, error_score="raise").fit(x, y)
+    assert -1 < search.best_score_ < 0
+
+
+def test_a_fold_in_which_a_class_is_missing():
+    x, y = make_classification(300, n_informative=5, n_classes=3, random_state=0)
+    model = LogisticRegression().fit(x, y)
+    table = model.predict_proba(x[y < 2])
+    right = (table.argmax(axis=1) == y[y < 2]).astype(float)
+    assert calibration_scorer()(model, x[y < 2], y[y < 2]) == -smooth_calibration_error(right, table.max(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: calibration_scorer(["a"]), r"^measure: is \['a'\]; it must be one of"),
+        (lambda: calibration_scorer(n_bins=3), "^n_bins: is no parameter of smooth_calibration_error; it takes none"),
+        (
+            lambda: calibration_scorer("expected_calibration_error", bins=3),
+            "^bins: is no parameter of expected_calibration_error; it takes n_bins",
+        ),
+        (lambda: calibration_scorer(sample_weight=[1]), "^sample_weight: is no parameter of"),
+        (
+            lambda: calibration_scorer("expected_calibration_error", n_bins=0)(LogisticRegression().fit(X, Y), X, Y),
+            "^n_bins: is 0",
+        ),
+        (
+            lambda: calibration_scorer(pos_label=3)(LogisticRegression().fit(X, Y), X, Y),
+            r"^pos_label: is 3, which is neither of the estimator's classes \(0, 1\)",
+        ),
+        (
+            lambda: calibration_scorer()(LinearRegression().fit(X, Y), X, Y),
+            r"^estimator: is LinearRegression\(\); it needs predict_proba",
+        ),
+        (
+            lambda: calibration_scorer()(LogisticRegression().fit(X, Y), X, Y, sample_weight=[1.0]),
+            "^sample_weight: has 1 rows",
+        ),
+    ],
+)
+def test_what_a_scorer_refuses(made, said):
+    with pytest.raises(InputError, match=said):
+        made()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 __all__ = ["calibration_scorer"]
 
-from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import make_scorer
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import Column
@@ -16,12 +16,97 @@ from calibrant.door.errors import InputError
 from calibrant.door.labels import as_labels, distinct, event_outcomes, label_column
 from calibrant.measures.registry import measures
 
-Scorer = Callable[..., float]
+_COLUMNS = {"y_true", "y_prob", "sample_weight", "trials", "groups"}
+
+
+class CalibrationScorer:
+    """Minus a calibration error of an estimator's predicted probabilities; `calibration_scorer` makes one.
+
+    Called with (estimator, X, y, sample_weight=None) it returns a float: larger is better, 0 is best.
+
+    Attributes
+    ----------
+    measure : str
+        Name of the measure.
+    pos_label : label or None
+        The positive one of two classes; None for the second of the estimator's ``classes_``.
+    parameters : dict
+        What the measure is given besides.
+    """
+
+    def __init__(self, measure: str, pos_label: Any, parameters: dict[str, Any]) -> None:
+        self.measure = measure
+        self.pos_label = pos_label
+        self.parameters = parameters
+        self._weight_request: bool | str | None = None
+
+    def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Column | None = None) -> float:  # noqa: N803
+        """Return minus the error of the estimator's probabilities for X."""
+        if not hasattr(estimator, "predict_proba"):
+            raise InputError("estimator", f"is {estimator!r:.60}", allowed="it needs predict_proba")
+        y_prob = np.asarray(estimator.predict_proba(X))
+        if y_prob.ndim != 2 or y_prob.shape[1] < 2:
+            problem = f"gives probabilities of shape {y_prob.shape}"
+            raise InputError("estimator", problem, allowed="a column for each of two or more classes is needed")
+        classes = _classes_of(estimator, y_prob.shape[1])
+        if y_prob.shape[1] == 2:
+            outcome, prediction = self._event(y_true, y_prob, classes)
+        else:
+            if self.pos_label is not None:
+                raise InputError("pos_label", f"is for two classes; the estimator has {y_prob.shape[1]}")
+            top = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, classes=classes).top_label()
+            outcome, prediction = top.y_true, top.y_prob
+        function = measures()[self.measure].function
+        return -float(function(outcome, prediction, sample_weight=sample_weight, **self.parameters))
+
+    def __repr__(self) -> str:
+        """As it is made."""
+        said = [repr(self.measure)]
+        said += [f"pos_label={self.pos_label!r}"] if self.pos_label is not None else []
+        said += [f"{name}={value!r}" for name, value in self.parameters.items()]
+        return f"calibration_scorer({', '.join(said)})"
+
+    def __sklearn_clone__(self) -> CalibrationScorer:
+        """Copy it, with what it requests, for scikit-learn's clone."""
+        made = CalibrationScorer(self.measure, self.pos_label, dict(self.parameters))
+        made._weight_request = self._weight_request
+        return made
+
+    def summary(self) -> str:
+        """Return, in words, what it measures."""
+        name = self.measure.replace("_", " ")
+        return f"Minus the {name}: larger is better, 0 is best. {measures()[self.measure].sentence}"
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> CalibrationScorer:
+        """Say whether scikit-learn's metadata routing is to pass weights on: True, False, or under which name."""
+        self._weight_request = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what is requested, for scikit-learn's metadata routing."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self._weight_request)
+        return request
+
+    def _event(self, y_true: Any, y_prob: Any, classes: list[Any] | None) -> tuple[Any, Any]:
+        """Outcomes and probabilities of the positive one of two classes."""
+        if classes is None:  # an estimator that does not say what its columns are
+            return event_outcomes(y_true, self.pos_label), y_prob[:, 1]
+        other = distinct(label_column(as_labels(y_true))) - set(classes)
+        if other:
+            problem = f"holds {next(iter(other))!r:.40}, which is neither of the estimator's classes {tuple(classes)}"
+            raise InputError("y_true", problem)
+        label = classes[1] if self.pos_label is None else _plain(self.pos_label)
+        if label not in classes:
+            raise InputError(
+                "pos_label", f"is {label!r:.40}, which is neither of the estimator's classes {tuple(classes)}"
+            )
+        return event_outcomes(y_true, label), y_prob[:, classes.index(label)]
 
 
 def calibration_scorer(
     measure: str = "smooth_calibration_error", *, pos_label: Any = None, **parameters: Any
-) -> Scorer:
+) -> CalibrationScorer:
     """Return a scorer for scikit-learn: minus a calibration error of an estimator's predicted probabilities.
 
     Parameters
@@ -30,26 +115,29 @@ def calibration_scorer(
         Name of any measure here, or "lower_calibration_distance".
     pos_label : label, optional
         The positive one of two classes, whose probability is scored; by default the second of the estimator's
-        ``classes_``, which are in sorted order, whatever the labels are.
+        ``classes_``, which are in sorted order.
     **parameters
         Passed to the measure, for example ``n_bins=15``.
 
     Returns
     -------
-    scorer
-        Called with (estimator, X, y, sample_weight=None); larger is better, 0 is best. Of K > 2 classes, which must all
-        occur in y, the top label is scored. For ``scoring=`` in `cross_validate`, `GridSearchCV` and the like.
+    CalibrationScorer
+        Called with (estimator, X, y, sample_weight=None); larger is better, 0 is best. Of K > 2 classes the top label
+        is scored. For ``scoring=`` in `cross_validate`, `GridSearchCV` and the like; ``.summary()`` says what it
+        measures.
 
     Raises
     ------
     InputError
-        If there is no measure of that name. When the scorer is called, what the measure raises, and if y holds
-        another label than the estimator's two, or `pos_label` is none of them or given for more than two classes.
+        If there is no measure of that name, or it takes no such parameter. When the scorer is called, what the measure
+        raises, and if the estimator gives no probabilities, y holds another label than its classes, or `pos_label` is
+        none of them or given for more than two.
 
     Notes
     -----
     A model that predicts the base rate for everyone is calibrated: do not choose models by this alone. Report it beside
-    ``"neg_brier_score"``, or search with ``refit="neg_brier_score"``.
+    ``"neg_brier_score"``, or search with ``refit="neg_brier_score"``. Weights reach it by scikit-learn's metadata
+    routing: ``calibration_scorer().set_score_request(sample_weight=True)``.
 
     Examples
     --------
@@ -62,80 +150,28 @@ def calibration_scorer(
     >>> found = cross_validate(GaussianNB(), X, y, scoring=scoring)
     >>> bool((found["test_calibration"] < -0.01).all())
     True
+
+    See Also
+    --------
+    RecalibratedClassifier : A classifier whose probabilities are recalibrated.
     """
-    if measure not in measures():
-        raise InputError("measure", f"is {measure!r:.60}; it must be one of {', '.join(measures())}")
-    return _Scorer(_Error(measure, {**measures()[measure].parameters, **parameters}), pos_label)
+    if not isinstance(measure, str) or measure not in measures():
+        raise InputError("measure", f"is {measure!r:.60}", allowed=f"it must be one of {', '.join(measures())}")
+    allowed = [name for name in signature(measures()[measure].function).parameters if name not in _COLUMNS]
+    for name in parameters:
+        if name not in allowed:
+            taken = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
+            raise InputError(name, f"is no parameter of {measure}", allowed=taken)
+    return CalibrationScorer(measure, pos_label, {**measures()[measure].parameters, **parameters})
 
 
-class _Scorer:
-    """A scorer as `make_scorer` makes it, whose positive class is the second of the estimator unless it is named."""
-
-    def __init__(self, error: _Error, pos_label: Any) -> None:
-        self.error = error
-        self.pos_label = pos_label
-        self.scorer = _made(error, pos_label)
-
-    def __call__(
-        self,
-        estimator: Any,
-        X: Any,  # noqa: N803
-        y_true: Any,
-        sample_weight: Column | None = None,
-        **named: Any,
-    ) -> float:
-        scorer = self.scorer
-        classes = _two_classes(estimator)
-        if classes is not None:
-            other = distinct(label_column(as_labels(y_true))) - set(classes)
-            if other:
-                problem = f"holds {next(iter(other))!r:.40}, which is neither of the estimator's classes {classes}"
-                raise InputError("y_true", problem)
-            scorer = scorer if self.pos_label is not None else _made(self.error, classes[1])
-        return float(scorer(estimator, X, y_true, sample_weight=sample_weight, **named))
-
-    def __repr__(self) -> str:
-        return repr(self.scorer)
-
-    def set_score_request(self, **requested: Any) -> _Scorer:
-        """Say which metadata scikit-learn is to pass on."""
-        self.scorer.set_score_request(**requested)
-        return self
-
-    def get_metadata_routing(self) -> Any:
-        """Return which metadata scikit-learn is to pass on."""
-        return self.scorer.get_metadata_routing()
-
-
-def _made(error: _Error, pos_label: Any) -> Any:
-    said = {} if pos_label is None else {"pos_label": pos_label}
-    return make_scorer(error, response_method="predict_proba", greater_is_better=False, **said)
-
-
-def _two_classes(estimator: Any) -> tuple[Any, ...] | None:
-    """The labels of an estimator of two classes, in the order of its columns; not those of several outputs."""
+def _classes_of(estimator: Any, k: int) -> list[Any] | None:
+    """The labels of an estimator in the order of its columns; None where it does not say."""
     classes = getattr(estimator, "classes_", None)
-    if classes is None or len(classes) != 2 or any(np.ndim(each) for each in classes):
+    if classes is None or len(classes) != k or any(np.ndim(each) for each in classes):
         return None
-    return tuple(each.item() if isinstance(each, np.generic) else each for each in classes)
+    return [_plain(each) for each in classes]
 
 
-class _Error:
-    """A measure as scikit-learn calls it; an object of a module's class, so that a search that holds it pickles."""
-
-    def __init__(self, measure: str, parameters: dict[str, Any]) -> None:
-        self.__name__ = measure
-        self.parameters = parameters
-
-    def __call__(
-        self, y_true: Any, y_prob: Any, *, sample_weight: Column | None = None, pos_label: Any = None
-    ) -> float:
-        function = measures()[self.__name__].function
-        if np.ndim(y_prob) == 2:
-            if pos_label is not None:
-                raise InputError("pos_label", f"is for two classes; the estimator has {np.shape(y_prob)[1]}")
-            classes = np.unique(y_true).tolist()
-            top = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, classes=classes).top_label()
-            return float(function(top.y_true, top.y_prob, sample_weight=top.sample_weight, **self.parameters))
-        outcome = event_outcomes(y_true, pos_label)  # scikit-learn has chosen the column by the same label
-        return float(function(outcome, y_prob, sample_weight=sample_weight, **self.parameters))
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

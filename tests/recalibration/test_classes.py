@@ -157,7 +157,11 @@ def test_margins_pipelines_and_grid_search():
         ([0] * 18 + [1] * 2, {}, "y: has 2 rows of class 1; cv=5"),
         ([0, 1] * 10, {"method": "plat"}, "method: is 'plat'"),
         ([0, 1] * 10, {"method": GaussianNB()}, "method: is GaussianNB"),
-        ([0] * 10 + [1] * 10, {"cv": [(np.arange(10), np.arange(10, 20))]}, "cv: leaves class 1 out"),
+        (
+            [0] * 10 + [1] * 10,
+            {"cv": [(np.arange(10), np.arange(10, 20)), (np.arange(10, 20), np.arange(10))]},
+            "cv: leaves class 1 out",
+        ),
     ],
 )
 def test_classifiers_refuse(labels, options, message):
@@ -188,7 +192,7 @@ def draw(n, temperature, seed=0):
 
 def test_the_simplest_sufficient_recalibration_is_chosen():
     y_true, y_prob = draw(20_000, 2.0)
-    choice = choose_recalibrator(y_true, y_prob)
+    choice = choose_recalibrator(y_true, y_prob, random_state=0)
     assert choice.chosen == "temperature"
     assert choice.recalibrator.temperature_ == pytest.approx(2, rel=0.1)
     before, after = choice["unchanged"], choice["temperature"]
@@ -202,7 +206,7 @@ def test_the_simplest_sufficient_recalibration_is_chosen():
 
 def test_calibrated_predictions_are_left_alone():
     y_true, y_prob = draw(4000, 1.0, seed=3)
-    choice = choose_recalibrator(y_true, y_prob, methods=["temperature", PlattScaling(), "isotonic"])
+    choice = choose_recalibrator(y_true, y_prob, methods=["temperature", PlattScaling(), "isotonic"], random_state=0)
     assert choice.chosen == "unchanged"
     assert choice.recalibrator is None
     assert [score.method for score in choice.scores] == ["unchanged", "temperature", "PlattScaling", "isotonic"]
@@ -213,9 +217,13 @@ def test_calibrated_predictions_are_left_alone():
 def test_every_criterion_and_weights(criterion):
     y_true, y_prob = draw(2000, 3.0)
     weight = np.random.default_rng(0).random(2000)
-    choice = choose_recalibrator(y_true, y_prob, sample_weight=weight, criterion=criterion, n_resamples=20)
+    choice = choose_recalibrator(
+        y_true, y_prob, sample_weight=weight, criterion=criterion, n_resamples=20, random_state=0
+    )
     assert choice.chosen != "unchanged"
-    again = choose_recalibrator(y_true, y_prob, sample_weight=7 * weight, criterion=criterion, n_resamples=20)
+    again = choose_recalibrator(
+        y_true, y_prob, sample_weight=7 * weight, criterion=criterion, n_resamples=20, random_state=0
+    )
     assert again["platt"].brier == pytest.approx(choice["platt"].brier, abs=1e-9)
 
 
@@ -226,7 +234,9 @@ def test_the_smooth_errors_interval_covers():
         rng = np.random.default_rng(seed)
         y_prob = 0.9 * rng.random(1000)
         y_true = (rng.random(1000) < y_prob + 0.1).astype(float)
-        score = choose_recalibrator(y_true, y_prob, methods=["temperature"], n_resamples=100)["unchanged"]
+        score = choose_recalibrator(y_true, y_prob, methods=["temperature"], n_resamples=100, random_state=0)[
+            "unchanged"
+        ]
         hits += score.smooth_error_lower <= 0.1 <= score.smooth_error_upper
     assert hits >= 36
 

@@ -4,6 +4,8 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +28,7 @@ from calibrant.recalibration import (
     PolynomialScaling,
     ScalingBinning,
     TemperatureScaling,
+    VectorScaling,
 )
 from tests.oracles import corp as isotonic_oracle
 from tests.oracles import recalibration as oracle
@@ -173,6 +176,12 @@ def test_isotonic_equals_the_max_min_formula(sample):
     assert fitted.predict(values) == pytest.approx(curve, abs=1e-9)
 
 
+def test_a_polynomial_fitted_to_next_to_nothing_still_gives_probabilities():
+    fitted = PolynomialScaling(4).fit([0.0, 5e-300, 1e-299, 1e-299], [0, 1, 0, 1])
+    found = fitted.predict([0.0, 1e-299, 0.5, 1.0])
+    assert ((found >= 0.0) & (found <= 1.0)).all()
+
+
 def test_isotonic_equals_scikit_learn_between_knots():
     rng = np.random.default_rng(0)
     y_prob = rng.random(500)
@@ -302,6 +311,23 @@ def test_grid_search_and_pipeline():
         ScalingBinning(scaling=PolynomialScaling()), {"scaling__degree": [1, 3], "n_bins": [5]}, error_score="raise"
     )
     assert nested.fit(y_prob, y_true).best_params_["n_bins"] == 5
+
+
+@pytest.mark.parametrize(("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_frames_come_back_where_they_are_asked_for(library, kind):
+    p = np.linspace(0.1, 0.9, 20)
+    y = np.arange(20) % 2
+    for recalibrator, shown in ((PlattScaling(), p), (PlattScaling(), p[:, None]), (VectorScaling(), np.c_[p, 1 - p])):
+        fitted = clone(recalibrator).fit(shown, y)
+        plain = fitted.transform(shown)
+        assert plain.shape == shown.shape
+        assert (plain == fitted.predict(shown).reshape(shown.shape)).all()
+        frame = fitted.set_output(transform=library).transform(shown)
+        assert isinstance(frame, kind)
+        assert list(frame.columns) == fitted.get_feature_names_out().tolist()
+        assert (frame.to_numpy() == plain.reshape(20, -1)).all()
+    chain = make_pipeline(PlattScaling(), IsotonicScaling()).set_output(transform=library).fit(p[:, None], y)
+    assert (chain.predict(p[:, None]) == make_pipeline(PlattScaling(), IsotonicScaling()).fit(p, y).predict(p)).all()
 
 
 class OnAnyTable(RegressorMixin, BaseEstimator):

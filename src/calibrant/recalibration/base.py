@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import between
@@ -86,7 +86,7 @@ def read_predictions(y_prob: Column) -> FloatArray:
     return read_columns(np.zeros(rows), column, None)[1]
 
 
-class Recalibrator(TransformerMixin, Stored):  # type: ignore[misc]
+class Recalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  # type: ignore[misc]
     """A map from one predicted probability to a corrected one, fitted to outcomes.
 
     ``fit(y_prob, y_true, sample_weight=None)`` and ``predict(y_prob)`` take columns of shape (n,), or tables of shape
@@ -106,8 +106,9 @@ class Recalibrator(TransformerMixin, Stored):  # type: ignore[misc]
         return self._map(read_predictions(y_prob))
 
     def transform(self, y_prob: Column) -> FloatArray:
-        """Return what `predict` returns, for pipelines."""
-        return self.predict(y_prob)
+        """Return what `predict` returns, of a table of one column as one, for pipelines and ``set_output``."""
+        found = self.predict(y_prob)
+        return found[:, None] if found.ndim < len(getattr(y_prob, "shape", ())) else found
 
     def score(self, y_prob: Column, y_true: Column, sample_weight: Column | None = None) -> float:
         """Return minus the Brier score of the corrected probabilities: higher is better."""
@@ -119,6 +120,10 @@ class Recalibrator(TransformerMixin, Stored):  # type: ignore[misc]
         """Return one sentence that says what the fit did."""
         check_is_fitted(self)
         return self._in_words()
+
+    @property
+    def _n_features_out(self) -> int:
+        return 1
 
     def _fit(self, sample: Sample) -> None:
         raise NotImplementedError

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import positive
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 _MOST_NEWTON = 25  # classes: above, the Hessian is larger than what it saves
 
 
-class MulticlassRecalibrator(TransformerMixin, Stored):  # type: ignore[misc]
+class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  # type: ignore[misc]
     """A map from K class probabilities to corrected ones, fitted to labels.
 
     ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and
@@ -65,6 +65,10 @@ class MulticlassRecalibrator(TransformerMixin, Stored):  # type: ignore[misc]
         """Return one sentence that says what the fit did."""
         check_is_fitted(self)
         return self._in_words()
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.classes_.size)
 
     def _fit_classes(self, sample: MulticlassSample) -> None:
         raise NotImplementedError

@@ -254,7 +254,8 @@ class PolynomialScaling(Recalibrator):
     def _basis(self, prediction: FloatArray, degree: int) -> FloatArray:
         low, high = self.domain_
         unit = (prediction - low) / (high - low) * 2.0 - 1.0 if high - low > 1e-300 else np.zeros_like(prediction)
-        return np.asarray(np.polynomial.chebyshev.chebvander(unit, degree))
+        most = 0.5 * 1e305 ** (1.0 / max(degree, 1))  # beyond it a polynomial is too large for a double
+        return np.asarray(np.polynomial.chebyshev.chebvander(np.clip(unit, -most, most), degree))
 
     def _range(self) -> tuple[float, float]:
         low, high = self.domain_

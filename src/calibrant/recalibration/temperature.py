@@ -124,6 +124,10 @@ class TemperatureScaling(Recalibrator):
         check(self.n_classes_ != 1, "n_classes_", "must be two or more")
         super()._check_fitted()
 
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_classes_ or 1
+
     def _fit(self, sample: Sample) -> None:
         self.n_classes_ = None
         levels = Levels.from_sample(sample)
