@@ -1,0 +1,50 @@
+"""Folds: each row once, labels shared out, groups whole; cross-fitting puts predictions where their rows are."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibrant import InputError
+from calibrant.resampling.folds import cross_fitted, folds
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    label=st.lists(st.integers(0, 2), min_size=6, max_size=40),
+    parts=st.sampled_from([2, 3, np.int64(5)]),
+    seed=st.none() | st.integers(0, 9),
+)
+def test_each_row_is_predicted_once_by_the_others(label, parts, seed):
+    label = np.array(label)
+    splits = folds(label, parts, seed=seed)
+    assert len(splits) == parts
+    for train, test in splits:
+        assert np.sort(np.concatenate([train, test])).tolist() == list(range(label.size))
+    rarest = np.unique(label, return_counts=True)[1].min()
+    if rarest >= parts:
+        shares = [np.bincount(label[test], minlength=3) for _, test in splits]
+        assert (np.ptp(shares, axis=0) <= 1).all()
+    found = cross_fitted(lambda train, test: test + 0.5 * np.isin(test, train), splits)
+    assert found.tolist() == list(range(label.size))
+
+
+@settings(max_examples=50, deadline=None)
+@given(size=st.integers(12, 40), seed=st.none() | st.integers(0, 9), data=st.data())
+def test_groups_stay_whole(size, seed, data):
+    group = np.array(data.draw(st.lists(st.sampled_from("abcdef"), min_size=size, max_size=size)))
+    if np.unique(group).size < 3:
+        with pytest.raises(InputError, match=r"groups: has \d groups for 3 parts"):
+            folds(np.arange(size) % 2, 3, groups=group, seed=seed)
+        return
+    splits = folds(np.arange(size) % 2, 3, groups=group, seed=seed)
+    for train, test in splits:
+        assert not set(group[train]) & set(group[test])
+    assert np.sort(np.concatenate([test for _, test in splits])).tolist() == list(range(size))
+
+
+def test_the_same_seed_gives_the_same_folds():
+    label = np.arange(40) % 2
+    first, again, other, plain = (folds(label, 4, seed=seed)[0][1].tolist() for seed in (1, 1, 2, None))
+    assert first == again
+    assert first not in (other, plain)
