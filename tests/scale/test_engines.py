@@ -53,7 +53,7 @@ def test_dask_with_two_workers(dask_client):
     data = table()
     frame = dd.from_pandas(data, npartitions=6)
     assert len(dask_client.scheduler_info()["workers"]) == 2
-    wanted = CalibrationSketch().update(data.y, data.p, data.w)
+    wanted = CalibrationSketch().update(data.y, data.p, sample_weight=data.w)
     assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
     here = calibration_by_segment(data, by=["day"], **NAMES)
     there = calibration_by_segment(frame, by=["day"], **NAMES)
@@ -78,7 +78,7 @@ def test_dask_goes_on_when_a_worker_is_killed(tmp_path):
     frame = dd.from_pandas(data, npartitions=6).map_partitions(die_once, str(marker), meta=data.iloc[:0])
     found = CalibrationSketch.from_frame(frame, **NAMES)
     assert marker.exists()
-    assert_same_cells(found, CalibrationSketch().update(data.y, data.p, data.w))
+    assert_same_cells(found, CalibrationSketch().update(data.y, data.p, sample_weight=data.w))
 
 
 @pytest.fixture(scope="module", params=["local[2]", "local-cluster[2,1,512]"])
@@ -125,7 +125,7 @@ def on_spark(session, data, folder):
 def test_spark(spark, tmp_path):
     data = table()
     frame = on_spark(spark, data, tmp_path)
-    wanted = CalibrationSketch().update(data.y, data.p, data.w)
+    wanted = CalibrationSketch().update(data.y, data.p, sample_weight=data.w)
     assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
     here = calibration_by_segment(data, by=["day"], **NAMES)
     there = calibration_by_segment(frame, by=["day"], **NAMES)
@@ -137,7 +137,7 @@ def test_spark_goes_on_when_a_worker_process_is_killed(spark, tmp_path):
         pytest.skip("local[2] has no worker processes to kill")
     data = table()
     frame = on_spark(spark, data, tmp_path)
-    wanted = CalibrationSketch().update(data.y, data.p, data.w)
+    wanted = CalibrationSketch().update(data.y, data.p, sample_weight=data.w)
     assert_same_cells(CalibrationSketch.from_frame(frame, **NAMES), wanted)
     executors = [pid for pid, args in children(os.getpid()) if "CoarseGrainedExecutorBackend" in args]
     assert len(executors) == 2

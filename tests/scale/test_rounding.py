@@ -52,7 +52,8 @@ def assert_bounds_hold(sketch, residual, most):
 def test_bounds_hold_exactly_in_the_worst_order_and_merged_to_ten_to_the_nine_rows(stream, v):
     sketch = CalibrationSketch(2)
     for part in stream:
-        sketch.update(*columns([part], v))
+        y, p, w = columns([part], v)
+        sketch.update(y, p, sample_weight=w)
     residual = exact_residual(stream, v)
     assert_bounds_hold(sketch, residual, 2e-11)
     for _ in range(10):

@@ -21,7 +21,7 @@ RESOLUTIONS = st.sampled_from([2, 4, 8, 64, 1024, 65536])
 
 
 def sketched(sample, resolution=64):
-    return CalibrationSketch(resolution).update(*sample)
+    return CalibrationSketch(resolution).update(*sample[:2], sample_weight=sample[2])
 
 
 def assert_same(a, b):
@@ -106,7 +106,7 @@ def test_adding_is_associative_and_commutative_and_pools_the_rows(first, second,
     assert_same(CalibrationSketch.merge([a, b, c]), a + b + c)
     together = CalibrationSketch(resolution)
     for each in (first, second, third):
-        together.update(*each)
+        together.update(*each[:2], sample_weight=each[2])
     assert_same(together, a + b + c)
 
 
@@ -115,7 +115,7 @@ def test_adding_is_associative_and_commutative_and_pools_the_rows(first, second,
 def test_one_prediction_a_cell_is_the_sample_itself(sample):
     y, p, w = sample
     p = np.round(p * 64) / 64
-    sketch = CalibrationSketch(64).update(y, p, np.ones_like(p) if w is None else w)
+    sketch = CalibrationSketch(64).update(y, p, sample_weight=np.ones_like(p) if w is None else w)
     exact = Sample.from_columns(y, p, np.ones_like(p) if w is None else w)
     np.testing.assert_array_equal(sketch.sample.prediction, exact.prediction)
     np.testing.assert_array_equal(sketch.sample.cell_width, 0.0)
@@ -203,7 +203,7 @@ def test_threads_lose_no_row_and_readers_see_whole_updates():
 
 def test_sketches_pickle_and_copy_and_copies_stand_alone():
     rng = np.random.default_rng(0)
-    sketch = CalibrationSketch(64).update(rng.integers(0, 2, 500), rng.random(500), rng.random(500))
+    sketch = CalibrationSketch(64).update(rng.integers(0, 2, 500), rng.random(500), sample_weight=rng.random(500))
     for again in (pickle.loads(pickle.dumps(sketch)), copy.deepcopy(sketch), copy.copy(sketch)):
         assert again.to_bytes() == sketch.to_bytes()
         again.update([1], [0.5])

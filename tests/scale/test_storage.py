@@ -19,14 +19,14 @@ CASES = settings(max_examples=50, deadline=None)
 
 
 def sketched(sample, resolution=64):
-    return CalibrationSketch(resolution).update(*sample)
+    return CalibrationSketch(resolution).update(*sample[:2], sample_weight=sample[2])
 
 
 def some(weighted=True, resolution=64):
     rng = np.random.default_rng(0)
     v = np.round(rng.random(300), 2)
     y = rng.random(300) < v
-    return CalibrationSketch(resolution).update(y, v, rng.random(300) if weighted else None)
+    return CalibrationSketch(resolution).update(y, v, sample_weight=rng.random(300) if weighted else None)
 
 
 @CASES
