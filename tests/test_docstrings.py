@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.public import FUNCTIONS as PUBLIC
+from tests.public import PUBLIC as ANY
 
 SECTION = r"\n\s*{}\n\s*-{{3,}}\n(.*?)(?=\n\s*\n\s*[A-Z][\w ]+\n\s*-{{3,}}\n|\Z)"
 
@@ -36,6 +37,34 @@ def test_what_takes_columns_says_that_it_raises(name, function):
         raises = section(inspect.cleandoc(function.__doc__), "Raises")
         assert raises is not None, name
         assert "Error" in raises, name
+
+
+def lacks(name, function):
+    """What the docstring of a public function does not say."""
+    doc = inspect.cleandoc(function.__doc__)
+    also = (section(doc, "See Also") or "").replace("\n", " ").split(",")
+    asked = {"y_true", "y_prob"} & set(inspect.signature(function).parameters)
+    said = {
+        "one sentence first": doc.partition("\n")[0].endswith("."),
+        "an example that runs": ">>> " in (section(doc, "Examples") or ""),
+        "other public names in See Also": {each.strip() for each in also} <= set(ANY) - {name},
+        "what it returns": section(doc, "Returns") is not None,
+        "its cost": "Cost:" in doc or not asked,
+        "its source": section(doc, "References") is not None or not name.endswith(("_error", "_distance", "_test")),
+    }
+    return [what for what, there in said.items() if not there]
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
+def test_everything_is_said_that_a_reader_asks_for(name, function):
+    assert name == "measures" or lacks(name, function) == []
+
+
+def test_what_a_docstring_lacks_is_found_out():
+    def bare_error(y_true, y_prob): ...
+
+    bare_error.__doc__ = "Say\n\nSee Also\n--------\nnobody\n"
+    assert len(lacks("bare_error", bare_error)) == 6
 
 
 def test_a_wrong_docstring_is_found_out():

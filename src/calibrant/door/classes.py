@@ -180,10 +180,14 @@ def multiclass_sample(
         If a probability is outside [0, 1] or missing, a row's sum is further from 1 than `tolerance`, a label is no
         class, or the classes cannot be told; the message names the argument and its first bad row.
 
+    See Also
+    --------
+    audit, canonical_kernel_test
+
     Notes
     -----
     A class that is never seen is an ordinary question whose answer was always no. The top label is also called
-    confidence calibration. O(n K).
+    confidence calibration. Cost: O(n K).
 
     Examples
     --------

@@ -75,6 +75,10 @@ def audit(
     InputError
         If a column or an option cannot be used; the message names it and what is allowed.
 
+    See Also
+    --------
+    compare_calibration, calibration_gate, choose_recalibrator
+
     Notes
     -----
     Cost: a sort, the measures (the interval error dominates), and a band whose cost does not grow with the rows.

@@ -168,6 +168,10 @@ def expected_calibration_error(
     InputError
         If a column or a parameter cannot be used; the message names it and what is allowed.
 
+    See Also
+    --------
+    binned_calibration_error_bound, calibration_bins, smooth_calibration_error
+
     Notes
     -----
     Not a consistent measure: it jumps when a prediction crosses an edge, errors cancel within a bin, and with exact
@@ -223,11 +227,16 @@ def binned_calibration_error_bound(
     InputError
         If a column or a parameter cannot be used; the message names it and what is allowed.
 
+    See Also
+    --------
+    expected_calibration_error, interval_calibration_error, upper_calibration_distance
+
     Notes
     -----
     Binned errors alone can be zero for predictions far from calibrated; with the width of the bins added they bound
     the upper distance from above. `interval_calibration_error` is the least such bound. Cost as
     `expected_calibration_error`.
+    Cost: a sort, then one pass.
 
     References
     ----------
@@ -266,6 +275,14 @@ def calibration_bins(
     ------
     InputError
         If a column or a parameter cannot be used; the message names it and what is allowed.
+
+    See Also
+    --------
+    expected_calibration_error, ReliabilityDisplay
+
+    Notes
+    -----
+    Cost: a sort, then one pass.
 
     Examples
     --------

@@ -49,9 +49,13 @@ def squared_canonical_kernel_error(
     InputError
         If a table or parameter cannot be used, or there is one row only.
 
+    See Also
+    --------
+    canonical_kernel_test, kernel_calibration_error
+
     Notes
     -----
-    Twice the squared error of the first class where K = 2, up to the bandwidth. O(n K block_size).
+    Twice the squared error of the first class where K = 2, up to the bandwidth. Cost: O(n K block_size).
 
     References
     ----------

@@ -150,6 +150,10 @@ def convolved_calibration_error(
     InputError
         If a column or the bandwidth cannot be used; the message says what is allowed.
 
+    See Also
+    --------
+    smooth_calibration_error, kernel_calibration_error
+
     Notes
     -----
     Known as SmoothECE. Lower distance / 2 <= error <= 2 * root of the lower distance (Lemma 25). Residuals are spread

@@ -79,6 +79,10 @@ def corp_decomposition(
     InputError
         If a column or `score` cannot be used; the message names it and what is allowed.
 
+    See Also
+    --------
+    corp_regions, squared_calibration_error
+
     Notes
     -----
     The parts are differences of the mean scores of the predictions, of their isotonic recalibration and of the base

@@ -123,6 +123,10 @@ def calibration_distance(
     InputError
         If a column or `time_limit` cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    upper_calibration_distance, lower_calibration_distance, check_predictor
+
     Notes
     -----
     min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part
@@ -130,6 +134,7 @@ def calibration_distance(
     in seconds at n = 2,000 to 5,000, longer where many partitions are equally good (docs/benchmarks-distances.md);
     in general the problem is NP-hard (Theorem 2). Ties in the predictions are
     separate elements: rows are told apart, which `upper_calibration_distance` does not do.
+    Cost: a search, exponential in the worst case, which `time_limit` ends.
 
     References
     ----------
@@ -206,11 +211,16 @@ def upper_calibration_distance(
     InputError
         If a column or `time_limit` cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    calibration_distance, lower_calibration_distance, check_predictor
+
     Notes
     -----
     min over functions k of one prediction, with k(f) calibrated, of E|f - k(f)|: the true distance of the domain whose
     elements are the distinct predictions with their mean outcomes. At least the true distance and at most the
     interval calibration error.
+    Cost: a search, exponential in the worst case, which `time_limit` ends.
 
     References
     ----------
@@ -251,6 +261,14 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
     ------
     InputError
         If a column cannot be used; the message names it and its first bad row.
+
+    See Also
+    --------
+    calibration_distance, upper_calibration_distance
+
+    Notes
+    -----
+    Cost: a sort, then one pass.
 
     References
     ----------

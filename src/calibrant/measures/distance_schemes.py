@@ -65,6 +65,14 @@ def type_sparsified_distance(
     InputError
         If a column cannot be used, or there are still too many elements and types for the dynamic program.
 
+    See Also
+    --------
+    calibration_distance, prediction_sparsified_distance
+
+    Notes
+    -----
+    Cost: a search over types, which grows fast as `epsilon` falls.
+
     References
     ----------
     Computational and Statistical Hardness of Calibration Distance, 2026, Lemmas 2, 3 and 5; docs/distance-general.md.
@@ -119,6 +127,14 @@ def prediction_sparsified_distance(
     ------
     InputError
         If a column or parameter cannot be used, or the program has more than two million states.
+
+    See Also
+    --------
+    calibration_distance, type_sparsified_distance
+
+    Notes
+    -----
+    Cost: one program of the size of the cells, which grows fast with `cells`.
 
     References
     ----------

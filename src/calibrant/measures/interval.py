@@ -147,6 +147,10 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
     InputError
         If a column cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    interval_calibration_partition, surrogate_interval_calibration_error
+
     Notes
     -----
     upper distance <= interval error <= 4 * root of the lower distance (Theorem 6.2). It is discontinuous in the
@@ -187,6 +191,14 @@ def interval_calibration_partition(
     ------
     InputError
         If a column cannot be used; the message names it and its first bad row.
+
+    See Also
+    --------
+    interval_calibration_error
+
+    Notes
+    -----
+    Cost: as `interval_calibration_error`.
 
     Examples
     --------

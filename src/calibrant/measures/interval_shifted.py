@@ -72,6 +72,10 @@ def random_interval_calibration_error(
     InputError
         If a column cannot be used, or width is not positive and finite.
 
+    See Also
+    --------
+    surrogate_interval_calibration_error, interval_calibration_error
+
     Notes
     -----
     Error + width is an upper bound on the interval calibration error (Claim 6.6), hence on the distance from
@@ -127,6 +131,10 @@ def surrogate_interval_calibration_error(
     ------
     InputError
         If a column cannot be used; the message names it and its first bad row.
+
+    See Also
+    --------
+    random_interval_calibration_error, interval_calibration_error
 
     Notes
     -----

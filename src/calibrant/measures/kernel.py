@@ -163,6 +163,10 @@ def kernel_calibration_error(
         share a prediction are pooled beyond telling their products with themselves: such rows must have outcomes of
         0 or 1, and the same weight within each outcome.
 
+    See Also
+    --------
+    kernel_calibration_test, smooth_calibration_error
+
     Notes
     -----
     The square is the sum over i, j of w_i w_j (y_i - v_i) (y_j - v_j) K(v_i, v_j) / (sum w)**2 (Claim 8.3); unbiased,

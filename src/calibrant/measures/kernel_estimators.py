@@ -44,6 +44,10 @@ def squared_kernel_error_fourier(
     InputError
         If a column or a parameter cannot be used.
 
+    See Also
+    --------
+    kernel_calibration_error, squared_kernel_error_binning
+
     Notes
     -----
     For reference and comparison: the exact value costs less than ten draws. Cost: a sort and O(m) a draw.
@@ -90,6 +94,10 @@ def squared_kernel_error_binning(
     ------
     InputError
         If a column or a parameter cannot be used.
+
+    See Also
+    --------
+    kernel_calibration_error, squared_kernel_error_fourier
 
     Notes
     -----

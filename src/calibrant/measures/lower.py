@@ -163,6 +163,10 @@ def lower_calibration_distance(
     InputError
         If a column or `tol` cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    lower_calibration_certificate, smooth_calibration_error, calibration_distance
+
     Notes
     -----
     The best lower bound of the true distance that predictions and outcomes alone allow (Theorem 5.5), at least a
@@ -222,10 +226,15 @@ def lower_calibration_certificate(
     InputError
         If a column or `tol` cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    lower_calibration_distance, check_coupling, check_potentials
+
     Notes
     -----
     The optimum is the continuous one, over all u in [0, 1], not over a grid. `check_coupling` and `check_potentials`
     prove both ends again from the definitions, without the solver.
+    Cost: as `lower_calibration_distance`.
 
     References
     ----------

@@ -101,6 +101,10 @@ def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample
     InputError
         If a column cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    check_potentials, lower_calibration_certificate
+
     Notes
     -----
     Cost: sorting the pieces.
@@ -165,6 +169,10 @@ def check_potentials(
     ------
     InputError
         If a column cannot be used; the message names it and its first bad row.
+
+    See Also
+    --------
+    check_coupling, lower_calibration_certificate
 
     Notes
     -----

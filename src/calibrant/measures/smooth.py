@@ -147,6 +147,10 @@ def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
     InputError
         If a column cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    smooth_calibration_witness, smooth_calibration_test, lower_calibration_distance
+
     Notes
     -----
     It is within constant factors of the lower distance from calibration: distance / 2 <= error <= 2 * distance
@@ -189,9 +193,14 @@ def smooth_calibration_witness(y_true: Column, y_prob: Column, *, sample_weight:
     InputError
         If a column cannot be used; the message names it and its first bad row.
 
+    See Also
+    --------
+    smooth_calibration_error, ReliabilityDisplay
+
     Notes
     -----
     Cost as `smooth_calibration_error`, and about twice its memory.
+    Cost: as `smooth_calibration_error`.
 
     References
     ----------

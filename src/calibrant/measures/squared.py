@@ -59,6 +59,10 @@ def squared_calibration_error(
     InputError
         If a column or a parameter cannot be used; the message names it and what is allowed.
 
+    See Also
+    --------
+    squared_error_interval, squared_error_bootstrap, debiased_plug_in
+
     Notes
     -----
     With s the prediction of a group, r the mean of y there, p its share of the n rows: the plug-in estimator is
