@@ -1,17 +1,25 @@
-"""A type checker takes good calls of the public functions, and refuses names and modes that do not exist.
+"""A type checker takes good calls of the public functions, and refuses names, columns and modes that do not exist.
 
 ``python tools/check_types.py``, where mypy is installed. Each line below that ends in a comment with ``wrong`` must be
-refused, and no other line may be. Columns are passed as every kind of them that is installed.
+refused, and no other line may be. Columns are passed as every kind of them that is installed. Calls of every public
+function, good ones and wrong ones, are made from its signature.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mypy import api
+
+import calibrant
+from calibrant.homes import HOMES
 
 CALLS = """
 from decimal import Decimal
@@ -23,6 +31,9 @@ import calibrant
 from calibrant import audit, smooth_calibration_error, tcal_test
 
 y, p = np.array([0, 1, 1]), np.array([0.2, 0.7, 0.9])
+table = np.array([[0.8, 0.2], [0.3, 0.7], [0.1, 0.9]])
+frame = pd.DataFrame({"y": y, "p": p, "at": ["a", "b", "a"]})
+proof = calibrant.lower_calibration_certificate(y, p)
 smooth_calibration_error(y, p, sample_weight=[1, 2.5, 3])
 smooth_calibration_error([0, 1, True], (0.2, 0.7, Decimal("0.9")))
 smooth_calibration_error(pl.Series(y), pl.Series(p))
@@ -30,44 +41,126 @@ smooth_calibration_error(pd.Series(y), pd.Series(p))
 smooth_calibration_error(pa.array([0, 1]), pa.array([0.2, 0.7]))
 audit(["no", "yes", "yes"], p, pos_label="yes")
 audit([0, 1, 2], [[0.2, 0.3, 0.5], [0.1, 0.8, 0.1], [0.0, 0.0, 1.0]]).summary()
-calibrant.expected_calibration_error(y, p, strategy="quantile", norm="l2")
 calibrant.synthetic.calibrated_ladder(3)
 calibrant.recalibration.PlattScaling().fit(p, y)
-tcal_test(y, p, critical_value="theorem").reject
+tcal_test(y, p).reject
+calibrant.CalibrationSketch().update(y, p, sample_weight=p)
 calibrant.nonexistent  # wrong: no such name
-calibrant.smoth_calibration_error(y, p)  # wrong: misspelt
 from calibrant import smoth_calibration_error  # wrong: misspelt
-smooth_calibration_error("no column", p)  # wrong: text is no column of numbers
+from calibrant.measures import smooth_calibration_eror  # wrong: misspelt
+from calibrant import squared_kernel_error_fourier  # wrong: in its room's namespace alone
 smooth_calibration_error(y, 0.5)  # wrong: one number is no column
-calibrant.expected_calibration_error(y, p, strategy="quantiles")  # wrong: no such mode
-calibrant.expected_calibration_error(y, p, norm="l3")  # wrong: no such mode
-calibrant.kernel_calibration_error(y, p, kernel="rbf", bandwidth=1.0)  # wrong: no such mode
-calibrant.squared_calibration_error(y, p, strategy="quantiles")  # wrong: no such mode
-calibrant.corp_decomposition(y, p, score="logs")  # wrong: no such mode
-calibrant.lower_calibration_certificate(y, p, method="simplex")  # wrong: no such mode
-calibrant.choose_recalibrator(y, p, criterion="auc")  # wrong: no such mode
-calibrant.cumulative_calibration_test(y, p, form="cramer")  # wrong: no such mode
-calibrant.discrete_calibration_test(y, p, correction="fdr")  # wrong: no such mode
-calibrant.two_sample_calibration_test(y, p, test="t")  # wrong: no such mode
-tcal_test(y, p, critical_value="bootstrap")  # wrong: no such mode
-tcal_test(y, p, reduction="toplabel")  # wrong: no such mode
+calibrant.CalibrationSketch().update(y, p, p)  # wrong: weights by keyword
 """
+
+VALUES = {
+    "y_true": "y",
+    "y_prob": "p",
+    "y_prob_a": "p",
+    "y_prob_b": "p",
+    "predictor": "p",
+    "coupling": "proof.coupling",
+    "potentials": "proof.potentials",
+    "frame": "frame",
+    "width": "0.1",
+    "n_bins": "10",
+    "max_distance": "0.1",
+    "accept_below": "0.05",
+    "reject_above": "0.2",
+    "estimate": "0.01",
+    "error": "0.01",
+    "n_rows": "1000",
+    "n_outputs": "10",
+}
+"""What a good call passes where there is no default."""
+
+COLUMNS = ("y_true", "y_prob", "y_prob_a", "y_prob_b", "sample_weight")
+
+
+def namespace(name: str) -> str:
+    """Where users find a public name."""
+    return "calibrant" if name in calibrant.TOP else f"calibrant.{HOMES[name].partition('.')[0]}"
+
+
+def modes(hint: Any) -> tuple[str, ...]:
+    """The words that a parameter takes; none where it takes no words alone."""
+    parts = [hint] if get_origin(hint) is Literal else [each for each in get_args(hint) if get_origin(each) is Literal]
+    free = str in get_args(hint) or Any in get_args(hint)
+    return () if free else tuple(str(word) for each in parts for word in get_args(each))
+
+
+def calls(name: str, function: Any) -> Iterator[str]:
+    """Lines with good and wrong calls of one function."""
+    parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
+    called = f"{namespace(name)}.{name}"
+    of_names = "frame" in parameters  # columns are told by name
+    words = {"y_true": '"y"', "y_prob": '"p"', "by": '"at"' if hints.get("by") is str else '["at"]'} if of_names else {}
+    anything = {each for each in parameters if parameters[each].kind is inspect.Parameter.VAR_KEYWORD}
+    asked = [each for each in parameters if parameters[each].default is EMPTY and each not in anything]
+    needed = {each: words.get(each, VALUES.get(each)) for each in asked}
+    if "canonical" in name:
+        needed["y_prob"] = "table"
+
+    def call(**changed: str) -> str:
+        given = {**needed, **changed}
+        by_keyword = inspect.Parameter.KEYWORD_ONLY
+        shown = (
+            f"{each}={value}" if each not in parameters or parameters[each].kind is by_keyword else f"{value}"
+            for each, value in given.items()
+        )
+        return f"{called}({', '.join(shown)})"
+
+    yield call()
+    yield f"{called[:-2]}{called[-1]}  # wrong: misspelt"
+    if not anything:
+        yield f"{call(no_such_option='1')}  # wrong: no such option"
+    for each in parameters:
+        if each in COLUMNS and not of_names:
+            yield f"{call(**{each: quoted('none')})}  # wrong: text is no column"
+            yield f"{call(**{each: '(p, p)'})}  # wrong: columns are no column"
+        elif of_names and each in words:
+            yield f"{call(**{each: '0.5'})}  # wrong: a number is no name"
+        for word in modes(hints[each]):
+            yield call(**{each: quoted(word)})
+        if modes(hints[each]):
+            yield f"{call(**{each: quoted('no such mode')})}  # wrong: no such mode"
+        if each in ("level", "n_resamples"):
+            yield f"{call(**{each: quoted('0.05')})}  # wrong: text is no number"
+
+
+EMPTY = inspect.Parameter.empty
+
+
+def quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+def lines() -> list[str]:
+    """The whole script."""
+    found = CALLS.splitlines()
+    for name, home in HOMES.items():
+        value = getattr(import_module(f"calibrant.{home}"), name)
+        if inspect.isfunction(value):
+            found += calls(name, value)
+    return found
 
 
 def faults() -> list[str]:
+    written = lines()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "calls.py"
-        path.write_text(CALLS)
-        said, broken, _ = api.run([str(path), "--config-file=", "--ignore-missing-imports"])
+        path.write_text("\n".join(written) + "\n")
+        said, broken, _ = api.run([str(path), "--strict", "--config-file=", "--ignore-missing-imports"])
     refused = {int(line) for line in re.findall(r"calls\.py:(\d+): error", said)}
-    lines = CALLS.splitlines()
-    expected = {number for number, line in enumerate(lines, 1) if "# wrong" in line}
-    found = [f"accepted: {lines[number - 1]}" for number in sorted(expected - refused)]
-    found += [f"refused: {lines[number - 1]}\n{said}" for number in sorted(refused - expected)]
+    expected = {number for number, line in enumerate(written, 1) if "# wrong" in line}
+    found = [f"accepted: {written[number - 1]}" for number in sorted(expected - refused)]
+    for number in sorted(refused - expected):
+        why = re.findall(rf"calls\.py:{number}: error: (.*)", said)
+        found.append(f"refused: {written[number - 1]}\n    {'; '.join(why)}")
     return found + ([broken] if broken else [])
 
 
 if __name__ == "__main__":
     found = faults()
-    print("\n".join(found) or "good calls are taken, wrong ones refused")
+    print("\n".join(found) or f"{len(lines())} lines: good calls are taken, wrong ones refused")
     sys.exit(bool(found))

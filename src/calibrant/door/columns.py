@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, SupportsFloat, TypeAlias
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +21,17 @@ class HasArray(Protocol):
         ...
 
 
-Column: TypeAlias = HasArray | Sequence[SupportsFloat]
+Number: TypeAlias = float | Decimal | Fraction | np.number[Any] | np.bool_
+"""One number; arrays can be asked for one as well, so that a protocol would take columns for numbers."""
+
+Column: TypeAlias = HasArray | Sequence[Number]
 """One column of numbers: a NumPy array, list, pandas / polars / pyarrow column or torch CPU tensor."""
 
-Table: TypeAlias = HasArray | Sequence[Sequence[SupportsFloat]]
+Table: TypeAlias = HasArray | Sequence[Sequence[Number]]
 """Class probabilities, a row per row: any of these of shape (n, K), or nested lists."""
 
-Labels: TypeAlias = Column | Sequence[str]
-"""Outcomes that may be class labels."""
+Labels: TypeAlias = Column | list[str] | tuple[str, ...]
+"""Outcomes that may be class labels; one text is a sequence of texts, but no column."""
 
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]

@@ -138,7 +138,23 @@ def register(
 
 
 def measures() -> Mapping[str, Measure]:
-    """All measures by name, in the order of the report, whatever was imported before."""
+    """All registered measures by name, in the order of the report; the same on every call.
+
+    Returns
+    -------
+    mapping of str to Measure
+        What each means, how it is computed, and who defined it.
+
+    See Also
+    --------
+    audit, calibration_scorer
+
+    Examples
+    --------
+    >>> from calibrant.measures import measures
+    >>> measures()["smooth_calibration_error"].title
+    'Smooth calibration error'
+    """
     _import_room()
     return ReadOnly(dict(sorted(_MEASURES.items(), key=lambda item: (item[1].order, item[0]))))
 
