@@ -61,7 +61,7 @@ def test_html_is_written_and_named(rows, tmp_path):
 @pytest.mark.parametrize(
     ("values", "arguments", "message"),
     [
-        ([0.2, 1.5], [], "y_prob: row 1 (counted from 0) is 1.5"),
+        ([0.2, 1.5], [], "--y-prob: rows counted from 0: row 1 is 1.5"),
         ([-3.0, 2.0], [], "look like logits"),
         ([20.0, 70.0], [], "look like percentages"),
         ([0.2, 0.3], ["--y-prob", "p"], "there is no column 'p'; there are 'y_true', 'y_prob'"),
@@ -85,7 +85,7 @@ def test_a_renamed_column_is_named_as_the_user_knows_it(tmp_path):
     path = tmp_path / "bad.csv"
     pd.DataFrame({"clicked": [0, 1], "my score": [0.2, 7]}).to_csv(path, index=False)
     done = run("audit", path, "--y-true", "clicked", "--y-prob", "my score")
-    assert "y_prob (column 'my score'): row 1 (counted from 0) is 7" in done.stderr
+    assert "--y-prob: column 'my score', rows counted from 0: row 1 is 7" in done.stderr
 
 
 def test_swapped_columns(tmp_path):
@@ -163,7 +163,7 @@ def test_an_interrupt_is_130_whatever_a_library_makes_of_it(rows, tmp_path, monk
         except BaseException:
             raise raised from None
 
-    monkeypatch.setattr("calibrant.findings.files.audit_sample", interrupted)
+    monkeypatch.setattr("calibrant.findings.table.audit_sample", interrupted)
     ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has it ignored
     try:
         done = run("audit", rows, "--html", tmp_path / "report.html")

@@ -63,7 +63,7 @@ def test_what_is_not_foreseen_is_70_and_one_line(rows, monkeypatch, raised, comm
         raise raised
 
     monkeypatch.setattr(
-        f"calibrant.findings.files.{'audit_sample' if command == 'audit' else 'calibration_gate'}", fails
+        f"calibrant.findings.{'table.audit_sample' if command == 'audit' else 'table_gate.calibration_gate'}", fails
     )
     done = run(command, rows, *(("--max-distance", 0.05) if command == "gate" else ()))
     assert done.exit_code == 70
@@ -89,7 +89,7 @@ def test_memory_that_runs_out_while_reading_says_nothing_about_the_file(rows, mo
     def fails(*_, **__):
         raise duckdb.OutOfMemoryException("Out of Memory Error: Failed to allocate block")
 
-    monkeypatch.setattr("calibrant.scale.files._fetch", fails)
+    monkeypatch.setattr("calibrant.scale.opened.fetch", fails)
     assert run("gate", rows, "--max-distance", 0.05).exit_code == 70
 
 

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 TOP = (
     # one call, every answer
     "audit",
+    "audit_table",
     "Audit",
     "calibration_gate",
     "GateDecision",

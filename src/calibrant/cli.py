@@ -72,29 +72,30 @@ def audit_file(
         from calibrant.door.arguments import check_band, seeded
 
         check_band(level, resamples)  # before anything that takes longer to load
-        from calibrant.findings.files import FileOptions, audit_of_file
-        from calibrant.scale.files import input_files
+        from calibrant.findings.table import Asked, Told, audit_opened
+        from calibrant.scale.opened import OpenedFile
 
         if len(files) > 2:
             raise InputError("FILE", f"is {len(files)} files; one or two are audited, many as one by a quoted pattern")
+        opened = [OpenedFile(file) for file in files]
         if html is not None:
-            check_target(html, "--html", [each for file in files for each in input_files(file)])
+            check_target(html, "--html", [each for file in opened for each in file.files])
         seed = seeded(seed)[1]  # one for both files
-        options = FileOptions(
+        asked = Asked(
             y_true,
             y_prob,
             sample_weight,
-            level,
-            resamples,
-            seed,
             tuple(by.split(",")) if by else (),
             drift,
             exclude_bad,
             unweighted,
+            level,
+            resamples,
+            seed,
         )
         audited = [
-            audit_of_file(file, options, progress, tell if len(files) == 1 else partial(_tell_of, file))
-            for file in files
+            audit_opened(file, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file.path)))
+            for file in opened
         ]
         found: Audit | Comparison = audited[0].audit
         if len(audited) == 2:
@@ -102,7 +103,8 @@ def audit_file(
 
             progress("Comparison")
             first, second = audited
-            names = (first.name, second.name) if first.name != second.name else (files[0], files[1])
+            names = (opened[0].name, opened[1].name)
+            names = names if names[0] != names[1] else (files[0], files[1])
             found = compare(names, (first.audit, second.audit), (first.rows, second.rows), level=level, seed=seed)
         if html is not None:
             progress("Writing the report")
@@ -136,15 +138,20 @@ def gate(
     For example: calibrant gate predictions.parquet --max-distance 0.05 --confidence 0.95
     """
     with explained(), Progress() as progress:
-        from calibrant.findings.files import FileOptions, gate_of_file
+        from calibrant.findings.table import Told
+        from calibrant.findings.table_gate import gate_opened
+        from calibrant.inference.gate import check_gate
+        from calibrant.scale.opened import OpenedFile
 
-        decision = gate_of_file(
-            file,
-            FileOptions(y_true, y_prob, unweighted=unweighted),
+        check_gate(max_distance, confidence)
+        decision = gate_opened(
+            OpenedFile(file),
+            y_true=y_true,
+            y_prob=y_prob,
+            unweighted=unweighted,
             max_distance=max_distance,
             confidence=confidence,
-            progress=progress,
-            say=tell,
+            told=Told(progress, tell),
         )
         progress.stop()
         show(decision.summary())

@@ -30,6 +30,10 @@ _USERS = {
 }
 """What an operating system refuses for a reason that the user can see and change."""
 _OPTIONS = {
+    "y_true": "--y-true",
+    "y_prob": "--y-prob",
+    "sample_weight": "--sample-weight",
+    "unweighted": "--unweighted",
     "level": "--level",
     "by": "--by",
     "max_distance": "--max-distance",

@@ -61,6 +61,7 @@ HOMES = {
     "VectorScaling": "recalibration.multiclass",
     "Witness": "measures.smooth",
     "audit": "findings.auditing",
+    "audit_table": "findings.table",
     "binned_calibration_error_bound": "measures.binned",
     "bootstrap_bounds": "inference.bootstrap",
     "calibration_bins": "measures.binned",

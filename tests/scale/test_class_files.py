@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from calibrant import FileError, smooth_calibration_error
 from calibrant.cli import app
-from calibrant.scale.class_files import class_columns, read_classes_file
+from calibrant.scale.opened import OpenedFile
 
 
 def written(tmp_path, names, label=None, ending="csv", **more):
@@ -31,11 +31,11 @@ def written(tmp_path, names, label=None, ending="csv", **more):
 )
 def test_numbered_columns_are_guessed_in_the_order_of_their_numbers(tmp_path, ending, names):
     path, table = written(tmp_path, names, ending=ending)
-    columns = class_columns(path, None)
+    columns = OpenedFile(path).choose_classes(None)
     numbers = [int(name.strip("probclas_")) for name in columns]
     assert numbers == sorted(numbers)
     assert len(columns) == len(names)
-    read = read_classes_file(path, columns)
+    read = OpenedFile(path).read_classes(columns)
     assert read.classes == tuple(numbers)
     assert read.guessed == ("y_true",)
     assert np.allclose(read.y_prob, table[:, [names.index(name) for name in columns]], atol=1e-15)
@@ -43,21 +43,21 @@ def test_numbered_columns_are_guessed_in_the_order_of_their_numbers(tmp_path, en
 
 def test_lists_and_patterns(tmp_path):
     path, table = written(tmp_path, ["cat", "dog", "eel"])
-    assert class_columns(path, None) is None
-    assert class_columns(path, "dog, cat,eel") == ["dog", "cat", "eel"]
-    read = read_classes_file(path, ["dog", "cat", "eel"])
+    assert OpenedFile(path).choose_classes(None) is None
+    assert OpenedFile(path).choose_classes("dog, cat,eel") == ["dog", "cat", "eel"]
+    read = OpenedFile(path).read_classes(["dog", "cat", "eel"])
     assert read.classes == (0, 1, 2)
     assert np.allclose(read.y_prob, table[:, [1, 0, 2]], atol=1e-15)
     with pytest.raises(FileError, match="fits 1 columns"):
-        class_columns(path, "d*")
+        OpenedFile(path).choose_classes("d*")
     with pytest.raises(FileError, match="no column 'cow'"):
-        class_columns(path, "cat,cow")
+        OpenedFile(path).choose_classes("cat,cow")
 
 
 def test_one_column_of_predictions_goes_first(tmp_path):
     path, _ = written(tmp_path, ["p0", "p1"], y_prob=0.5)
-    assert class_columns(path, None) is None
-    assert class_columns(path, "p0") is None
+    assert OpenedFile(path).choose_classes(None) is None
+    assert OpenedFile(path).choose_classes("p0") is None
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "arrow"])
@@ -86,18 +86,18 @@ def test_columns_that_could_be_meant_or_not_are_refused(tmp_path, names, message
     else:
         feather.write_feather(pa.table({name: [1.0] * 9 for name in ["y_true", *held]}), path)
     with pytest.raises(FileError, match=message):
-        class_columns(str(path), None)
+        OpenedFile(path).choose_classes(None)
     if "score" not in names:
         with pytest.raises(FileError, match=message):
-            class_columns(str(path), "[pP]*")
+            OpenedFile(path).choose_classes("[pP]*")
     if "P1" not in held and held[2:] != ["p1"]:
-        assert class_columns(str(path), ",".join(held[:2])) == held[:2]
+        assert OpenedFile(path).choose_classes(",".join(held[:2])) == held[:2]
 
 
 def test_a_column_is_listed_once(tmp_path):
     path, _ = written(tmp_path, ["p0", "p1"])
     with pytest.raises(FileError, match="lists 'p1' twice"):
-        class_columns(path, "p0,p1,p1")
+        OpenedFile(path).choose_classes("p0,p1,p1")
 
 
 def test_the_command(tmp_path):

@@ -12,9 +12,8 @@ import pytest
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.scale import large
-from calibrant.scale.files import read_file
 from calibrant.scale.sketch import CalibrationSketch
+from tests.scale.roads import read_file, sketch_file
 
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
 BAD = [math.nan, math.inf, -math.inf, -1e-9, 1.0000001, 1e300, -1.0, 2.0, None]
@@ -57,7 +56,7 @@ def roads(columns, folder):
         "arrow": lambda: whole(*data.columns),
         "csv": lambda: read(str(csv)),
         "parquet": lambda: read(parquet),
-        "sketched parquet": lambda: sketched(large.sketch_file(parquet, **NAMES).sketch),
+        "sketched parquet": lambda: sketched(sketch_file(parquet, **NAMES).sketch),
         "polars": lambda: sketched(CalibrationSketch.from_frame(pl.scan_parquet(parquet), **NAMES)),
         "duckdb": lambda: sketched(CalibrationSketch.from_frame(duckdb.read_parquet(parquet), **NAMES)),
     }

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from calibrant.cli import app
 from calibrant.door.errors import FileError
-from calibrant.scale.files import read_file
+from tests.scale.roads import read_file
 
 FRAME = pd.DataFrame({"y_true": [0, 1, 1], "y_prob": [0.1, 0.1 + 0.2, 1.0], "other": ["a", "b", None]})
 
@@ -216,8 +216,8 @@ def bad(tmp_path, name, content):
         ("really.csv", b"PAR1\xff\xfe\x00\n", "By its content it is parquet"),
         ("text.jsonl", b'{"y_true":0,"y_prob":"0.1"}', "y_prob: row 0 (counted from 0) holds text, '\"0.1\"'"),
         ("broken.jsonl", b'{"y_true":0,"y_prob":', "cannot be read as json"),
-        ("names.csv", b"a,b\n0,0.5\n", "--y-true: cannot be guessed; name one of the columns: 'a', 'b'"),
-        ("two.csv", b"y_true,y_prob,score\n0,0.5,0.5\n", "--y-prob: could be any of 'y_prob', 'score'"),
+        ("names.csv", b"a,b\n0,0.5\n", "y_true: cannot be guessed; name one of the columns: 'a', 'b'"),
+        ("two.csv", b"y_true,y_prob,score\n0,0.5,0.5\n", "y_prob: could be any of 'y_prob', 'score'"),
     ],
 )
 def test_bad_files_are_explained(tmp_path, name, content, message):
@@ -322,7 +322,7 @@ def test_json_without_objects_is_refused(tmp_path):
         ),
         (
             [30, 12],
-            "row 0 (counted from 0) is 30; outcomes must be 0 or 1, or event rates in [0, 1]. Of counts of events",
+            "rows counted from 0: row 0 is 30; outcomes must be 0 or 1, or event rates in [0, 1]. Of counts of events",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from calibrant import FileError
 from calibrant.cli import app
-from calibrant.scale.harness import is_harness_log, read_harness_log
+from calibrant.scale.opened import OpenedFile
 
 
 def sample(logs, acc, nested=False):
@@ -28,8 +28,8 @@ def written(tmp_path, samples, name="samples_arc.jsonl"):
 @pytest.mark.parametrize("nested", [False, True])
 def test_confidences_by_hand(tmp_path, name, nested):
     path = written(tmp_path, [sample([-1.0, -2.0, -3.0], 1.0, nested), sample([-50.0, -40.0], 0.0, nested)], name)
-    assert is_harness_log(path)
-    read = read_harness_log(path)
+    assert OpenedFile(path).is_harness_log
+    read = OpenedFile(path).read()
     expected = [1 / (1 + np.exp(-1) + np.exp(-2)), 1 / (1 + np.exp(-10))]
     assert read.y_prob == pytest.approx(expected)
     assert read.y_true.tolist() == [1.0, 0.0]
@@ -68,12 +68,12 @@ def test_verbalised_confidences_take_the_discrete_road(tmp_path):
 def test_broken_samples_are_refused_by_row(tmp_path, line, fault):
     path = written(tmp_path, [sample([-1.0, -2.0], 1.0), line])
     with pytest.raises(FileError, match=fault):
-        read_harness_log(path)
+        OpenedFile(path).read()
 
 
 def test_other_files_are_left_alone(tmp_path):
-    assert not is_harness_log(written(tmp_path, [{"y_true": 1, "y_prob": 0.5}], "rows.jsonl"))
+    assert not OpenedFile(written(tmp_path, [{"y_true": 1, "y_prob": 0.5}], "rows.jsonl")).is_harness_log
     (tmp_path / "rows.csv").write_text("y_true,y_prob\n1,0.5\n")
-    assert not is_harness_log(str(tmp_path / "rows.csv"))
+    assert not OpenedFile(str(tmp_path / "rows.csv")).is_harness_log
     (tmp_path / "broken.jsonl").write_bytes(b"\xff\xfe{")
-    assert not is_harness_log(str(tmp_path / "broken.jsonl"))
+    assert not OpenedFile(str(tmp_path / "broken.jsonl")).is_harness_log

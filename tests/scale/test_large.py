@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 from calibrant.cli import app
 from calibrant.door.errors import InputError
 from calibrant.measures.registry import measures
-from calibrant.scale import large
+from calibrant.scale import opened
+from calibrant.scale.opened import OpenedFile
 from calibrant.scale.sketch import CalibrationSketch
-from calibrant.segments.files import file_by_segment
+from tests.scale.roads import file_by_segment, file_drift, sketch_file
 
 
 def write(folder, n=4000, **changed):
@@ -34,7 +35,7 @@ def run(*arguments):
 
 def test_sketch_of_files_is_that_of_their_rows(tmp_path):
     pattern, columns = write(tmp_path)
-    found = large.sketch_file(pattern, y_true="y", y_prob="p")
+    found = sketch_file(pattern, y_true="y", y_prob="p")
     wanted = CalibrationSketch().update(columns["y"], columns["p"])
     np.testing.assert_array_equal(found.sketch.cells()[0], wanted.cells()[0])
     np.testing.assert_allclose(found.sketch.cells()[1], wanted.cells()[1], rtol=1e-12)
@@ -43,9 +44,9 @@ def test_sketch_of_files_is_that_of_their_rows(tmp_path):
 def test_large_files_are_sketched_and_every_number_has_its_bound(tmp_path, monkeypatch):
     pattern, columns = write(tmp_path)
     exact = json.loads(run(pattern, "--json").stdout)
-    assert not large.is_large(pattern)
-    monkeypatch.setattr(large, "MANY_ROWS", 1000)
-    assert large.is_large(pattern)
+    assert not OpenedFile(pattern).summed
+    monkeypatch.setattr(opened, "MANY_ROWS", 1000)
+    assert OpenedFile(pattern).summed
     sketched = json.loads(run(pattern, "--json").stdout)
     assert sketched["n_rows"] == exact["n_rows"] == 4000
     assert "pooled into" in sketched["title"]
@@ -78,13 +79,13 @@ def test_bad_rows_of_a_large_file_are_counted(tmp_path):
     p[:7] = 1.5
     pattern, _ = write(tmp_path, p=p)
     with pytest.raises(InputError, match=r"y_prob: 7 rows are outside \[0, 1\]"):
-        large.sketch_file(pattern)
+        sketch_file(pattern)
 
 
 def test_text_files_take_the_same_road(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("y,p,day\n0,0.25,1\n1,0.5,1\n1,1,2\n", encoding="utf-8")
-    assert large.sketch_file(str(path)).sketch.n_rows == 3
+    assert sketch_file(str(path)).sketch.n_rows == 3
     assert {each.key for each in file_by_segment(str(path), ["day"])} == {("1",), ("2",)}
 
 
@@ -118,7 +119,7 @@ def test_drift_and_segments_of_json_lines_on_the_command_line(tmp_path):
         found = run(path, "--y-true", "y", "--y-prob", "p", option, "c")
         assert found.exit_code == 0, found.output
         assert "2026-01-01" in found.output
-    found = large.file_drift(json_lines(tmp_path, "weeks", [i // 100 for i in range(900)]), "c", y_true="y", y_prob="p")
+    found = file_drift(json_lines(tmp_path, "weeks", [i // 100 for i in range(900)]), "c", y_true="y", y_prob="p")
     assert [period.key for period in found] == list(range(9))
 
 
@@ -131,10 +132,10 @@ def test_bad_outcomes_of_any_size_are_left_out(tmp_path, wild, weighted):
         columns["sample_weight"] = [1.0] * 104
     path = str(tmp_path / "rows.parquet")
     pq.write_table(pa.table(columns), path)
-    found = large.sketch_file(path, y_true="y", y_prob="p", exclude_bad=True)
+    found = sketch_file(path, y_true="y", y_prob="p", exclude_bad=True)
     assert (found.sketch.n_rows, found.n_excluded) == (100, 4)
     with pytest.raises(InputError, match="4 rows are outside"):
-        large.sketch_file(path, y_true="y", y_prob="p")
+        sketch_file(path, y_true="y", y_prob="p")
 
 
 def test_segments_of_json_lines_by_their_folders(tmp_path):

@@ -16,12 +16,10 @@ from typer.testing import CliRunner
 from calibrant.cli import app
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.scale import large
 from calibrant.scale.drift import calibration_drift
-from calibrant.scale.files import read_file
 from calibrant.scale.sketch import CalibrationSketch
-from calibrant.segments.files import file_by_segment
 from calibrant.segments.named import calibration_by_segment
+from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
 
 ROWS = 600
 ARGUMENT = {"y": "y_true", "p": "y_prob", "w": "sample_weight"}
@@ -105,8 +103,8 @@ def test_files(tmp_path, kind, column, bad):
 
     with pytest.raises(InputError, match=rf"{column}\b.*: row 250 |{argument}: row 250 "):
         whole()
-    refused(lambda: large.sketch_file(path, **asked), argument)
-    found = large.sketch_file(path, **asked, exclude_bad=True)
+    refused(lambda: sketch_file(path, **asked), argument)
+    found = sketch_file(path, **asked, exclude_bad=True)
     assert (found.sketch.n_rows, found.n_excluded) == (ROWS - 2, 2)
     assert np.isfinite(found.sketch.cells()[1]).all()
     if kind != "parquet" or bad is None or not math.isnan(bad):
@@ -115,8 +113,8 @@ def test_files(tmp_path, kind, column, bad):
     segments = file_by_segment(path, ["g"], **asked, exclude_bad=True)
     assert sum(segment.n_rows for segment in segments) == ROWS - 2
     if column != "w":
-        refused(lambda: large.file_drift(path, "g", **NAMES, unweighted=True), argument)
-        periods = large.file_drift(path, "g", **NAMES, unweighted=True, exclude_bad=True)
+        refused(lambda: file_drift(path, "g", **NAMES, unweighted=True), argument)
+        periods = file_drift(path, "g", **NAMES, unweighted=True, exclude_bad=True)
         assert sum(period.n_rows for period in periods) == ROWS - 2
 
 
@@ -165,7 +163,7 @@ def test_weights_that_do_not_add_up(tmp_path, weight):
     held = columns("p", 0.5) | {"w": [weight] * ROWS}
     path = write(tmp_path, "parquet", held)
     for read in (
-        lambda: large.sketch_file(path, **NAMES, sample_weight="w"),
+        lambda: sketch_file(path, **NAMES, sample_weight="w"),
         lambda: file_by_segment(path, ["g"], **NAMES, sample_weight="w"),
         lambda: CalibrationSketch.from_frame(CONNECTION.read_parquet(path), **NAMES, sample_weight="w"),
     ):

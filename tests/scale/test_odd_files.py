@@ -11,11 +11,9 @@ import pytest
 
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.scale import large
-from calibrant.scale.files import read_file
 from calibrant.scale.sketch import CalibrationSketch
-from calibrant.segments.files import file_by_segment
 from calibrant.segments.named import calibration_by_segment
+from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -30,9 +28,9 @@ def test_folders_may_name_columns(tmp_path, kind):
     for pattern in (f"**/*.{kind}", f"*/part.{kind}"):
         path = str(tmp_path / pattern)
         assert read_file(path).y_prob.tolist() == [0.25, 0.25, 0.5, 0.5]
-        assert large.sketch_file(path).sketch.n_rows == 4
+        assert sketch_file(path).sketch.n_rows == 4
         assert {segment.key for segment in file_by_segment(path, ["year"])} == {(2025,), (2026,)}
-        assert [period.key for period in large.file_drift(path, "year")] == [2025, 2026]
+        assert [period.key for period in file_drift(path, "year")] == [2025, 2026]
     assert read_file(str(tmp_path / "year=2025" / f"part.{kind}")).y_prob.tolist() == [0.25, 0.25]
 
 
@@ -45,7 +43,7 @@ def rows(folder, value, kind="csv"):
 
 @pytest.mark.parametrize("value", ["0_1", "0_0.1", "1_0", "0x1", "0.5f", "1d-1", "t", "yes", "--1", "½", "１", "0,5"])
 def test_texts_that_are_no_numbers(tmp_path, value):
-    for read in (read_file, large.sketch_file):
+    for read in (read_file, sketch_file):
         with pytest.raises(InputError, match=r"holds text|null or NaN"):
             read(rows(tmp_path, value))
 
@@ -60,7 +58,7 @@ def test_texts_that_are_numbers(tmp_path, value, number):
 def test_numbers_too_large_are_infinite_and_refused(tmp_path, kind, value):
     path = rows(tmp_path, value.replace("nan", "NaN") if kind == "jsonl" else value, kind)
     with pytest.raises(InputError):
-        large.sketch_file(path)
+        sketch_file(path)
     read = read_file(path)
     with pytest.raises(InputError):
         Sample.from_columns(read.y_true, read.y_prob)
@@ -106,7 +104,7 @@ def test_twins_are_refused_where_they_are_asked_for(tmp_path, kind, names):
     assert read_file(str(path)).y_prob.tolist() == [0.25, 0.5]
     for read in (
         lambda: file_by_segment(str(path), ["a"]),
-        lambda: large.file_drift(str(path), "a"),
+        lambda: file_drift(str(path), "a"),
         lambda: read_file(str(path), y_prob="a"),
     ):
         with pytest.raises(InputError, match="could be any of 2 columns: 'a', "):
@@ -135,11 +133,11 @@ def test_groups_by_nested_values_are_refused(tmp_path, column):
     names = {"y_true": "y", "y_prob": "p"}
     for read in (
         lambda: file_by_segment(path, ["g"], **names),
-        lambda: large.file_drift(path, "g", **names),
+        lambda: file_drift(path, "g", **names),
         *(
             lambda frame=frame: calibration_by_segment(frame, by=["g"], **names)
             for frame in (table, table.to_pandas(), pl.from_arrow(table))
         ),
     ):
-        with pytest.raises(InputError, match=r"^by: names the column 'g', which holds .*; single values are needed"):
+        with pytest.raises(InputError, match=r"^(by|drift): names the column 'g', .*; single values are needed"):
             read()

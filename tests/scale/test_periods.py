@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calibrant import FileError, InputError, calibration_drift
-from calibrant.scale import large
-from calibrant.scale.large import file_drift
+from calibrant import InputError, calibration_drift
 from calibrant.scale.periods import in_order
+from tests.scale.roads import file_drift
 
 KNOWN = {
     "numbers": ["-1", "1", "2", "9", "10", "11"],
@@ -101,7 +100,7 @@ def test_days_of_a_text_file_come_in_order(tmp_path):
     path = tmp_path / "rows.csv"
     rows = [f"{i % 2},0.5,{1 + i // 20}" for i in range(240)]
     path.write_text("\n".join(["y,p,day", *rows, ""]), encoding="utf-8")
-    found = large.file_drift(str(path), "day", y_true="y", y_prob="p")
+    found = file_drift(str(path), "day", y_true="y", y_prob="p")
     assert [period.key for period in found] == [str(day) for day in range(1, 13)]
 
 
@@ -123,5 +122,5 @@ def test_the_text_that_has_no_order_is_the_one_shown(tmp_path):
     path.write_text(
         "y_true,y_prob,day\n" + "".join(f"{i % 2},0.5,{day}\n" for i, day in enumerate([*range(20), "Mon"]))
     )
-    with pytest.raises(FileError, match="drift: the order in time of 'Mon', '0', '1' is not known"):
+    with pytest.raises(InputError, match="by: the order in time of 'Mon', '0', '1' is not known"):
         file_drift(str(path), "day")

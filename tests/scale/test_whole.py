@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrant.door.errors import FileError
-from calibrant.scale import large, whole
-from calibrant.scale.class_files import class_columns
-from calibrant.scale.files import input_files, read_file
-from calibrant.scale.harness import is_harness_log, read_harness_log
-from calibrant.segments.files import file_by_segment
+from calibrant.scale import whole
+from calibrant.scale.opened import OpenedFile
+from calibrant.scale.readers import input_files
+from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
 
 ROWS = 300
 RNG = np.random.default_rng(0)
@@ -54,10 +53,10 @@ PACKED = {
 
 READS = (
     read_file,
-    large.sketch_file,
-    large.is_large,
+    sketch_file,
+    lambda path: OpenedFile(path).summed,
     lambda path: file_by_segment(path, ["y_true"]),
-    lambda path: large.file_drift(path, "y_true"),
+    lambda path: file_drift(path, "y_true"),
 )
 
 
@@ -107,13 +106,12 @@ def test_every_reader_refuses(tmp_path):
     log = written(tmp_path, "log.jsonl.gz", PACKED["log.jsonl.gz"][:-9])
     for read in (
         lambda: read_file(cut),
-        lambda: large.sketch_file(cut),
+        lambda: sketch_file(cut),
         lambda: file_by_segment(cut, ["y_true"]),
-        lambda: large.file_drift(cut, "y_true"),
-        lambda: large.is_large(cut),
-        lambda: class_columns(cut, None),
-        lambda: is_harness_log(log),
-        lambda: read_harness_log(log),
+        lambda: file_drift(cut, "y_true"),
+        lambda: OpenedFile(cut).summed,
+        lambda: OpenedFile(cut).choose_classes(None),
+        lambda: OpenedFile(log).is_harness_log,
         lambda: read_file(str(tmp_path / "*.csv.zst")),
     ):
         with pytest.raises(FileError, match="cut or damaged"):
@@ -161,7 +159,7 @@ def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
     damaged = bytearray(checked)
     damaged[chunk.data_page_offset + chunk.total_compressed_size // 2 - 400 * dictionary] ^= 1
     path = written(tmp_path, "damaged.parquet", bytes(damaged))
-    for read in (read_file, large.sketch_file):
+    for read in (read_file, sketch_file):
         with pytest.raises(FileError, match="damaged"):
             read(path)
 
@@ -312,7 +310,7 @@ def test_json_cut_within_its_last_value_is_refused(tmp_path, kind):
     within = [last + 1, data.index(b",", last), data.rindex(b"."), data.rindex(b"}")]
     for at in within if kind == "jsonl" else [last - 2, last - 1, last, *within, data.rindex(b"}") + 1]:
         path = written(tmp_path, f"cut.{kind}", data[:at])
-        for read in (each for each in READS if each is not large.is_large):  # which looks at the size alone
+        for read in (each for each in READS if each is not READS[2]):  # which looks at the size alone
             with pytest.raises(FileError, match=r"cannot be read as json|is cut or damaged"):
                 read(path)
 
@@ -320,6 +318,6 @@ def test_json_cut_within_its_last_value_is_refused(tmp_path, kind):
 @pytest.mark.parametrize("last", ["1", '1,0.5,"b', '1,0.5,"b\n', "1,0.5", "1\n", "1,0.5\n"])
 def test_a_last_line_with_too_few_fields_is_refused(tmp_path, last):
     path = written(tmp_path, "rows.csv", f'y_true,y_prob,text\n0,0.1,"a, ""\nb"\n1,0.2,c\n{last}'.encode())
-    for read in (read_file, large.sketch_file):
+    for read in (read_file, sketch_file):
         with pytest.raises(FileError):
             read(path)

@@ -5,7 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from calibrant import lower_calibration_distance
+from calibrant import CalibrationSketch, calibration_drift, lower_calibration_distance
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -104,26 +104,63 @@ def test_bad_options_are_refused():
         calibration_by_segment(table, by=["s"], resolution=100, **NAMES)
 
 
-@pytest.mark.parametrize("kind", ["labels", "rates", "weights", "rates with weights"])
+@pytest.mark.parametrize("kind", ["labels", "weights"])
 def test_pvalues_and_intervals_hold_for_calibrated_rows_of_every_kind(kind):
-    """Rare events, atoms, weights over a thousand times and rates of k in n; every row calibrated."""
+    """Rare events, atoms and weights over a thousand times; every row calibrated."""
     pvalues, missed = [], 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
         n, m = 4_000, 40
         p = rng.choice([0.001, 0.02, 0.3, 0.5, 0.999], n)
-        trials = rng.integers(1, 50, n) if "rates" in kind else np.ones(n, int)
-        y = rng.binomial(trials, p) / trials
-        weight = {"labels": np.ones(n), "rates": np.ones(n), "rates with weights": trials}.get(
-            kind, np.exp(rng.normal(0, 3, n))
-        )
+        y = rng.binomial(1, p)
+        weight = np.ones(n) if kind == "labels" else np.exp(rng.normal(0, 3, n))
         table = pa.table({"y": y, "p": p, "s": rng.integers(0, m, n), "w": weight.astype(float)})
-        found = calibration_by_segment(table, by=["s"], sample_weight="w" if "weights" in kind else None, **NAMES)
+        weights = {"sample_weight": "w"} if "weights" in kind else {"unweighted": True}
+        found = calibration_by_segment(table, by=["s"], **weights, **NAMES)
         pvalues += [each.pvalue for each in found]
         missed += any(not each.bias_low <= 0.0 <= each.bias_high for each in found)
     assert missed <= 1  # of 8, at most 5% each
     for level in (0.01, 0.05, 0.2):
         assert np.mean(np.array(pvalues) <= level) <= level
+
+
+@pytest.mark.parametrize("weights", [{"sample_weight": "w"}, {"unweighted": True}], ids=str)
+def test_of_event_rates_nothing_is_said_about_chance(weights):
+    rng = np.random.default_rng(0)
+    p, trials = rng.random(400), rng.integers(1, 50, 400)
+    y = rng.binomial(trials, p**2) / trials
+    table = pa.table({"y": y, "p": p, "s": np.arange(400) % 4, "w": trials.astype(float)})
+    found = calibration_by_segment(table, by=["s"], **weights, **NAMES)
+    assert len(found) == 4
+    for each in found:
+        chance = (each.effective_rows, each.bias_low, each.bias_high, each.pvalue, each.qvalue, each.reject)
+        assert {*chance, each.direction, each.where} == {None}
+        assert each.bias < -0.05
+        assert each.lower_distance[0] > 0.05
+    assert [each.smooth_error_bound - each.smooth_error for each in found] == sorted(
+        each.smooth_error_bound - each.smooth_error for each in found
+    )
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "weight", "Weights", "w", "freq", "trials"])
+def test_a_column_that_may_hold_weights_is_asked_about(name):
+    table = logs(300, 2, 0).append_column(name, pa.array(np.arange(1.0, 301.0)))
+    calls = (
+        lambda **more: calibration_by_segment(table, by=["s"], **NAMES, **more),
+        lambda **more: calibration_drift(table, by="s", **NAMES, **more),
+        lambda **more: CalibrationSketch.from_frame(table, **NAMES, **more),
+    )
+    for call in calls:
+        with pytest.raises(InputError, match=f"sample_weight: column '{name}' may hold weights") as caught:
+            call()
+        assert "unweighted=True" in str(caught.value)
+        assert call(unweighted=True)
+    for call in (calls[0], calls[2]):
+        assert call(sample_weight=name)
+        with pytest.raises(InputError, match="unweighted: leaves weights out"):
+            call(sample_weight=name, unweighted=True)
+    assert calibration_by_segment(table, by=[name], **NAMES)
+    assert calibration_drift(table, by=name, **NAMES)
 
 
 def test_weights_too_small_to_square_tell_nothing():
@@ -139,13 +176,14 @@ def test_cells_that_no_rows_have_are_refused():
     import narwhals as nw
 
     from calibrant.scale.frames import group_cells
+    from calibrant.scale.groups import good_groups
     from calibrant.segments.named import segments_of_groups
 
-    names = {"y_true": "y", "y_prob": "p", "sample_weight": None}
-    found = nw.to_native(group_cells(logs(100, 2, 0), names, ["s"], 128))
+    table = nw.from_native(logs(100, 2, 0))
+    found = nw.to_native(group_cells(table, table.schema, NAMES, ["s"], 128))
     for name, value in (("weighted_outcome", np.nan), ("low", np.nan), ("offset", np.inf), ("weighted_outcome", 1e3)):
         column = found[name].to_numpy().astype(float)
         column[0] = value
         damaged = found.set_column(found.column_names.index(name), name, pa.array(column))
         with pytest.raises(InputError, match=r"cells: row 0|frame: has rows"):
-            segments_of_groups(nw.from_native(damaged, eager_only=True), 1, 0.05, 128, False)
+            segments_of_groups(good_groups(nw.from_native(damaged, eager_only=True), False), 0.05)

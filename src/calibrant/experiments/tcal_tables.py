@@ -21,7 +21,7 @@ from calibrant.recalibration import (
     ScalingBinning,
 )
 from calibrant.recalibration.base import Recalibrator
-from calibrant.scale.files import read_file
+from calibrant.scale.opened import OpenedFile
 
 LEVEL = 0.05
 DISCRETE = ("histogram binning", "scaling-binning")
@@ -161,7 +161,7 @@ def cells(dataset: Dataset, folder: Path, n_seeds: int = 20) -> Iterator[Cell]:
         path = folder / f"{network}.parquet"
         if not path.exists():
             raise FileError("folder", f"holds no {path.name}, a table of y_prob and y_true")
-        columns = read_file(str(path), y_true="y_true", y_prob="y_prob")
+        columns = OpenedFile(path).read(y_true="y_true", y_prob="y_prob")
         y_true, y_prob = columns.y_true.astype(np.float64), columns.y_prob
         rng = np.random.default_rng(0)
         authors = np.arange(y_true.size)

@@ -17,7 +17,7 @@ from calibrant.experiments.registry import Reproduction, needed
 from calibrant.inference.verified_bounds import squared_error_of_counts
 from calibrant.measures.smooth import smooth_calibration_error
 from calibrant.recalibration import IsotonicScaling, ScalingBinning, TemperatureScaling
-from calibrant.scale.files import read_file
+from calibrant.scale.opened import OpenedFile
 
 IntArray = npt.NDArray[np.int64]
 
@@ -329,13 +329,13 @@ def _mean(values: FloatArray) -> str:
 
 
 def _top_label(folder: Path, network: str) -> tuple[FloatArray, FloatArray]:
-    columns = read_file(str(_path(folder, network)), y_true="y_true", y_prob="y_prob")
+    columns = OpenedFile(_path(folder, network)).read(y_true="y_true", y_prob="y_prob")
     return columns.y_true.astype(np.float64), columns.y_prob.astype(np.float64)
 
 
 def _ten_classes(folder: Path) -> MulticlassSample:
-    path = str(_path(folder, TEN_CLASSES))
-    columns = [read_file(path, y_true="y_true", y_prob=f"p{k}") for k in range(10)]
+    file = OpenedFile(_path(folder, TEN_CLASSES))
+    columns = [file.read(y_true="y_true", y_prob=f"p{k}") for k in range(10)]
     return multiclass_sample(columns[0].y_true, np.column_stack([c.y_prob for c in columns]))
 
 

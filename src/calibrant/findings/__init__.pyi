@@ -10,6 +10,7 @@ from calibrant.findings.found import MeasureValue as MeasureValue
 from calibrant.findings.inequalities import Inequality as Inequality
 from calibrant.findings.regions import Region as Region
 from calibrant.findings.reliability import Reliability as Reliability
+from calibrant.findings.table import audit_table as audit_table
 
 __all__ = [
     "Advice",
@@ -22,4 +23,5 @@ __all__ = [
     "Region",
     "Reliability",
     "audit",
+    "audit_table",
 ]

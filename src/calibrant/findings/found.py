@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["Audit", "MeasureValue"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.door.values import ReadOnly, Result
@@ -105,6 +105,12 @@ class Audit(Finding):
         Columns whose values make the segments.
     periods : tuple of Period
         Days or other periods in order, with the evidence so far, where they were asked for.
+    columns : mapping of str to str
+        Of a table the columns that were used, by argument.
+    n_excluded : int
+        Bad rows of a table that were left out.
+    n_cells : int or None
+        Where rows were pooled into cells that hold several predictions, the number of cells.
     pos_label : object
         Label of the positive class, whose probability was audited, where it was said or there were two columns.
     """
@@ -135,15 +141,16 @@ class Audit(Finding):
     segments: tuple[Segment, ...] = ()
     segmented_by: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    n_excluded: int = 0
+    n_cells: int | None = None
     pos_label: Any = None
 
     def __post_init__(self) -> None:
-        """Keep mappings from being written to, and segments of event rates in an order that leaves chance out."""
+        """Keep mappings from being written to."""
         object.__setattr__(self, "measures", ReadOnly(self.measures))
         object.__setattr__(self, "tests", ReadOnly(self.tests))
-        if self.rates:
-            worst = sorted(self.segments, key=lambda segment: segment.smooth_error_bound - segment.smooth_error)
-            object.__setattr__(self, "segments", tuple(worst))
+        object.__setattr__(self, "columns", ReadOnly(self.columns))
 
     def __repr__(self) -> str:
         """One short line; `summary` is the page."""

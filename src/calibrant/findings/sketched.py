@@ -43,6 +43,7 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
     of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
     return replace(
         audit,
+        n_cells=sketch.n_cells if of_cells else None,
         measures=MappingProxyType(measures),
         smooth_lower=max(0.0, audit.smooth_lower - smooth),
         smooth_upper=min(1.0, audit.smooth_upper + smooth),

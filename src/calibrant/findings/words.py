@@ -118,7 +118,7 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
         distance = " to ".join(bracket(*segments[0].lower_distance))
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
         return f"Of {len(segments):,} segments by {', '.join(by)}, {worst}."
-    off = sum(segment.reject for segment in segments)
+    off = sum(segment.reject is True for segment in segments)
     said = f"Of {len(segments):,} segments by {', '.join(by)}, {off:,} are off by more than noise"
     if not off:
         return f"{said}."
@@ -132,6 +132,8 @@ def segment_name(segment: Segment) -> str:
 
 def segment_in_words(segment: Segment) -> str:
     """In which direction a segment errs, and where."""
+    if segment.where is None:
+        return "nothing is said about chance"
     low, high = segment.where
     return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 

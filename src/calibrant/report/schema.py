@@ -14,22 +14,9 @@ from calibrant.findings.found import Audit
 if TYPE_CHECKING:
     from calibrant.findings.regions import Region
     from calibrant.scale.drift import Period
-    from calibrant.segments.named import Segment
 
 SCHEMA = 3
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
-
-
-_CHANCE = (
-    "effective_rows",
-    "bias_low",
-    "bias_high",
-    "pvalue",
-    "qvalue",
-    "reject",
-    "direction",
-    "where",
-)
 
 
 @singledispatch
@@ -83,7 +70,7 @@ def _(audit: Audit) -> dict[str, Any]:
         },
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
         "population": None if audit.population is None else asdict(audit.population),
-        "segments": [_segment(segment, audit.rates) for segment in audit.segments],
+        "segments": [asdict(segment) for segment in audit.segments],
         "segmented_by": list(audit.segmented_by),
         "periods": [_period(period) for period in audit.periods],
         "advice": advice_as_dict(audit.advice),
@@ -114,12 +101,6 @@ def _region(region: Region) -> dict[str, Any]:
     """A region; its neighbours matter to its words alone."""
     found = {name: value for name, value in asdict(region).items() if name not in ("before", "after")}
     return {**found, "words": region.words, "exceeds_noise": region.exceeds_noise}
-
-
-def _segment(segment: Segment, rates: bool) -> dict[str, Any]:
-    """A segment; of event rates without what is said about chance."""
-    found = asdict(segment)
-    return {name: None if rates and name in _CHANCE else value for name, value in found.items()}
 
 
 def _plain(label: Any) -> Any:

@@ -202,9 +202,13 @@ def facts(audit: Audit) -> str:
     top = ""
     if audit.classes is not None:
         top = f"{audit.classes.n_classes} classes; all but their own section is about the most probable one. "
+    values = f"{whole(audit.n_distinct)} distinct predictions"
+    if audit.n_cells is not None:
+        values = f"pooled into {whole(audit.n_cells)} cells of predictions"
+    left_out = f" {whole(audit.n_excluded)} bad rows were left out." if audit.n_excluded else ""
     return (
-        f"{top}{rows}, {whole(audit.n_distinct)} distinct predictions{weights}; base rate {percent(audit.base_rate)}, "
-        f"mean prediction {percent(audit.mean_prediction)}."
+        f"{top}{rows}, {values}{weights}; base rate {percent(audit.base_rate)}, "
+        f"mean prediction {percent(audit.mean_prediction)}.{left_out}"
     )
 
 

@@ -18,6 +18,9 @@ MEASURED = (
 )
 """Columns of a cell, as they are added up and stored."""
 
+RESOLUTIONS = 2, 2**24
+"""Fewest and most cells of a sketch, apart from the grid points."""
+
 UNIT = 2.0**-53
 """Largest relative error of one rounding."""
 NATIVE_ROUNDING = 16.0 * UNIT

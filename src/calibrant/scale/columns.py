@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from calibrant.door.errors import FileError
+from calibrant.door.errors import InputError
 
 USUAL_NAMES = {
     "y_true": ("y_true", "label", "target", "outcome", "obs", "observed", "correct", "is_correct", "y"),
@@ -18,6 +18,10 @@ _PERHAPS_WEIGHTS = frozenset(
     ("weight", "weights", "sample_weights", "w", "wt", "wts", "freq", "frequency", "trials", "n_trials")
 )
 """Names of columns that change every number if they are weights, and may be something else."""
+_WAYS = (
+    "Leave them out (--unweighted; unweighted=True in Python), or measure with the column that is named "
+    "(calibrant audit --sample-weight; sample_weight in Python)"
+)
 
 
 def asked_columns(
@@ -25,13 +29,13 @@ def asked_columns(
 ) -> dict[str, str | None]:
     """Argument -> column as asked for; None is to be guessed, what is absent is not wanted."""
     if unweighted and sample_weight is not None:
-        raise FileError("--unweighted", f"leaves weights out, and --sample-weight asks for {sample_weight!r}")
+        raise InputError("unweighted", f"leaves weights out, and sample_weight asks for {sample_weight!r}")
     asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
     return {argument: asked[argument] for argument in asked if not (unweighted and argument == "sample_weight")}
 
 
 def choose_columns(
-    asked: dict[str, str | None], columns: list[str], twins: dict[str, list[str]], grouped_by: Sequence[str] = ()
+    asked: dict[str, str | None], columns: list[str], twins: Mapping[str, list[str]], grouped_by: Sequence[str] = ()
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Argument -> column as asked for or guessed, and the arguments that were guessed.
 
@@ -56,16 +60,16 @@ def choose_columns(
     for argument, name in names.items():
         for other, same in names.items():
             if argument < other and name == same:
-                raise FileError(_option(argument), f"{name!r} is given for {other} as well")
+                raise InputError(argument, f"{name!r} is given for {other} as well")
     return names, tuple(guessed)
 
 
-def refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None:
+def refuse_twins(name: str, twins: Mapping[str, list[str]], argument: str) -> None:
     """Raise if the reader does not tell the column of that name from another."""
     same = twins.get(name.strip().casefold())
     if same is not None:
-        raise FileError(
-            _option(argument),
+        raise InputError(
+            argument,
             f"{name!r} could be any of {len(same)} columns: {listed(same)}. Rename all but one; "
             "names that differ in case alone are not told apart",
         )
@@ -74,13 +78,13 @@ def refuse_twins(name: str, twins: dict[str, list[str]], argument: str) -> None:
 def present(name: str, columns: Sequence[str], argument: str) -> str:
     """The name, if there is such a column; else say what is there."""
     if not name:
-        raise FileError(_option(argument), "is empty; a column needs a name to be read")
+        raise InputError(argument, "is empty; a column needs a name to be read")
     if name in columns:
         return name
     folded = {column.casefold(): column for column in columns}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
     hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
-    raise FileError(_option(argument), f"there is no column {name!r}; there are {listed(columns)}.{hint}")
+    raise InputError(argument, f"there is no column {name!r}; there are {listed(columns)}.{hint}")
 
 
 def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:
@@ -91,13 +95,13 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
     if argument == "sample_weight" and not found:
         return None
     if found:
-        raise FileError(_option(argument), f"could be any of {listed(found)}; name one")
+        raise InputError(argument, f"could be any of {listed(found)}; name one")
     hint = ""
     if all(_is_number(column) for column in columns):
         hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
     elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
         hint = ". That is one column: check that every line has as many fields as the first"
-    raise FileError(_option(argument), f"cannot be guessed; name one of the columns: {listed(columns)}{hint}")
+    raise InputError(argument, f"cannot be guessed; name one of the columns: {listed(columns)}{hint}")
 
 
 def _refuse_perhaps_weights(found: str | None, free: Sequence[str]) -> None:
@@ -106,8 +110,14 @@ def _refuse_perhaps_weights(found: str | None, free: Sequence[str]) -> None:
     if not perhaps:
         return
     beside = "" if found is None else f" as well as {found!r}"
-    ways = "calibrant audit measures with the one named here, and --unweighted leaves them out"
-    raise FileError("--sample-weight", f"column {perhaps[0]!r} may hold weights{beside}: {ways}")
+    raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}. {_WAYS}")
+
+
+def refuse_unspoken_weights(columns: Iterable[str], spoken: Collection[str], ways: str = _WAYS) -> None:
+    """Raise if a column holds weights by its name and nobody spoke of it."""
+    for name in columns:
+        if name not in spoken and name.lower() in {*USUAL_NAMES["sample_weight"], *_PERHAPS_WEIGHTS}:
+            raise InputError("sample_weight", f"column {name!r} may hold weights. {ways}")
 
 
 def _is_number(text: str) -> bool:
@@ -116,10 +126,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _option(argument: str) -> str:
-    return f"--{argument.replace('_', '-')}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -13,11 +13,14 @@ from calibrant.door.errors import InputError
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.scale.frames import good_cells, group_cells
+from calibrant.scale.columns import refuse_unspoken_weights
+from calibrant.scale.frames import OpenedFrame
+from calibrant.scale.groups import Groups
 from calibrant.scale.periods import in_order
 from calibrant.scale.sketch import sample_from_cells
 
 RESOLUTION = 1024
+SINGLE = "The evidence of drift counts single outcomes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,14 @@ class Period:
 
 
 def calibration_drift(
-    frame: Any, *, y_true: str, y_prob: str, by: str, level: float = 0.05, exclude_bad: bool = False
+    frame: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    by: str,
+    level: float = 0.05,
+    exclude_bad: bool = False,
+    unweighted: bool = False,
 ) -> list[Period]:
     """Follow calibration through the periods of a table, in order, with a bounded probability of any false alarm.
 
@@ -64,6 +74,9 @@ def calibration_drift(
         Largest probability that calibrated forecasts are ever rejected, in all periods together.
     exclude_bad : bool, default False
         Leave out rows that are null, NaN or out of range instead of refusing the table.
+    unweighted : bool, default False
+        Leave out a column that holds weights by its name: the evidence counts single outcomes, so that weights cannot
+        be used, and without this they are refused.
 
     Returns
     -------
@@ -73,7 +86,8 @@ def calibration_drift(
     Raises
     ------
     InputError
-        As `CalibrationSketch.from_frame`, if outcomes are rates, a period is null, or the order of texts is not known.
+        As `CalibrationSketch.from_frame`, if a column may hold weights, outcomes are rates, a period is null, or the
+        order of texts is not known.
 
     Notes
     -----
@@ -91,17 +105,16 @@ def calibration_drift(
     >>> next(day.key for day in days if day.reading.reject)
     20
     """
-    names = {"y_true": y_true, "y_prob": y_prob, "sample_weight": None}
-    return periods_of_groups(group_cells(frame, names, [by], RESOLUTION), level, exclude_bad)
+    table = OpenedFrame(frame, "frame")
+    if not unweighted:
+        refuse_unspoken_weights(table.columns, {y_true, y_prob, by}, f"{SINGLE}; unweighted=True leaves them out")
+    names = {"y_true": y_true, "y_prob": y_prob}
+    return periods_of_groups(table.groups(names, [by], RESOLUTION, exclude_bad=exclude_bad), level)
 
 
-def periods_of_groups(found: Any, level: float, exclude_bad: bool) -> list[Period]:
-    """Periods of what `group_cells` found, in order."""
-    good = found["_cell"].to_numpy() >= 0
-    index, cells = good_cells(found, exclude_bad)
-    keys = [key for key, keep in zip(found["_s0"].to_list(), good, strict=True) if keep]
-    if not keys:
-        raise InputError("frame", "holds no rows" + (" that are not excluded" if exclude_bad else ""))
+def periods_of_groups(found: Groups, level: float) -> list[Period]:
+    """Periods of groups by one column, in order."""
+    index, cells, keys = found.index, found.cells, found.keys["_s0"].to_list()
     if any(_missing(key) for key in keys):
         raise InputError("by", "holds a null or NaN; every row needs a period")
     place = {key: at for at, key in enumerate(in_order(list(dict.fromkeys(keys))))}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.door.errors import InputError
+from calibrant.door.errors import FileError, InputError
 
 _INTEGERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
     *("UHUGEINT", "BOOLEAN"),
 }
+_WHOLE = {"UBIGINT", "BIGINT"}
+_EXACT = 2**53  # up to which a DOUBLE tells whole numbers apart
 
 
 def quoted(name: str) -> str:
@@ -18,7 +20,9 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str], resolution: int) -> Any:
+def group_relation(
+    relation: Any, numbers: Mapping[str, str], by: Sequence[str], resolution: int, option: str = "by"
+) -> Any:
     """Group by cell within segments; `numbers` are DOUBLE expressions by argument. Returns a pyarrow table."""
     weighted = "sample_weight" in numbers
     rows = [f"{numbers['y_true']} AS y", f"{numbers['y_prob']} AS v", f"{numbers['y_prob']} * {resolution} AS x"]
@@ -28,7 +32,7 @@ def group_relation(relation: Any, numbers: Mapping[str, str], by: Sequence[str],
     for name in by:
         if types[name].endswith("]") or types[name].startswith(("STRUCT", "MAP", "UNION", "VARIANT", "JSON")):
             held = f"{types[name]:.40}"
-            raise InputError("by", f"names the column {name!r}, which holds {held}; single values are needed")
+            raise InputError(option, f"names the column {name!r}, which holds {held}; single values are needed")
     segments = [f"_s{i}" for i in range(len(by))]
     rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
     # Statistics of Parquet files leave NaN out, and DuckDB folds comparisons and isnan() by them; not isfinite().
@@ -86,3 +90,30 @@ def _whole_outcomes(relation: Any, number: str) -> bool:
 def as_double(name: str) -> str:
     """A column of numbers as DOUBLE, in SQL."""
     return f"CAST({quoted(name)} AS DOUBLE)"
+
+
+def json_segments(relation: Any, by: Sequence[str], option: str) -> Any:
+    """Give the columns of segments, which are read as JSON, the type of their values; they must be of one kind."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    typed = []
+    for name in by:
+        if types[name] != "JSON":  # the value that a folder stands for
+            continue
+        column = quoted(name)
+        found = relation.aggregate(
+            f"list(DISTINCT json_type({column})) FILTER ({column} IS NOT NULL), max(abs(TRY_CAST({column} AS DOUBLE)))"
+        ).fetchall()
+        kinds, largest = set(found[0][0] or ["VARCHAR"]), found[0][1] or 0.0
+        if kinds & {"OBJECT", "ARRAY"}:
+            raise FileError(option, f"names the column {name!r}, which holds nested JSON; single values are needed")
+        if not kinds - {*_WHOLE, "DOUBLE"}:
+            if "DOUBLE" in kinds and largest >= _EXACT:
+                raise FileError(option, f"names the column {name!r}, which holds numbers too large to tell apart")
+            kind = "DOUBLE" if "DOUBLE" in kinds else "BIGINT" if "BIGINT" in kinds else "UBIGINT"
+        elif len(kinds) == 1:
+            (kind,) = kinds
+        else:
+            held = "texts, numbers or truth values side by side; write all in one way"
+            raise FileError(option, f"names the column {name!r}, which holds {held}")
+        typed.append(f"CAST({column} ->> '$' AS {kind}) AS {column}")
+    return relation.project(f"* REPLACE ({', '.join(typed)})") if typed else relation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.errors import FileError
-from calibrant.scale.files import FileColumns, input_files
+
+FloatArray = npt.NDArray[np.float64]
 
 _LIKELIHOODS = ("filtered_resps", "resps")
 
 
-def is_harness_log(path: str) -> bool:
+def is_harness_log(files: Sequence[str]) -> bool:
     """Whether the first line is a multiple-choice sample of lm-evaluation-harness (``--log_samples``)."""
-    first = input_files(path)[0]
+    first = files[0]
     if not first.endswith((".jsonl", ".jsonl.gz")):
         return False
     with _opened(first) as lines:
@@ -30,8 +31,10 @@ def is_harness_log(path: str) -> bool:
     return isinstance(sample, dict) and "acc" in sample and any(name in sample for name in _LIKELIHOODS)
 
 
-def read_harness_log(path: str) -> FileColumns:
-    """Read every sample: the confidence is the softmax of the choices' log-likelihoods at the largest.
+def read_harness_log(files: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """Read of every sample whether it is right, and the confidence.
+
+    The confidence is the softmax of the choices' log-likelihoods at the largest.
 
     Raises
     ------
@@ -44,16 +47,15 @@ def read_harness_log(path: str) -> FileColumns:
     confidence in what is judged. Normalised variants (``acc_norm``) choose otherwise and are not read.
     """
     right, confidence = [], []
-    for row, sample in enumerate(_samples(path)):
+    for row, sample in enumerate(_samples(files)):
         right.append(_outcome(sample.get("acc"), row))
         confidence.append(_confidence(next((sample[name] for name in _LIKELIHOODS if name in sample), None), row))
-    names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}
-    return FileColumns(np.array(right), np.array(confidence), None, names, ("y_true", "y_prob"))
+    return np.array(right), np.array(confidence)
 
 
-def _samples(path: str) -> Iterator[dict[str, Any]]:
+def _samples(files: Sequence[str]) -> Iterator[dict[str, Any]]:
     row = 0
-    for file in input_files(path):
+    for file in files:
         with _opened(file) as lines:
             for line in lines:
                 if line.strip():

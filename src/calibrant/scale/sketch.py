@@ -6,8 +6,8 @@ __all__ = ["CalibrationSketch"]
 
 import os
 import threading
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,11 @@ from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
 from calibrant.scale.bounds import Moments, error_bound, moments
-from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
+from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, read_cells, rounding_of_plain_sums
+from calibrant.scale.storage import Stored, from_bytes, from_parquet, to_bytes, to_parquet
+
+if TYPE_CHECKING:
+    from calibrant.scale.groups import Groups
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -59,7 +63,7 @@ class CalibrationSketch:
     __slots__ = ("_lock", "_rounding", "_table", "resolution")
 
     def __init__(self, resolution: int = 65536) -> None:
-        self.resolution = power_of_two(resolution, "resolution", 2, 2**24)
+        self.resolution = power_of_two(resolution, "resolution", *RESOLUTIONS)
         self._table = sketching.new_table(self.resolution)
         self._rounding = 0.0  # of sums made elsewhere, as a share of each cell's weight
         self._lock = threading.Lock()
@@ -156,18 +160,52 @@ class CalibrationSketch:
         sample_weight: str | None = None,
         resolution: int = 65536,
         exclude_bad: bool = False,
+        unweighted: bool = False,
     ) -> CalibrationSketch:
-        """Aggregate a table by one GROUP BY in its own engine; see `calibrant.scale.frames.sketch_frame`."""
-        from calibrant.scale.frames import sketch_frame
+        """Sketch a table that pandas, polars (eager or lazy), pyarrow, DuckDB, PySpark, Dask or Ibis holds.
 
-        return sketch_frame(
-            frame,
-            y_true=y_true,
-            y_prob=y_prob,
-            sample_weight=sample_weight,
-            resolution=resolution,
-            exclude_bad=exclude_bad,
-        )
+        Parameters
+        ----------
+        frame : table
+            Anything that narwhals takes.
+        y_true, y_prob, sample_weight : str
+            Names of its columns.
+        resolution : int, default 65536
+            As for the class.
+        exclude_bad : bool, default False
+            Leave out rows that are null, NaN or out of range instead of refusing the table.
+        unweighted : bool, default False
+            Leave out a column that holds weights by its name, instead of asking about it.
+
+        Raises
+        ------
+        InputError
+            If a column is missing or does not hold numbers, if one may hold weights that nobody spoke of, or if rows
+            are bad: the message counts them.
+
+        Notes
+        -----
+        Cost: one pass of the engine, with one group for every cell that holds rows.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> from calibrant import CalibrationSketch
+        >>> table = pyarrow.table({"y": [0, 1], "p": [0.25, 0.5]})
+        >>> CalibrationSketch.from_frame(table, y_true="y", y_prob="p")
+        CalibrationSketch(resolution=65536): 2 rows in 2 cells
+        """
+        from calibrant.scale.frames import OpenedFrame
+
+        resolution = cls(resolution).resolution
+        table = OpenedFrame(frame, "frame")
+        names = table.spoken(y_true, y_prob, sample_weight, unweighted)
+        return cls.from_groups(table.groups(names, (), resolution, exclude_bad=exclude_bad), names, resolution)
+
+    @classmethod
+    def from_groups(cls, groups: Groups, names: Mapping[str, str], resolution: int) -> CalibrationSketch:
+        """Build from what an engine grouped of columns by these names."""
+        return cls.from_cells(groups.index, groups.cells, resolution, unweighted="sample_weight" not in names)
 
     def held(self) -> tuple[IntArray, FloatArray]:
         """Numbers of the cells that hold rows, in order, and their columns as `kernels.sketching` names them."""
@@ -262,33 +300,28 @@ class CalibrationSketch:
 
     def to_bytes(self) -> bytes:
         """Return Arrow IPC bytes, with the version of their layout."""
-        from calibrant.scale.storage import to_bytes
-
-        return to_bytes(self)
+        return to_bytes(self._stored())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> CalibrationSketch:
         """Read what `to_bytes` wrote; raise InputError for anything else."""
-        from calibrant.scale.storage import from_bytes
-
-        return from_bytes(data)
+        return restored(*from_bytes(data))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file, whole or not at all: an old file stays until the new one is complete."""
-        from calibrant.scale.storage import to_parquet
-
-        to_parquet(self, path)
+        to_parquet(self._stored(), path)
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str]) -> CalibrationSketch:
         """Read what `to_parquet` wrote; raise FileError for anything else."""
-        from calibrant.scale.storage import from_parquet
-
-        return from_parquet(path)
+        return restored(*from_parquet(path))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy the cells that hold rows; a copy has a lock of its own."""
-        return restored, (self.resolution, self._rounding, *self.held())
+        return restored, tuple(self._stored())
+
+    def _stored(self) -> Stored:
+        return Stored(self.resolution, self._rounding, *self.held())
 
     def __repr__(self) -> str:
         """Rows and cells in a line."""

@@ -7,17 +7,16 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from calibrant.door.arguments import power_of_two
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.writing import write_whole_bytes
 from calibrant.kernels import sketching
-from calibrant.scale.cells import MEASURED, is_double_double, read_cells
-
-if TYPE_CHECKING:
-    from calibrant.scale.sketch import CalibrationSketch
+from calibrant.scale.cells import MEASURED, RESOLUTIONS, is_double_double, read_cells
 
 VERSION = 2
 _KEY = b"calibrant.sketch"
@@ -33,6 +32,15 @@ _SEAL = re.compile(rb"sha256:([0-9a-f]{64})")
 _UNSEALED = b"sha256:" + b"0" * 64
 
 
+class Stored(NamedTuple):
+    """What a sketch is made of: its resolution, the rounding of sums made elsewhere, and the cells that hold rows."""
+
+    resolution: int
+    rounding: float
+    numbers: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.float64]
+
+
 def _sealed(data: bytes) -> bytes:
     """The bytes with their own SHA-256 in the place that was kept for it."""
     return data.replace(_UNSEALED, b"sha256:" + hashlib.sha256(data).hexdigest().encode())
@@ -44,16 +52,16 @@ def _is_whole(data: bytes) -> bool:
     return seal is not None and _sealed(data.replace(seal[0], _UNSEALED)) == data
 
 
-def _to_table(sketch: CalibrationSketch) -> Any:
+def _to_table(sketch: Stored) -> Any:
     import pyarrow
 
-    resolution, rounding, index, cells = sketch.__reduce__()[1]
+    resolution, rounding, index, cells = sketch
     columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(_COLUMNS)}}
     said = f"{VERSION} {resolution} {rounding.hex()} ".encode() + _UNSEALED
     return pyarrow.table(columns).replace_schema_metadata({_KEY: said})
 
 
-def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError], argument: str) -> CalibrationSketch:
+def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError], argument: str) -> Stored:
     """A sketch, or an error: the bytes are whole and written here, and still each cell is held to its laws."""
     import pyarrow
 
@@ -68,13 +76,11 @@ def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError],
         raise fail(argument, f"is not a calibration sketch, or damaged: {problem!s:.200}") from None
 
 
-def _from_sound_table(table: Any) -> CalibrationSketch:
-    from calibrant.scale.sketch import CalibrationSketch, restored
-
+def _from_sound_table(table: Any) -> Stored:
     words = (table.schema.metadata or {}).get(_KEY, b"").decode("ascii").split()
     if len(words) != 4 or words[0] != str(VERSION):
         raise InputError("layout", f"is {words[:1]}; this release of calibrant reads {VERSION}")
-    resolution, rounding = CalibrationSketch(int(words[1])).resolution, float.fromhex(words[2])
+    resolution, rounding = power_of_two(int(words[1]), "resolution", *RESOLUTIONS), float.fromhex(words[2])
     if not 0.0 <= rounding <= 1.0 or tuple(table.column_names) != (_CELL, *_COLUMNS):
         raise InputError("layout", "has other columns")
     columns = np.column_stack([table[name].to_numpy() for name in _COLUMNS])
@@ -84,10 +90,10 @@ def _from_sound_table(table: Any) -> CalibrationSketch:
     for at, (high, name) in enumerate(_RESTS.items()):
         if not is_double_double(columns[:, high], columns[:, len(MEASURED) + at]).all():
             raise InputError(name, "is not what rounding leaves out")
-    return restored(resolution, rounding, index, columns)
+    return Stored(resolution, rounding, index, columns)
 
 
-def to_bytes(sketch: CalibrationSketch) -> bytes:
+def to_bytes(sketch: Stored) -> bytes:
     """Return Arrow IPC bytes."""
     import pyarrow.ipc
 
@@ -98,7 +104,7 @@ def to_bytes(sketch: CalibrationSketch) -> bytes:
     return _sealed(sink.getvalue().to_pybytes())
 
 
-def from_bytes(data: bytes) -> CalibrationSketch:
+def from_bytes(data: bytes) -> Stored:
     """Read Arrow IPC bytes."""
     import pyarrow.ipc
 
@@ -107,7 +113,7 @@ def from_bytes(data: bytes) -> CalibrationSketch:
     return _from_table(bytes(data), lambda buffer: pyarrow.ipc.open_file(buffer).read_all(), InputError, "data")
 
 
-def to_parquet(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> None:
+def to_parquet(sketch: Stored, path: str | os.PathLike[str]) -> None:
     """Write a file, whole or not at all."""
     import pyarrow.parquet
 
@@ -117,7 +123,7 @@ def to_parquet(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> None:
     write_whole_bytes(path, lambda file: file.write(data))
 
 
-def from_parquet(path: str | os.PathLike[str]) -> CalibrationSketch:
+def from_parquet(path: str | os.PathLike[str]) -> Stored:
     """Read a Parquet file."""
     import pyarrow.parquet
 

@@ -6,7 +6,7 @@ __all__ = ["Segment", "calibration_by_segment"]
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,12 @@ from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.cells import read_cells, rounding_of_plain_sums
-from calibrant.scale.frames import good_cells, group_cells
+from calibrant.scale.frames import OpenedFrame
+from calibrant.scale.groups import Groups
 from calibrant.scale.sketch import moments_from_cells, sample_from_cells
 
 FloatArray = npt.NDArray[np.float64]
+RESOLUTION = 128
 _CERTIFIED = 1_000  # segments whose distance is bracketed by a certificate
 _TOLERANCE = 1e-4
 _LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
@@ -34,14 +36,15 @@ _LEVELS = 4  # the test looks at 1, 2, 4 and 8 intervals of predictions
 class Segment:
     """What is known of one segment.
 
+    Where outcomes are event rates, how many trials each rests on is not known, and nothing is said about chance:
+    all from `effective_rows` on is None.
+
     Attributes
     ----------
     key : tuple
         Values of the columns of `by`.
     n_rows : int
         Rows.
-    effective_rows : float
-        Kish's effective number of rows; `n_rows` where weights are equal.
     base_rate, mean_prediction : float
         Weighted means of outcomes and predictions.
     smooth_error : float
@@ -53,6 +56,8 @@ class Segment:
         1,000 segments, from cheaper inequalities for the rest.
     bias : float
         Mean of outcome minus prediction; positive where predictions are too low.
+    effective_rows : float
+        Kish's effective number of rows; `n_rows` where weights are equal.
     bias_low, bias_high : float
         Interval that holds the population's mean of outcome minus prediction, in all segments at once with
         probability 1 - level, at any number of rows.
@@ -70,20 +75,20 @@ class Segment:
 
     key: tuple[Any, ...]
     n_rows: int
-    effective_rows: float
     base_rate: float
     mean_prediction: float
     smooth_error: float
     smooth_error_bound: float
     lower_distance: tuple[float, float]
     bias: float
-    bias_low: float
-    bias_high: float
-    pvalue: float
-    qvalue: float
-    reject: bool
-    direction: str
-    where: tuple[float, float]
+    effective_rows: float | None = None
+    bias_low: float | None = None
+    bias_high: float | None = None
+    pvalue: float | None = None
+    qvalue: float | None = None
+    reject: bool | None = None
+    direction: str | None = None
+    where: tuple[float, float] | None = None
 
 
 def calibration_by_segment(
@@ -94,8 +99,9 @@ def calibration_by_segment(
     by: Sequence[str],
     sample_weight: str | None = None,
     level: float = 0.05,
-    resolution: int = 128,
+    resolution: int = RESOLUTION,
     exclude_bad: bool = False,
+    unweighted: bool = False,
 ) -> list[Segment]:
     """Say of every segment of a table how far it is from calibrated and whether that is more than noise, worst first.
 
@@ -113,6 +119,8 @@ def calibration_by_segment(
         Cells of predictions a segment, a power of two from 8.
     exclude_bad : bool, default False
         Leave out rows that are null, NaN or out of range instead of refusing the table.
+    unweighted : bool, default False
+        Leave out a column that holds weights by its name, instead of asking about it.
 
     Returns
     -------
@@ -128,10 +136,10 @@ def calibration_by_segment(
     -----
     The test splits predictions into 1, 2, 4 and 8 equal intervals and bounds each sum of residuals by Bernstein's
     inequality (Hoeffding's where weights are not all 1); the levels share the error equally, and so do the intervals of
-    a level. It assumes rows whose outcomes are independent given predictions and weights, and nothing else: a row with
-    an event rate is one row, of variance at most v (1 - v), however many trials its weight counts, and weights must
-    not depend on outcomes. The intervals hold under the same assumption. The false discovery control assumes
-    independent segments. Derivations are in docs/sketch.md.
+    a level. It assumes rows whose outcomes are independent given predictions and weights, and weights that do not
+    depend on outcomes. Of event rates nothing is said about chance, since their trials are not known. The intervals
+    hold under the same assumption. The false discovery control assumes independent segments. Derivations are in
+    docs/sketch.md.
     Cost: one GROUP BY, then about 0.1 ms a segment.
 
     References
@@ -151,71 +159,56 @@ def calibration_by_segment(
     if not by:
         raise InputError("by", "is empty; name at least one column")
     level, resolution = check_level(level), power_of_two(resolution, "resolution", 8, 2**20)
-    names = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
-    found = group_cells(frame, names, by, resolution)
-    return segments_of_groups(found, len(by), level, resolution, exclude_bad)
+    table = OpenedFrame(frame, "frame")
+    names = table.spoken(y_true, y_prob, sample_weight, unweighted, by)
+    found = table.groups(names, by, resolution, exclude_bad=exclude_bad)
+    return segments_of_groups(found, level, resolution)
 
 
-def segments_of_groups(found: Any, n_columns: int, level: float, resolution: int, exclude_bad: bool) -> list[Segment]:
-    """Segments of what `group_cells` found, worst first."""
-    good = found["_cell"].to_numpy() >= 0
-    index, cells = read_cells(*good_cells(found, exclude_bad), resolution)
-    keys = found.select([f"_s{i}" for i in range(n_columns)])
-    of = _numbers_of_segments(keys)[good]
+def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION) -> list[Segment]:
+    """Segments of groups, worst first."""
+    index, cells = read_cells(found.index, found.cells, resolution)
+    of = _numbers_of_segments(found.keys)
     order = np.lexsort((index, of))
     index, cells, of = index[order], cells[order], of[order]
     starts = np.flatnonzero(np.diff(of, prepend=-1))
-    if starts.size == 0:
-        raise InputError("frame", "holds no rows" + (" that are not excluded" if exclude_bad else ""))
-    firsts = np.flatnonzero(good)[order[starts]]
-    labels = list(zip(*(_values(keys[name], firsts) for name in keys.columns), strict=True))
+    labels = list(zip(*(_values(found.keys[name], order[starts]) for name in found.keys.columns), strict=True))
     ends = np.append(starts[1:], index.size)
     weight = np.add.reduceat(cells[:, sketching.WEIGHT], starts)
     if ((weight > 0.0) & (weight < _LIGHTEST)).any():
         raise InputError("sample_weight", "adds up to next to nothing in a segment; scale the weights to lie near 1")
-    pvalue, where, low_side = _tests(index, cells, starts, resolution)
-    from scipy.stats import false_discovery_control
-
-    qvalue = false_discovery_control(pvalue)
+    rates = bool(cells[:, sketching.FRACTIONAL].any())
+    tests = None if rates else _Tests(*_tests(index, cells, starts, resolution), level)
     segments, found_at = [], []
     for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
         if weight[i] == 0.0:
             continue
         part = slice(first, last)
         sample = sample_from_cells(index[part], cells[part], resolution)
-        # Hoeffding: the mean of outcome minus prediction given the predictions, whatever the truth is.
         rounding = rounding_of_plain_sums(float(cells[part, sketching.COUNT].max()))
-        reach = math.sqrt(math.log(2.0 * starts.size / level) / (2.0 * sample.effective_rows)) * (1.0 + 4.0 * rounding)
         mean = dot(sample.mass(), sample.prediction)
         bias = float(sample.residual().sum())
         moments = moments_from_cells(index[part], cells[part], resolution, rounding)
         smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
         displaced = moments.distance_moved + ARITHMETIC
         found_at.append((first, last, displaced))
-        segments.append(
-            Segment(
-                labels[i],
-                sample.n_rows,
-                sample.effective_rows,
-                min(1.0, max(0.0, mean + bias)),
-                mean,
-                smooth,
-                moved,
-                # Mean error and smooth error / 2 are below it, the error of all cells for themselves is above.
-                (
-                    max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, 0.0),
-                    min(1.0, float(np.abs(sample.residual()).sum()) + displaced),
-                ),
-                bias,
-                max(-mean, bias - reach - moments.misplaced),
-                min(1.0 - mean, bias + reach + moments.misplaced),
-                float(pvalue[i]),
-                float(qvalue[i]),
-                bool(qvalue[i] <= level),
-                "too low" if low_side[i] else "too high",
-                where[i],
-            )
+        segment = Segment(
+            labels[i],
+            sample.n_rows,
+            min(1.0, max(0.0, mean + bias)),
+            mean,
+            smooth,
+            moved,
+            # Mean error and smooth error / 2 are below it, the error of all cells for themselves is above.
+            (
+                max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, 0.0),
+                min(1.0, float(np.abs(sample.residual()).sum()) + displaced),
+            ),
+            bias,
         )
+        if tests is not None:
+            segment = tests.told(segment, i, sample.effective_rows, moments.misplaced, rounding)
+        segments.append(segment)
     worst = sorted(
         zip(segments, found_at, strict=True),
         key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_error),
@@ -252,6 +245,40 @@ def _numbers_of_segments(keys: Any) -> npt.NDArray[np.int64]:
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
     return numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tests:
+    """What `_tests` found of all segments, for each to be told of its own."""
+
+    pvalue: FloatArray
+    where: list[tuple[float, float]]
+    low_side: npt.NDArray[np.bool_]
+    level: float
+    qvalue: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        from scipy.stats import false_discovery_control
+
+        object.__setattr__(self, "qvalue", false_discovery_control(self.pvalue))
+
+    def told(self, segment: Segment, i: int, effective_rows: float, misplaced: float, rounding: float) -> Segment:
+        """The segment with what is said about chance."""
+        # Hoeffding: the mean of outcome minus prediction given the predictions, whatever the truth is.
+        spread = math.log(2.0 * self.pvalue.size / self.level) / (2.0 * effective_rows)
+        reach = math.sqrt(spread) * (1.0 + 4.0 * rounding)
+        mean, bias = segment.mean_prediction, segment.bias
+        return replace(
+            segment,
+            effective_rows=effective_rows,
+            bias_low=max(-mean, bias - reach - misplaced),
+            bias_high=min(1.0 - mean, bias + reach + misplaced),
+            pvalue=float(self.pvalue[i]),
+            qvalue=float(self.qvalue[i]),
+            reject=bool(self.qvalue[i] <= self.level),
+            direction="too low" if self.low_side[i] else "too high",
+            where=self.where[i],
+        )
 
 
 def _tests(

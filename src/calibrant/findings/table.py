@@ -1,0 +1,290 @@
+"""The audit of a table: a file, a frame, a relation of an engine or a sketch; its columns are found by name."""
+
+from __future__ import annotations
+
+__all__ = ["audit_table"]
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from calibrant.door.arguments import RandomState, check_band
+from calibrant.door.classes import multiclass_sample
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.findings.auditing import audit_classes, audit_sample
+from calibrant.findings.found import Audit
+from calibrant.findings.sketched import with_bounds
+from calibrant.scale.drift import RESOLUTION, SINGLE, Period, periods_of_groups
+from calibrant.scale.frames import OpenedFrame
+from calibrant.scale.numbers import in_column
+from calibrant.scale.opened import OpenedFile
+from calibrant.scale.sketch import CalibrationSketch
+from calibrant.scale.tables import Table
+from calibrant.segments import named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
+_FINE = 65536  # cells of predictions where rows are summed
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a table; columns that are None are guessed by their names."""
+
+    y_true: str | None = None
+    y_prob: str | None = None
+    sample_weight: str | None = None
+    by: tuple[str, ...] = ()
+    drift: str | None = None
+    exclude_bad: bool = False
+    unweighted: bool = False
+    level: float = 0.05
+    n_resamples: int = 1000
+    random_state: RandomState = None
+    title: str | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns, as `Table.choose` takes them."""
+        return {
+            "y_true": self.y_true,
+            "y_prob": self.y_prob,
+            "sample_weight": self.sample_weight,
+            "unweighted": self.unweighted,
+            "grouped_by": (*self.by, *([self.drift] if self.drift else [])),
+        }
+
+    @property
+    def of_audit(self) -> dict[str, Any]:
+        """What `audit_sample` and `audit_classes` take as it is."""
+        return {"level": self.level, "n_resamples": self.n_resamples, "random_state": self.random_state}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Who is told of the stages of the work, and of what was guessed or left out."""
+
+    progress: Callable[[str], None] = lambda _stage: None
+    say: Callable[[str], None] = lambda _said: None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audited:
+    """An audit, and the rows it is of where they were read whole and are single, unweighted predictions."""
+
+    audit: Audit
+    rows: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
+
+
+def audit_table(
+    table: Any,
+    *,
+    y_true: str | None = None,
+    y_prob: str | None = None,
+    sample_weight: str | None = None,
+    by: str | Sequence[str] | None = None,
+    drift: str | None = None,
+    exclude_bad: bool = False,
+    unweighted: bool = False,
+    level: float = 0.05,
+    n_resamples: int = 1000,
+    random_state: RandomState = None,
+    title: str | None = None,
+) -> Audit:
+    """Audit a file, a data frame, a table of an engine or a sketch, with its segments and its drift.
+
+    Parameters
+    ----------
+    table : str, path, table or CalibrationSketch
+        A CSV, Parquet, JSON lines or Arrow file, or a pattern of files; a frame of pandas, polars or pyarrow; a lazy
+        table of polars, DuckDB, PySpark, Dask or Ibis; or a `CalibrationSketch`, which has no columns to name.
+    y_true, y_prob, sample_weight : str, optional
+        Names of its columns; those not given are taken by their usual names (`y_true`, `label`, ...; `y_prob`,
+        `score`, ...; `sample_weight`), and ``.columns`` of the audit says which they were. A column that may hold
+        weights by its name is never passed over: it is used or asked about. For classes `y_prob` is a list ``"p0,p1"``
+        or a pattern ``"p*"``.
+    by : str or sequence of str, optional
+        Columns whose combinations are segments: which are worst, and are they off by more than noise?
+    drift : str, optional
+        Column of days or other periods: when did calibration go wrong? Not with weights.
+    exclude_bad : bool, default False
+        Leave out rows that are null, NaN or out of range, and count them in ``.n_excluded``, instead of refusing them.
+    unweighted : bool, default False
+        Leave out a column that holds weights by its name.
+    level, n_resamples, random_state
+        As for `audit`.
+    title : str, optional
+        Head of the report; the file's name by default.
+
+    Returns
+    -------
+    Audit
+        Of the rows themselves, or, of lazy tables, of files of more than 5,000,000 rows (500 MB of text) and where bad
+        rows are excluded, of their sums in cells: every number with the bound of what that costs.
+
+    Raises
+    ------
+    InputError
+        If a column cannot be used, or it is not known which one is meant, or rows are bad. FileError if the file
+        cannot be read.
+
+    See Also
+    --------
+    audit : the same of arrays.
+
+    Notes
+    -----
+    Cost: of files, each is opened and its dialect detected once; of sums, one GROUP BY where the rows lie.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from calibrant import audit_table
+    >>> table = pyarrow.table({"label": [0, 1, 1, 0], "score": [0.2, 0.7, 0.9, 0.4]})
+    >>> found = audit_table(table, random_state=0)
+    >>> dict(found.columns)
+    {'y_true': 'label', 'y_prob': 'score'}
+    >>> found.n_rows
+    4
+    """
+    asked = Asked(
+        y_true,
+        y_prob,
+        sample_weight,
+        (by,) if isinstance(by, str) else tuple(by or ()),
+        drift,
+        exclude_bad,
+        unweighted,
+        level,
+        n_resamples,
+        random_state,
+        title,
+    )
+    check_band(level, n_resamples)  # before anything that takes longer
+    if isinstance(table, CalibrationSketch):
+        return _of_sketch(table, asked)
+    opened = OpenedFile(table) if isinstance(table, str | os.PathLike) else OpenedFrame(table)
+    return audit_opened(opened, asked, Told()).audit
+
+
+def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
+    """`audit_table` of a table that is open."""
+    told.progress("Reading")
+    grouped = "by" if asked.by else "drift" if asked.drift else "exclude_bad" if asked.exclude_bad else None
+    harness = _is_harness_log(table, asked)
+    if harness and (grouped or asked.sample_weight):
+        raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
+    classes = None if harness else table.choose_classes(asked.y_prob)
+    if classes is not None:
+        if grouped:
+            raise InputError(grouped, "is for single predictions; name one column as y_prob")
+        return Audited(_audit_of_classes(table, classes, asked, told))
+    summed = not harness and (asked.exclude_bad or table.summed)
+    done = _audit_of_sums(table, asked, told) if summed else _audit_of_rows(table, asked, told)
+    return replace(done, audit=_in_parts(table, done.audit, asked, told))
+
+
+def _is_harness_log(table: Table, asked: Asked) -> bool:
+    named_columns = asked.y_true is not None or asked.y_prob is not None
+    return not named_columns and isinstance(table, OpenedFile) and table.is_harness_log
+
+
+def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
+    read = table.read(**asked.columns)
+    say_guessed(read.names, read.guessed, told.say)
+    _check_drift(asked, read.names)
+    told.progress("Pooling")
+    try:
+        sample = Sample.from_columns(read.y_true, read.y_prob, read.sample_weight)
+    except InputError as problem:
+        raise in_table(problem, read.names) from None
+    audit = audit_sample(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
+    single = sample.binary and read.sample_weight is None
+    return Audited(replace(audit, columns=read.names), (read.y_true, read.y_prob) if single else None)
+
+
+def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
+    chosen = table.choose(**asked.columns)
+    _check_drift(asked, chosen.names)
+    groups = table.groups(chosen.names, (), _FINE, exclude_bad=asked.exclude_bad)
+    say_guessed(chosen.names, chosen.guessed, told.say)
+    if groups.n_excluded:
+        told.say(f"Left out {groups.n_excluded:,} rows that are null, no numbers, NaN or out of range.")
+    sketch = CalibrationSketch.from_groups(groups, chosen.names, _FINE)
+    audit = _of_sketch(sketch, Asked(**asked.of_audit, title=asked.title or table.name), told)
+    return Audited(replace(audit, columns=chosen.names, n_excluded=groups.n_excluded))
+
+
+def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None) -> Audit:
+    told = told or Told()
+    for argument in ("y_true", "y_prob", "sample_weight", "by", "drift", "exclude_bad", "unweighted"):
+        if getattr(asked, argument):
+            raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
+    title = f"{asked.title}, rows" if asked.title else "Rows"
+    title += f" pooled into {sketch.n_cells:,} cells"
+    audit = audit_sample(sketch.sample, **asked.of_audit, title=title, progress=told.progress)
+    told.progress("Bounds")
+    return with_bounds(audit, sketch)
+
+
+def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: Told) -> Audit:
+    read = table.read_classes(
+        columns, y_true=asked.y_true, sample_weight=asked.sample_weight, unweighted=asked.unweighted
+    )
+    say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
+    try:
+        sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
+    except InputError as problem:
+        raise in_table(problem, read.names) from None
+    audit = audit_classes(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
+    return replace(audit, columns=read.names)
+
+
+def _in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
+    """The audit with the segments and the periods that are asked for, of the columns that it is of."""
+    if asked.by:
+        told.progress("Segments")
+        groups = table.groups(audit.columns, asked.by, named.RESOLUTION, exclude_bad=asked.exclude_bad)
+        segments = named.segments_of_groups(groups, float(asked.level))
+        audit = replace(audit, segments=tuple(segments), segmented_by=asked.by)
+    if asked.drift:
+        told.progress("Drift")
+        audit = replace(audit, periods=tuple(_drift_of(table, audit.columns, asked.drift, asked)))
+    return audit
+
+
+def _drift_of(table: Table, names: Mapping[str, str], by: str, asked: Asked) -> list[Period]:
+    groups = table.groups(names, [by], RESOLUTION, exclude_bad=asked.exclude_bad, option="drift")
+    try:
+        return periods_of_groups(groups, asked.level)
+    except InputError as problem:
+        if problem.argument != "by":
+            raise
+        raise InputError("drift", problem.problem, row=problem.row, allowed=problem.allowed) from None
+
+
+def _check_drift(asked: Asked, names: Mapping[str, str]) -> None:
+    if asked.drift and "sample_weight" in names:
+        column = names["sample_weight"]
+        ways = f"column {column!r} holds weights. Leave them out (--unweighted; unweighted=True in Python)"
+        raise InputError("drift", f"{SINGLE}, and {ways}")
+
+
+def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:
+    """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
+    where = in_column(problem.argument, names)
+    if problem.row is not None:
+        where = f"{where.removesuffix(': ')}{', ' if where else ''}rows counted from 0: "
+    return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
+
+
+def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
+    """Say which columns were taken by their names alone."""
+    if guessed:
+        say(f"Using {', '.join(f'{names[argument]!r} as the {ROLES[argument]}' for argument in guessed)}.")

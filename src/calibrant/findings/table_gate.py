@@ -1,0 +1,52 @@
+"""The gate of a table: its columns are found by name, and a column of weights is refused."""
+
+from __future__ import annotations
+
+from calibrant.door.errors import InputError
+from calibrant.findings.table import Told, in_table, say_guessed
+from calibrant.inference.gate import GateDecision, calibration_gate
+from calibrant.scale.tables import Table
+
+
+def gate_opened(
+    table: Table,
+    *,
+    y_true: str | None,
+    y_prob: str | None,
+    unweighted: bool,
+    max_distance: float,
+    confidence: float,
+    told: Told,
+) -> GateDecision:
+    """`calibration_gate` of a table that is open; a column of weights is refused unless it is left out."""
+    told.progress("Reading")
+    _refuse_classes(table.choose_classes(y_prob))
+    read = table.read(y_true=y_true, y_prob=y_prob, unweighted=unweighted)
+    say_guessed(read.names, read.guessed, told.say)
+    if read.sample_weight is not None:
+        column = read.names["sample_weight"]
+        raise InputError(
+            "sample_weight",
+            f"column {column!r} holds weights, and the proof is of unweighted rows; --unweighted leaves them out, and "
+            "calibrant audit measures with them",
+        )
+    told.progress("Bounds")
+    try:
+        return calibration_gate(read.y_true, read.y_prob, max_distance=max_distance, confidence=confidence)
+    except InputError as problem:
+        raise in_table(problem, read.names) from None
+
+
+def _refuse_classes(columns: list[str] | None) -> None:
+    if columns is None:
+        return
+    shown = f"{columns[0]!r} ... {columns[-1]!r}"
+    if len(columns) == 2:
+        ways = f"name the event's with --y-prob {columns[1]}"
+    else:
+        ways = (
+            "name one with --y-prob, and with --y-true a column that is 1 where that class is right and 0 elsewhere; "
+        )
+        ways += "or write the largest of each row to a column, and whether its class is right to another"
+    problem = f"columns {shown} are probabilities of classes, and the gate takes one probability: {ways}"
+    raise InputError("y_prob", problem)

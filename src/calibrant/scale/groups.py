@@ -1,0 +1,114 @@
+"""Rows as an engine grouped them: sums of cells, by segment, with the bad rows counted and set aside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.errors import InputError
+from calibrant.scale.cells import MEASURED
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+_FAULTS = {
+    -1: ("y_prob", "null or NaN"),
+    -2: ("y_prob", "outside [0, 1]"),
+    -3: ("y_true", "null or NaN"),
+    -4: ("y_true", "outside [0, 1]"),
+    -5: ("sample_weight", "null or NaN"),
+    -6: ("sample_weight", "negative or infinite"),
+}
+"""Numbers of the cells that bad rows go to: they are counted by the query that sums the good ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Cells that hold good rows.
+
+    Attributes
+    ----------
+    index : ndarray of shape (m,)
+        Numbers of the cells.
+    cells : ndarray of shape (m, 10)
+        Their sums, in the order of `MEASURED`.
+    keys : narwhals.DataFrame
+        The segment of each cell: a row a cell, a column for each that rows are grouped by.
+    n_excluded : int
+        Bad rows that were left out.
+    """
+
+    index: IntArray
+    cells: FloatArray
+    keys: Any
+    n_excluded: int
+
+
+def good_groups(found: Any, exclude_bad: bool, argument: str = "frame") -> Groups:
+    """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
+
+    Raises
+    ------
+    InputError
+        If rows are bad and not excluded, none is good, or an engine's sums are such as no rows have.
+    """
+    index = found["_cell"].to_numpy().astype(np.int64)
+    bad, n_bad = index < 0, 0
+    if bad.any():
+        count = found["count"].to_numpy()
+        if not exclude_bad:
+            raise _bad_rows(index, count)
+        n_bad = int(count[bad].sum())
+        found, index = found.filter((~bad).tolist()), index[~bad]
+    if index.size == 0:
+        raise InputError(argument, "holds no rows" + (" that are not excluded" if exclude_bad else ""))
+    cells = stacked(found)
+    _check_sums(cells)
+    keys = found.select([name for name in found.columns if name.startswith("_s")])
+    return Groups(index, cells, keys, n_bad)
+
+
+def missing_values(found: Any) -> list[str]:
+    """Arguments of which there are rows without a number."""
+    held = set(found["_cell"].to_list())
+    return [argument for code, (argument, _) in _FAULTS.items() if code % 2 and code in held]
+
+
+def _bad_rows(index: IntArray, count: npt.NDArray[Any]) -> InputError:
+    """Say how many rows have which fault: those of one argument, the one that is looked at first."""
+    told = {code: int(count[index == code].sum()) for code in _FAULTS if (index == code).any()}
+    argument = _FAULTS[next(iter(told))][0]
+    said = "; ".join(
+        (f"{n:,} rows are {what}" if of == argument else f"{of}: {n:,} rows are {what}")
+        for code, n in told.items()
+        for of, what in (_FAULTS[code],)
+    )
+    return InputError(argument, f"{said}. Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)")
+
+
+def _check_sums(cells: FloatArray) -> None:
+    """Whatever an engine took for a good row: sums of numbers in their ranges look like this."""
+    columns = dict(zip(MEASURED, cells.T, strict=True))
+    weight = columns["weight"]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        total = weight.sum()
+        mean = columns["squared_weight"].sum() / total  # of the weights, by weight: at most the largest
+    if total == 0.0:
+        raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
+    if (weight != columns["count"]).any() and not 1e-150 < mean < 1e150:
+        raise InputError("sample_weight", "holds values too large or too small to add up; scale them to lie near 1")
+    sound = np.isfinite(cells).all() and columns["low"].min() >= 0.0 and columns["high"].max() <= 1.0
+    rate = np.divide(columns["weighted_outcome"], weight, out=np.zeros_like(weight), where=weight > 0.0)
+    if not sound or not (rate.min() >= 0.0 and rate.max() <= 1.0 + 1e-6):
+        raise InputError(
+            "frame", "has rows that its engine took for numbers in [0, 1] and that are not; its statistics are untrue"
+        )
+
+
+def stacked(found: Any) -> FloatArray:
+    """Sums as an array of shape (groups, 10); equal weights are counts."""
+    names = [name if name in found.columns else "count" for name in MEASURED]
+    return np.column_stack([found[name].to_numpy().astype(np.float64) for name in names])

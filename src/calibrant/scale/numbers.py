@@ -1,0 +1,108 @@
+"""Numbers of a file's columns: what DuckDB takes for one, and what is said of a row that holds none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.errors import FileError
+from calibrant.scale.duck import as_double, quoted
+
+_NUMBERS = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+    *("UHUGEINT", "FLOAT", "DOUBLE", "BOOLEAN"),
+}
+# DuckDB takes 0_1 for 1.
+_NUMBER_IN_TEXT = (
+    "CASE WHEN contains({0}, '_') THEN NULL ELSE "
+    "COALESCE(TRY_CAST({0} AS DOUBLE), CASE lower(trim({0})) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END) END"
+)
+
+
+def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool) -> dict[str, str]:
+    """Argument -> its column as a DOUBLE in SQL, null where a text holds no number.
+
+    Raises
+    ------
+    FileError
+        If a column that has a type holds no numbers.
+    """
+    if as_text:
+        return {argument: _NUMBER_IN_TEXT.format(_text_of(name)) for argument, name in names.items()}
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for argument, name in names.items():
+        if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
+            raise FileError(argument, _not_numbers(relation, name, types[name], _needed(argument, names)))
+    return {argument: as_double(name) for argument, name in names.items()}
+
+
+def fetch(
+    relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], n_files: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Argument -> the numbers of its column.
+
+    Raises
+    ------
+    FileError
+        If there are no rows, or one holds no number.
+    """
+    fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in numbers.items())).fetchnumpy()
+    arrays = {}
+    for argument, name in names.items():
+        values = fetched[argument]
+        if values.size == 0:
+            raise FileError("file", "holds column names but no rows")
+        missing = np.ma.getmaskarray(values)
+        if missing.any():
+            row = int(np.argmax(missing))
+            text = relation.project(_text_of(name)).limit(1, offset=row).fetchall()
+            where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
+            raise no_number(argument, names, where, text[0][0] if text else None, row)
+        arrays[argument] = np.asarray(values, dtype=np.float64)
+    return arrays
+
+
+def no_number(argument: str, names: Mapping[str, str], where: str, text: str | None, row: int | None) -> FileError:
+    """Say what is there instead of a number."""
+    held = "is null; every row needs a value" if text is None else f"holds text, {text!r:.40}; "
+    needed = "" if text is None else _needed(argument, names)
+    return FileError(argument, f"{in_column(argument, names)}{where} {held}{needed}", row=row)
+
+
+def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
+    """How many rows hold a text that is no number, and one of these texts; None if none does."""
+    text = _text_of(name)
+    texts = relation.filter(f"{number} IS NULL AND {text} IS NOT NULL")
+    ((count, shown),) = texts.aggregate(f"count(*), min({text})").fetchall()
+    return (int(count), str(shown)) if count else None
+
+
+def in_column(argument: str, names: Mapping[str, str]) -> str:
+    """The column of an argument, as the start of a message, where it has another name."""
+    name = names.get(argument, argument)
+    return "" if name == argument else f"column {name!r}: "
+
+
+def _text_of(name: str) -> str:
+    return f"CAST({quoted(name)} AS VARCHAR)"
+
+
+def _needed(argument: str, names: Mapping[str, str]) -> str:
+    if argument != "y_true":
+        return f"numbers are needed for {argument}"
+    one = "y_prob" in names
+    return "numbers are needed for y_true: " + (
+        "1 where the event happened, 0 where not" if one else "those of the classes' columns"
+    )
+
+
+def _not_numbers(relation: Any, name: str, kind: str, needed: str) -> str:
+    """Say what a column holds instead, with its first value."""
+    column = quoted(name)
+    found = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchall()
+    text = kind == "VARCHAR" or kind.startswith("ENUM")
+    shown = f", such as {found[0][0]!r:.40}" if found else ""
+    return f"column {name!r} holds {'text' if text else kind}{shown}; {needed}"

@@ -1,0 +1,226 @@
+"""What DuckDB needs to read files of each kind: their names, the dialect of text files, and relations of their rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from calibrant.door.errors import FileError
+from calibrant.scale.duck import quoted
+from calibrant.scale.engine import connect
+from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_last_line
+
+READERS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+"""File endings and what reads them; .gz and .zst may follow those of text files."""
+
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+
+
+def input_files(path: str) -> list[str]:
+    """Return the files that a path or a pattern stands for; a file of that very name goes before the pattern.
+
+    Raises
+    ------
+    FileError
+        If there is none, or one is a folder, no plain file, empty, or cut or damaged.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise FileError("file", f"{path!r}: the name is not valid UTF-8; rename the file") from None
+    if Path(path).exists():
+        if Path(path).is_dir():
+            name = path or "."
+            raise FileError(
+                "file", f"{name!r} is a folder; name a file, or a pattern in quotes such as '{name}/*.parquet'"
+            )
+        _check_whole(path)
+        return [path]
+    if "://" in path:
+        raise FileError("file", f"{path!r} is an address; only files on this machine are read")
+    if not any(c in path for c in "*?["):
+        raise FileError("file", f"{path!r} does not exist")
+    found = connect().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
+    if not found:
+        raise FileError("file", f"no file matches the pattern {path!r}")
+    for (file,) in found:
+        _check_whole(file)
+    return [file for (file,) in found]
+
+
+def _check_whole(file: str) -> None:
+    if not Path(file).is_file():
+        raise FileError("file", f"{file!r} is not a plain file")
+    if Path(file).stat().st_size == 0:
+        raise FileError("file", f"{file!r} is empty")
+    check_compressed(file)
+    check_last_line(file)
+    check_json(file)
+
+
+def kind_of(path: str) -> str:
+    """Which reader a path or pattern needs, by its ending."""
+    suffixes = [s.lower() for s in Path(path).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
+        suffixes.pop()
+    kind = READERS.get(suffixes[-1] if suffixes else "")
+    if kind is None:
+        raise FileError("file", f"{path!r}: the ending is not one that is read: {', '.join(READERS)}")
+    return kind
+
+
+def looks_like(file: str, kind: str) -> str:
+    """What else a file is by its first bytes, as the end of a message."""
+    with Path(file).open("rb") as stream:
+        start = stream.read(6)
+    for magic, other in _MAGIC.items():
+        if start.startswith(magic) and other != kind:
+            return f". By its content it is {other}: give it such an ending"
+    return ""
+
+
+def folder_columns(files: Sequence[str]) -> list[str]:
+    """Names of the columns that folders such as ``year=2026`` stand for, if they are those of every file."""
+    named = {tuple(part.partition("=")[0] for part in Path(file).parts[:-1] if "=" in part) for file in files}
+    return list(named.pop()) if len(named) == 1 else []
+
+
+def literal(file: str) -> str:
+    """The name as a pattern that matches it alone."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", file)
+
+
+def maybe_twins(columns: Sequence[str]) -> bool:
+    """Whether names are the same but for case or spaces, or one looks as if DuckDB had made it distinct by a number."""
+    folded = {name.strip().casefold() for name in columns}
+    stems = (re.sub(r"_\d+$", "", name.strip().casefold()) for name in columns)
+    return len(folded) < len(columns) or any(
+        stem in folded and stem != name.strip().casefold() for stem, name in zip(stems, columns, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a text file is written, and the names of its columns as DuckDB makes them distinct."""
+
+    delimiter: str
+    escape: str
+    line_end: str
+    names: tuple[str, ...]
+
+    def source(self, files: Sequence[str], *, header: bool = True, folders: bool = False) -> str:
+        """A table in SQL: every column as text, lest a sample of rows decide its type; nothing is detected again."""
+        names = self.names if header else [f"c{i}" for i in range(len(self.names))]
+        held = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+        listed = ", ".join(_text(literal(file)) for file in files)
+        line_end = f", new_line={_text(self.line_end)}" if self.line_end else ""
+        return (
+            f"read_csv([{listed}], auto_detect=false, delim={_text(self.delimiter)}, quote='\"', comment='', skip=0, "
+            f"escape={_text(self.escape)}{line_end}, header={header}, hive_partitioning={folders}, columns={{{held}}})"
+        )
+
+
+def dialect_of(connection: Any, file: str) -> Dialect:
+    """Detect how a text file is written; no line may be dropped as a comment or as a preamble, nor joined to another
+    by apostrophes as quotes.
+    """
+    found = connection.execute(
+        "SELECT Delimiter, Escape, NewLineDelimiter, Columns FROM sniff_csv(?, "
+        "all_varchar=true, header=true, skip=0, comment='', quote='\"')",
+        [literal(file)],
+    ).fetchall()[0]
+    names = tuple(column["name"] for column in found[3])
+    delimiter, escape, line_end = ("" if part == "(empty)" else part for part in found[:3])
+    return Dialect(delimiter, escape, line_end if line_end in ("\\n", "\\r\\n", "\\r") else "", names)
+
+
+def text_source(files: Sequence[str], dialects: Sequence[Dialect]) -> str:
+    """All rows of text files in SQL, in order; columns are matched by name, never by position."""
+    folders = bool(folder_columns(files))
+    runs = [
+        (dialect, [file for file, _ in run])
+        for dialect, run in groupby(zip(files, dialects, strict=True), lambda each: each[1])
+    ]
+    parts = [f"SELECT * FROM {dialect.source(run, folders=folders)}" for dialect, run in runs]
+    return " UNION ALL BY NAME ".join(parts)
+
+
+def json_keys(connection: Any, files: Sequence[str]) -> list[str]:
+    """Keys of all rows of JSON files: a sample of rows would miss those that come late."""
+    keys = "SELECT DISTINCT json_keys(json) AS keys FROM read_json_objects(?)"
+    each = f"SELECT unnest(keys) AS name, generate_subscripts(keys, 1) AS place FROM ({keys})"
+    query = f"SELECT name FROM ({each}) GROUP BY name ORDER BY min(place), name"
+    found = connection.execute(query, [[literal(file) for file in files]]).fetchall()
+    if not found:
+        raise FileError(
+            "file", 'holds no JSON objects with keys; each row is one, such as {"y_true": 1, "y_prob": 0.8}'
+        )
+    return [name for (name,) in found]
+
+
+def parquet_names(connection: Any, file: str) -> list[str]:
+    """Names of a Parquet file's columns, without those nested in them; its schema is listed depth first."""
+    query = "SELECT name, num_children FROM parquet_schema(?)"
+    schema = [(name, children or 0) for name, children in connection.execute(query, [literal(file)]).fetchall()]
+    names = []
+    at = 1
+    while at < len(schema):
+        names.append(schema[at][0])
+        inside = 1
+        while inside:
+            inside += schema[at][1] - 1
+            at += 1
+    return names
+
+
+def arrow_reader(file: str) -> Any:
+    """Open an Arrow file, or a stream that is whole."""
+    import pyarrow
+    import pyarrow.ipc
+
+    source = pyarrow.memory_map(file)
+    try:
+        return pyarrow.ipc.open_file(source)
+    except pyarrow.ArrowInvalid:
+        check_arrow_stream(file)
+        source.seek(0)
+        return pyarrow.ipc.open_stream(source)
+
+
+def arrow_table(readers: Sequence[Any], wanted: Collection[str]) -> Any:
+    """These columns of all files, matched by name."""
+    import pyarrow
+
+    tables = [reader.read_all() for reader in readers]
+    tables = [table.select([name for name in wanted if name in table.column_names]) for table in tables]
+    table = pyarrow.concat_tables(tables, promote_options="permissive")
+    half, single = pyarrow.float16(), pyarrow.float32()  # DuckDB has no half floats
+    schema = pyarrow.schema([(f.name, single if f.type == half else f.type) for f in table.schema])
+    table.validate(full=True)  # damaged offsets of texts would be followed
+    return table.cast(schema)
+
+
+def _text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def selected(source: str, wanted: Collection[str]) -> str:
+    """These columns of a source, in SQL."""
+    return f"SELECT {', '.join(quoted(name) for name in dict.fromkeys(wanted))} FROM ({source})"

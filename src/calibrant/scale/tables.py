@@ -1,0 +1,149 @@
+"""A table as every road gives it: named columns, of which rows are read or groups are summed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.scale.class_columns import choose_classes, numbers_of
+from calibrant.scale.columns import asked_columns, choose_columns
+from calibrant.scale.groups import Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Columns of a table: argument -> its name, and the arguments whose column was guessed by its name."""
+
+    names: dict[str, str]
+    guessed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Columns read from a table.
+
+    Attributes
+    ----------
+    y_true, y_prob : column of shape (n,); of classes `y_prob` has shape (n, K)
+        Numbers as they stand in the table, not yet checked for range.
+    sample_weight : column of shape (n,) or None
+        Weights, where a column holds them.
+    names : dict
+        Argument -> column name.
+    guessed : tuple of str
+        Arguments whose column was guessed by its name.
+    classes : tuple of int
+        Of classes the label of each column: the numbers in their names, or 0 to K - 1 where they are named without.
+    """
+
+    y_true: Any
+    y_prob: Any
+    sample_weight: Any
+    names: dict[str, str]
+    guessed: tuple[str, ...]
+    classes: tuple[int, ...] = ()
+
+
+class Table(ABC):
+    """Rows under named columns, wherever they lie.
+
+    Attributes
+    ----------
+    name : str or None
+        What it is called in a report.
+    columns : list of str
+        Names of its columns.
+    twins : mapping of str to list of str
+        Names that its reader does not tell apart, by what they look like to it.
+    summed : bool
+        Whether rows are to be summed where they lie instead of read.
+    """
+
+    name: str | None = None
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """Names of its columns."""
+
+    @property
+    @abstractmethod
+    def summed(self) -> bool:
+        """Whether rows are to be summed where they lie instead of read."""
+
+    @property
+    def twins(self) -> Mapping[str, list[str]]:
+        """Names that its reader does not tell apart, by what they look like to it."""
+        return {}
+
+    @abstractmethod
+    def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Argument -> numbers of its column, as they stand there."""
+
+    @abstractmethod
+    def groups(
+        self,
+        names: Mapping[str, str],
+        by: Sequence[str],
+        resolution: int,
+        *,
+        exclude_bad: bool = False,
+        option: str = "by",
+    ) -> Groups:
+        """Sums of cells, by segment if columns are named; `option` is who named them."""
+
+    def choose(
+        self,
+        *,
+        y_true: str | None = None,
+        y_prob: str | None = None,
+        sample_weight: str | None = None,
+        unweighted: bool = False,
+        grouped_by: Sequence[str] = (),
+    ) -> Chosen:
+        """Columns as asked for, or guessed by their usual names.
+
+        A column of weights is taken by its usual name unless `unweighted` says to leave it out. Columns that rows will
+        be `grouped_by` are not suspected of holding weights.
+
+        Raises
+        ------
+        InputError
+            If a column is not there, or it is not known which one is meant.
+        """
+        asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
+        return Chosen(*choose_columns(asked, self.columns, self.twins, grouped_by))
+
+    def choose_classes(self, y_prob: str | None) -> list[str] | None:
+        """Columns of class probabilities, as `calibrant.scale.class_columns.choose_classes` finds them."""
+        return choose_classes(y_prob, self.columns, self.twins)
+
+    def read(self, **asked: Any) -> Rows:
+        """Read outcomes, predictions and weights from columns chosen as `choose` does."""
+        chosen = self.choose(**asked)
+        arrays = self.arrays(chosen.names)
+        return Rows(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), chosen.names, chosen.guessed)
+
+    def read_classes(
+        self,
+        columns: Sequence[str],
+        *,
+        y_true: str | None = None,
+        sample_weight: str | None = None,
+        unweighted: bool = False,
+    ) -> Rows:
+        """Read labels, weights and these columns of class probabilities."""
+        asked = asked_columns(y_true, columns[0], sample_weight, unweighted)
+        held = [name for name in self.columns if name not in columns[1:]]
+        chosen, guessed = choose_columns(asked, held, self.twins)
+        arguments = {f"y_prob_{i}": name for i, name in enumerate(columns)}
+        others = {argument: name for argument, name in chosen.items() if argument != "y_prob"}
+        arrays = self.arrays({**others, **arguments})
+        table: npt.NDArray[Any] = np.column_stack([arrays[argument] for argument in arguments])
+        shown = {**chosen, "y_prob": f"{columns[0]} ... {columns[-1]}"}
+        return Rows(arrays["y_true"], table, arrays.get("sample_weight"), shown, guessed, numbers_of(columns))

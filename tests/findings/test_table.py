@@ -1,0 +1,140 @@
+"""One table by every road of `audit_table`: one answer, the same columns, the same refusals."""
+
+import json
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calibrant import CalibrationSketch, FileError, InputError, audit, audit_table
+
+N = 240
+
+
+def columns(**more):
+    rng = np.random.default_rng(0)
+    p = np.round(rng.random(N), 2)
+    y = (rng.random(N) < p**1.5).astype(int)
+    return {"label": y, "score": p, "site": np.arange(N) % 3, "day": np.arange(N) // 80, **more}
+
+
+ROADS = {
+    "pandas": lambda table, _: table.to_pandas(),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "pyarrow": lambda table, _: table,
+    "lazy polars": lambda table, _: pl.from_arrow(table).lazy(),
+    "duckdb": lambda table, _: duckdb.connect().from_arrow(table),
+    "csv": lambda table, folder: _written(table.to_pandas().to_csv, folder / "rows.csv", index=False),
+    "parquet": lambda table, folder: _written(lambda path: pq.write_table(table, path), folder / "rows.parquet"),
+}
+LAZY = ("lazy polars", "duckdb")
+
+
+def _written(write, path, **options):
+    write(path, **options)
+    return path
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_one_answer_by_every_road(tmp_path, road):
+    data = columns()
+    wanted = audit(data["label"], data["score"], random_state=0, n_resamples=99)
+    table = ROADS[road](pa.table(data), tmp_path)
+    found = audit_table(table, by="site", drift="day", random_state=0, n_resamples=99)
+    assert dict(found.columns) == {"y_true": "label", "y_prob": "score"}
+    assert (found.n_rows, found.n_excluded) == (N, 0)
+    tolerance = 1e-9 if road in LAZY else 0.0
+    assert found.smooth_error == pytest.approx(wanted.smooth_error, abs=tolerance)
+    assert found.distance.lower == pytest.approx(wanted.distance.lower, abs=max(tolerance, 1e-15))
+    assert sorted(int(each.key[0]) for each in found.segments) == [0, 1, 2]
+    assert [int(period.key) for period in found.periods] == [0, 1, 2]
+    assert found.segmented_by == ("site",)
+    assert json.loads(found.to_json())["n_rows"] == N
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_weights_are_used_or_asked_about_by_every_road(tmp_path, road):
+    data = columns(sample_weight=np.linspace(0.5, 2.0, N))
+    table = ROADS[road](pa.table(data), tmp_path)
+    weighted = audit(data["label"], data["score"], sample_weight=data["sample_weight"], n_resamples=0)
+    found = audit_table(table, n_resamples=0)
+    assert found.columns["sample_weight"] == "sample_weight"
+    assert found.smooth_error == pytest.approx(weighted.smooth_error, abs=1e-9)
+    plain = audit(data["label"], data["score"], n_resamples=0)
+    assert audit_table(table, n_resamples=0, unweighted=True).smooth_error == pytest.approx(
+        plain.smooth_error, abs=1e-9
+    )
+    with pytest.raises(InputError, match=r"drift: .*'sample_weight' holds weights"):
+        audit_table(table, drift="day", n_resamples=0)
+    other = ROADS[road](pa.table(columns(w=np.ones(N))), tmp_path)
+    with pytest.raises(InputError, match="sample_weight: column 'w' may hold weights"):
+        audit_table(other)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_bad_rows_are_refused_or_counted_by_every_road(tmp_path, road):
+    data = columns()
+    data["score"][[7, 9]] = 1.5
+    table = ROADS[road](pa.table(data), tmp_path)
+    with pytest.raises(InputError) as caught:
+        audit_table(table, n_resamples=0)
+    assert caught.value.argument == "y_prob"
+    if road not in LAZY:
+        assert caught.value.row == 7
+        assert "column 'score', rows counted from 0: row 7 is 1.5" in str(caught.value)
+    found = audit_table(table, n_resamples=0, exclude_bad=True, by=["site"])
+    assert (found.n_rows, found.n_excluded) == (N - 2, 2)
+    assert "2 bad rows were left out" in " ".join(found.summary().split())
+    assert sum(each.n_rows for each in found.segments) == N - 2
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_columns_that_are_not_there_are_named_by_every_road(tmp_path, road):
+    table = ROADS[road](pa.table(columns()), tmp_path)
+    fails = FileError if road in ("csv", "parquet") else InputError
+    for argument in ("y_true", "y_prob", "sample_weight", "by", "drift"):
+        with pytest.raises(fails) as caught:
+            audit_table(table, **{argument: "cite"}, n_resamples=0)
+        assert caught.value.argument == argument
+        assert "'cite'" in caught.value.problem
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_classes_by_every_road(tmp_path, road):
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(3), 200)
+    data = {"label": rng.integers(0, 3, 200), **{f"p{k}": p[:, k] for k in range(3)}}
+    found = audit_table(ROADS[road](pa.table(data), tmp_path), n_resamples=0, random_state=0)
+    assert found.classes.n_classes == 3
+    wanted = audit(data["label"], p, n_resamples=0, random_state=0)
+    assert found.smooth_error == pytest.approx(wanted.smooth_error, abs=1e-12)
+    assert found.columns["y_prob"] == "p0 ... p2"
+
+
+def test_a_sketch_has_no_columns_to_name():
+    data = columns()
+    sketch = CalibrationSketch().update(data["label"], data["score"])
+    found = audit_table(sketch, random_state=0, n_resamples=99)
+    wanted = audit(data["label"], data["score"], random_state=0, n_resamples=99)
+    assert found.smooth_error == pytest.approx(wanted.smooth_error, abs=1e-9)
+    for asked in ({"by": "site"}, {"y_true": "label"}, {"exclude_bad": True}, {"drift": "day"}):
+        with pytest.raises(InputError, match="a sketch holds sums of its rows"):
+            audit_table(sketch, **asked)
+
+
+def test_cells_are_no_distinct_predictions():
+    rng = np.random.default_rng(0)
+    p = rng.random(5000)
+    sketch = CalibrationSketch(128).update(rng.random(5000) < p, p)
+    page = " ".join(audit_table(sketch, n_resamples=0).summary().split())
+    assert "pooled into 128 cells of predictions" in page
+    assert "128 distinct" not in page
+
+
+@pytest.mark.parametrize("wrong", [3, None, [1, 2], object()], ids=repr)
+def test_what_is_no_table_is_refused(wrong):
+    with pytest.raises(InputError, match="table: is a"):
+        audit_table(wrong)
