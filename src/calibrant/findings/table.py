@@ -136,7 +136,7 @@ def audit_table(
 
     See Also
     --------
-    audit : the same of arrays.
+    audit : The same of arrays.
 
     Notes
     -----

@@ -11,11 +11,13 @@ from calibrant.recalibration.choose import choose_recalibrator as choose_recalib
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
 from calibrant.recalibration.multiclass import DirichletScaling as DirichletScaling
 from calibrant.recalibration.multiclass import MulticlassRecalibrator as MulticlassRecalibrator
-from calibrant.recalibration.multiclass import TemperatureScaling as TemperatureScaling
 from calibrant.recalibration.multiclass import VectorScaling as VectorScaling
 from calibrant.recalibration.scaling import BetaScaling as BetaScaling
 from calibrant.recalibration.scaling import PlattScaling as PlattScaling
 from calibrant.recalibration.scaling import PolynomialScaling as PolynomialScaling
+from calibrant.recalibration.storage import from_json as from_json
+from calibrant.recalibration.storage import load as load
+from calibrant.recalibration.temperature import TemperatureScaling as TemperatureScaling
 
 __all__ = [
     "BetaScaling",
@@ -34,4 +36,6 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "choose_recalibrator",
+    "from_json",
+    "load",
 ]
