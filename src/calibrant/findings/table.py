@@ -136,7 +136,7 @@ def audit_table(
 
     See Also
     --------
-    audit : The same of arrays.
+    audit, calibration_by_segment, calibration_drift
 
     Notes
     -----
