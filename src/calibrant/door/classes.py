@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["BinaryReduction", "MulticlassSample", "multiclass_sample"]
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from calibrant.door.arguments import positive_integer
 from calibrant.door.columns import Column, Labels, Table, kind_of, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import column_names, read_classes, read_labels, second_in_order
+from calibrant.door.sample import Sample
 from calibrant.door.values import short_repr
 
 FloatArray = npt.NDArray[np.float64]
@@ -50,6 +51,11 @@ class BinaryReduction:
 
     __repr__ = short_repr
 
+    @property
+    def sample(self) -> Sample:
+        """The same rows, pooled."""
+        return Sample.of_arrays(self.y_true, self.y_prob, self.sample_weight)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MulticlassSample:
@@ -76,6 +82,11 @@ class MulticlassSample:
     pos_label: Any = None
 
     __repr__ = short_repr
+
+    def take(self, rows: npt.NDArray[np.intp]) -> MulticlassSample:
+        """Return these rows of it, in this order."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return replace(self, y_true=self.y_true[rows], y_prob=self.y_prob[rows], sample_weight=weight)
 
     @property
     def n_classes(self) -> int:

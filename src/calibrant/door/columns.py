@@ -59,7 +59,7 @@ def read_columns(
     _check_predictions(prediction)
     _check_outcomes(outcome)
     if weight is not None:
-        _check_weights(weight)
+        check_weights(weight)
     else:
         _check_not_swapped(outcome, prediction)
     return outcome, prediction, weight
@@ -213,7 +213,8 @@ def _check_outcomes(outcome: FloatArray) -> None:
     raise InputError("y_true", message, row=row)
 
 
-def _check_weights(weight: FloatArray) -> None:
+def check_weights(weight: FloatArray) -> None:
+    """Raise unless weights are finite, not negative, and not all zero."""
     _check_finite(weight, "sample_weight")
     if weight.min() < 0.0:
         row = _first(weight < 0.0)

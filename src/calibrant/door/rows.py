@@ -1,4 +1,4 @@
-"""Single rows, as tests ask for them: 0/1 outcomes or class labels, and predictions, in the order given."""
+"""Single rows, as tests ask for them: 0/1 outcomes and predictions, in the order given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray, Table, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -37,7 +36,13 @@ class Rows:
         InputError
             As the door does, and if an outcome is neither 0 nor 1.
         """
-        return cls(*read_binary(y_true, y_prob))
+        outcome, prediction, _ = read_columns(y_true, y_prob, None)
+        rate = (outcome != 0.0) & (outcome != 1.0)
+        if rate.any():
+            row = int(np.argmax(rate))
+            problem = f"row {row} is {outcome[row]:.6g}; a test counts single outcomes, each 0 or 1"
+            raise InputError("y_true", problem, row=row)
+        return cls(outcome.astype(np.int64), prediction + 0.0)  # minus zero becomes zero
 
     @classmethod
     def of_sample(cls, sample: Sample) -> Rows:
@@ -46,30 +51,19 @@ class Rows:
         first = np.concatenate([[0], count.cumsum()[:-1]])
         prediction = np.repeat(sample.prediction, count)
         label = np.arange(prediction.size) - np.repeat(first, count) < np.repeat(ones, count)
-        return cls(label.astype(np.int64), prediction)
+        rows = cls(label.astype(np.int64), prediction)
+        if sample.weight is sample.count:  # not where rows of equal weights other than 1 were pooled
+            rows.__dict__["sample"] = sample
+        return rows
+
+    def take(self, rows: IntArray) -> Rows:
+        """Return these rows of it, in this order."""
+        return Rows(self.y_true[rows], self.y_prob[rows])
 
     @cached_property
     def sample(self) -> Sample:
         """The same rows, pooled when it is first asked for."""
         return Sample.of_labels(self.y_true == 1, self.y_prob)
-
-
-def read_binary(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
-    """Return 0/1 outcomes and predictions, in the order given.
-
-    Raises
-    ------
-    InputError
-        As the door does, and if an outcome is neither 0 nor 1.
-    """
-    outcome, prediction, _ = read_columns(y_true, y_prob, None)
-    rate = (outcome != 0.0) & (outcome != 1.0)
-    if rate.any():
-        row = int(np.argmax(rate))
-        raise InputError(
-            "y_true", f"row {row} is {outcome[row]:.6g}; a test counts single outcomes, each 0 or 1", row=row
-        )
-    return outcome.astype(np.int64), prediction + 0.0  # minus zero becomes zero
 
 
 def dimensions(y_prob: Column | Table) -> int:
@@ -78,15 +72,3 @@ def dimensions(y_prob: Column | Table) -> int:
     if shape is not None:
         return len(shape)
     return 2 if isinstance(y_prob, list | tuple) and len(y_prob) > 0 and np.ndim(y_prob[0]) == 1 else 1
-
-
-def read_classes(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
-    """Return class labels 0..K-1 of shape (n,) and class probabilities of shape (n, K), the numbers given.
-
-    Raises
-    ------
-    InputError
-        As `multiclass_sample` does.
-    """
-    sample = multiclass_sample(y_true, y_prob)
-    return sample.y_true, np.ascontiguousarray(sample.y_prob)

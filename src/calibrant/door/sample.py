@@ -74,7 +74,11 @@ class Sample:
         InputError
             Naming the argument, the first bad row and what is allowed.
         """
-        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+        return cls.of_arrays(*read_columns(y_true, y_prob, sample_weight))
+
+    @classmethod
+    def of_arrays(cls, outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None = None) -> Sample:
+        """Pool rows that were validated already."""
         label = outcome == 1.0
         binary = bool((label | (outcome == 0.0)).all())
         if binary and weight is None:

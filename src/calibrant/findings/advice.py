@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.door.classes import MulticlassSample
 from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
-from calibrant.findings.evidence import no_single_rows, single_rows
+from calibrant.findings.evidence import no_single_rows
 
 if TYPE_CHECKING:
     from calibrant.recalibration.choose import RecalibrationScore
 
 _MOST_VALUES = 200_000
 """Probabilities above which recalibrations are not compared unasked: it would take longer than all the rest."""
+_RESAMPLES = 50
+"""For intervals of smooth errors, which only a table shows; an audit must not take long."""
 _TOO_MANY = f"above {_MOST_VALUES:,} probabilities choose_recalibrator does it"
 
 
@@ -41,16 +45,17 @@ class Advice(Result):
     scores: tuple[RecalibrationScore, ...]
 
 
-def advice(y_true: np.ndarray, y_prob: np.ndarray, seed: int) -> Advice:
-    """Compare recalibrations of single, unweighted rows."""
+def advice(rows: Rows | MulticlassSample, seed: int) -> Advice:
+    """Compare recalibrations of single, unweighted rows that were read already."""
+    y_prob = rows.y_prob
     if y_prob.size > _MOST_VALUES:
         return not_compared(_TOO_MANY)
-    from calibrant.recalibration.choose import choose_recalibrator  # scikit-learn takes a second to load
+    from calibrant.recalibration.choose import choose_on_rows  # scikit-learn takes a second to load
 
     # The order of the rows must not matter: the folds are dealt at random.
-    order = np.lexsort((y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))))
+    order = np.lexsort((rows.y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))))
     try:
-        choice = choose_recalibrator(y_true[order], y_prob[order], n_resamples=50, random_state=seed)
+        choice = choose_on_rows(rows.take(order), n_resamples=_RESAMPLES, random_state=seed)
     except InputError as too_few:
         return not_compared(str(too_few))
     return Advice(choice.summary(), choice.chosen, choice.scores)
@@ -61,7 +66,7 @@ def advice_on_sample(sample: Sample, weighted: bool, seed: int) -> Advice:
     why_not = no_single_rows(sample, weighted)
     if why_not is None and sample.n_rows > _MOST_VALUES:
         why_not = _TOO_MANY
-    return not_compared(why_not) if why_not else advice(*single_rows(sample), seed)
+    return not_compared(why_not) if why_not else advice(Rows.of_sample(sample), seed)
 
 
 def not_compared(why: str) -> Advice:

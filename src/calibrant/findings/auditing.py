@@ -116,17 +116,24 @@ def audit_classes(
 ) -> Audit:
     """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
     if found.n_classes == 2:
-        event = found.event()
-        sample = Sample.from_columns(event.y_true, event.y_prob, event.sample_weight)
         done = audit_sample(
-            sample, level=level, n_resamples=n_resamples, random_state=random_state, title=title, progress=progress
+            found.event().sample,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            title=title,
+            progress=progress,
         )
         return replace(done, pos_label=found.positive_class)
     rng, seed = seeded(random_state)
-    top = found.top_label()
-    sample = Sample.from_columns(top.y_true, top.y_prob, top.sample_weight)
     first = audit_sample(
-        sample, level=level, n_resamples=n_resamples, random_state=rng, title=title, progress=progress, advise=False
+        found.top_label().sample,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=rng,
+        title=title,
+        progress=progress,
+        advise=False,
     )
     tell = progress if progress is not None else lambda _stage: None
     tell("Classes")
@@ -136,7 +143,7 @@ def audit_classes(
     given = (
         not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
         if weighted
-        else advice(found.y_true, found.y_prob, int(rng.integers(2**31)))
+        else advice(found, int(rng.integers(2**31)))
     )
     return replace(first, seed=seed, classes=classes, advice=given)
 

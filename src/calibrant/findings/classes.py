@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.classes import BinaryReduction, MulticlassSample
-from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.evidence import Evidence, where_it_applies
-from calibrant.inference.canonical import canonical_kernel_test
-from calibrant.inference.tcal import TCalResult, tcal_test
+from calibrant.inference.canonical import canonical_kernel_test_on_classes
+from calibrant.inference.tcal import TCalPlan, TCalResult, tcal_test_on_classes
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -24,6 +24,7 @@ from calibrant.measures.smooth import smooth_error_from_sample
 _TOP = (2, 3, 5)
 _MOST_CLASSES = 50
 _TOLERANCE = 1e-5
+_RESAMPLES = 3000  # of T-Cal, as where it is called by itself
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,29 +95,23 @@ class ClassFindings(Result):
 def class_findings(sample: MulticlassSample, level: float, resample: bool, seed: int) -> ClassFindings:
     """Ask every question, and run the tests of all classes together."""
     order = np.lexsort((sample.y_true, *sample.y_prob.T[::-1]))  # the order of the rows must not matter
-    y_true, y_prob = sample.y_true[order], sample.y_prob[order]
+    ordered, n = sample.take(order), order.size
     weighted, k = sample.sample_weight is not None, sample.n_classes
     why_not = "no resamples were asked for" if not resample else "tests need unweighted rows" if weighted else None
     runs: dict[str, tuple[str, Callable[[], Any]]] = {
         "tcal_test, class_wise": (
             "T-Cal, class by class",
             partial(
-                tcal_test,
-                y_true,
-                y_prob,
-                reduction="class_wise",
-                level=level,
-                n_resamples=_resamples(y_true.size, k, level),
-                random_state=seed,
+                tcal_test_on_classes, ordered, TCalPlan(level, _resamples(n, k, level)), seed, reduction="class_wise"
             ),
         ),
         "tcal_test, canonical": (
             "T-Cal of whole vectors",
-            partial(tcal_test, y_true, y_prob, level=level, random_state=seed),
+            partial(tcal_test_on_classes, ordered, TCalPlan(level, _RESAMPLES), seed),
         ),
         "canonical_kernel_test": (
             "Kernel test of whole vectors",
-            partial(canonical_kernel_test, y_true, y_prob, level=level, random_state=seed),
+            partial(canonical_kernel_test_on_classes, ordered, level=level, n_resamples=N_RESAMPLES, random_state=seed),
         ),
     }
     tests = {}
@@ -136,11 +131,11 @@ def class_findings(sample: MulticlassSample, level: float, resample: bool, seed:
 
 def _resamples(n: int, k: int, level: float) -> int:
     """Enough for a p-value at the level, split between classes and some scales; no fewer than usual."""
-    return int(max(3000, np.ceil(2.0 * k * (2.0 * np.log2(max(n, 2)) + 2.0) / level)))
+    return int(max(_RESAMPLES, np.ceil(2.0 * k * (2.0 * np.log2(max(n, 2)) + 2.0) / level)))
 
 
 def _question(question: BinaryReduction, pvalue: float | None) -> Question:
-    sample = Sample.from_columns(question.y_true, question.y_prob, question.sample_weight)
+    sample = question.sample
     mean = dot(sample.mass(), sample.prediction)
     return Question(
         question.name,

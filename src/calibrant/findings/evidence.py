@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.words import NO_TRIALS
 from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
-from calibrant.inference.discrete import discrete_calibration_test
+from calibrant.inference.discrete import discrete_calibration_test_on_rows
 from calibrant.inference.result import TestResult
-from calibrant.inference.tcal import tcal_test
+from calibrant.inference.tcal import TCalPlan, tcal_test_on_rows
 
 _MOST_ROWS = 300_000
 _WORK = 2e8  # rows times resamples, half a second; more resamples tell smaller p-values
@@ -66,18 +67,18 @@ class Evidence(Result):
 def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed: int) -> dict[str, Evidence]:
     """Run adaptive T-Cal, and the exact discrete test where predictions take few values."""
     why_not = no_single_rows(sample, weighted)
-    columns = None
+    rows = None
     if why_not is None and (sample.n_rows <= _MOST_ROWS or sample.n_distinct <= _FEW_VALUES):
-        columns = single_rows(sample)
-    if columns is None or sample.n_rows > _MOST_ROWS or not resample:
+        rows = Rows.of_sample(sample)
+    if rows is None or sample.n_rows > _MOST_ROWS or not resample:
         reason = why_not or ("no resamples were asked for" if not resample else f"above {_MOST_ROWS:,} rows")
         found = {"tcal_test": Evidence("Adaptive T-Cal", None, reason)}
     else:
         resamples = int(min(max(_WORK / sample.n_rows, _FEWEST), _MOST))
-        run = partial(tcal_test, *columns, level=level, n_resamples=resamples, random_state=seed)
+        run = partial(tcal_test_on_rows, rows, TCalPlan(level, resamples), seed)
         found = {"tcal_test": where_it_applies("Adaptive T-Cal", run)}
-    if columns is not None and sample.n_distinct <= _FEW_VALUES:
-        exact = partial(discrete_calibration_test, *columns, level=level)
+    if rows is not None and sample.n_distinct <= _FEW_VALUES:
+        exact = partial(discrete_calibration_test_on_rows, rows, level=level)
         found["discrete_calibration_test"] = where_it_applies("Exact discrete test", exact)
     return {name: _unordered(each) for name, each in found.items()}
 
@@ -121,12 +122,3 @@ def where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:
         return Evidence(title, run())
     except InputError as does_not_apply:
         return Evidence(title, None, str(does_not_apply))
-
-
-def single_rows(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-    """Outcomes and predictions, one row each."""
-    count, ones = sample.count.astype(np.int64), sample.ones.astype(np.int64)
-    y_prob = np.repeat(sample.prediction, count)
-    first = np.concatenate([[0], count.cumsum()[:-1]])
-    y_true = np.arange(y_prob.size) - np.repeat(first, count) < np.repeat(ones, count)
-    return y_true.astype(np.float64), y_prob

@@ -8,8 +8,7 @@ import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.rows import read_binary
-from calibrant.door.sample import Sample
+from calibrant.door.rows import Rows
 from calibrant.inference.bounds import Moments, PopulationBounds
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample
@@ -69,7 +68,16 @@ def bootstrap_bounds(
     >>> bounds.lower_distance[0] < 0.5 < bounds.lower_distance[1], bounds.guaranteed
     (True, False)
     """
-    label, prediction = read_binary(y_true, y_prob)
+    return bootstrap_bounds_on_rows(
+        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def bootstrap_bounds_on_rows(
+    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
+) -> PopulationBounds:
+    """`bootstrap_bounds` of rows that were read already."""
+    label, prediction = rows.y_true, rows.y_prob
     level = check_level(level)
     check_resamples(n_resamples, level, tails=2)  # half of the level for each of the two quantities
     check_surprises(label, prediction, "population_bounds holds at any number of rows")
@@ -89,9 +97,8 @@ def bootstrap_bounds(
     drawn = resampled(gaps, n, n_resamples, random_state)
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
     smooth_margin, distance_margin = np.sort(drawn, axis=0)[-rank].tolist()
-    sample = Sample.from_columns(y, v)
-    error = smooth_error_from_sample(sample)
-    low, high = Moments.of(sample).sample_distance(sample)
+    error = smooth_error_from_sample(rows.sample)
+    low, high = Moments.of(rows.sample).sample_distance(rows.sample)
     return PopulationBounds(
         (max(0.0, error - smooth_margin), min(1.0, error + smooth_margin)),
         (max(0.0, low - distance_margin), min(1.0, high + distance_margin)),

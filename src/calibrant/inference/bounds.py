@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column
-from calibrant.door.rows import read_binary
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -84,8 +84,12 @@ def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) ->
     >>> bounds.lower_distance[0] < 0.5 < bounds.lower_distance[1]
     True
     """
-    sample = Sample.from_columns(*read_binary(y_true, y_prob))
-    level = check_level(level)
+    return population_bounds_on_rows(Rows.of(y_true, y_prob), level=level)
+
+
+def population_bounds_on_rows(rows: Rows, *, level: float) -> PopulationBounds:
+    """`population_bounds` of rows that were read already."""
+    sample, level = rows.sample, check_level(level)
     distance = Moments.of(sample).sample_distance(sample)
     return bounds_from_sample(sample, smooth_error_from_sample(sample), distance, level)
 

@@ -7,6 +7,7 @@ __all__ = ["canonical_kernel_test"]
 import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples, generator
+from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.inference.result import TestResult
 from calibrant.kernels.canonical import draw_labels, paired_sum
@@ -69,10 +70,30 @@ def canonical_kernel_test(
     >>> canonical_kernel_test(np.zeros(500, int), table, random_state=0).reject
     True
     """
+    return canonical_kernel_test_on_classes(
+        multiclass_sample(y_true, y_prob),
+        bandwidth=bandwidth,
+        block_size=block_size,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def canonical_kernel_test_on_classes(
+    sample: MulticlassSample,
+    *,
+    bandwidth: float = 1.0,
+    block_size: int = 16,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> TestResult:
+    """`canonical_kernel_test` of classes that were read already."""
     level = check_level(level)
     check_resamples(n_resamples, level)
     rng = generator(random_state)
-    label, table, pairs = paired(y_true, y_prob, bandwidth, block_size, rng)
+    label, table, pairs = paired(sample, bandwidth, block_size, rng)
     cumulative = running_shares(table)
 
     def redrawn(source: np.random.Generator) -> float:

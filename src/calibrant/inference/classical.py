@@ -11,9 +11,9 @@ import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, positive_integer
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.rows import read_binary
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.inference.result import LEAST, ImpossibleRows, TestResult, impossible_rows
+from calibrant.inference.result import LEAST, TestResult, impossible_rows
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import bins_from_sample
 from calibrant.resampling.redraw import redrawn_pvalue
@@ -102,7 +102,12 @@ def cox_test(
     >>> result.reject, round(result.slope, 1)
     (True, 2.0)
     """
-    sample, impossible, level = _read(y_true, y_prob, level)
+    return cox_test_on_rows(Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state)
+
+
+def cox_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> CoxResult:
+    """`cox_test` of rows that were read already."""
+    sample, level = rows.sample, check_level(level)
     v = sample.prediction
     inside = (v > 0.0) & (v < 1.0)
     weight = np.where(inside, sample.count * v * (1.0 - v), 0.0)
@@ -128,7 +133,9 @@ def cox_test(
     line = _line(odds[inside], sample.ones[inside], sample.count[inside]) if sloped else (None, None)
     method = f"Cox's score test ({n_resamples:,} resamples)"
     asymptotic = _chi_squared(observed, degrees)
-    return CoxResult(observed, pvalue, pvalue <= level, level, method, asymptotic, *line, impossible=impossible)
+    return CoxResult(
+        observed, pvalue, pvalue <= level, level, method, asymptotic, *line, impossible=impossible_rows(rows)
+    )
 
 
 def hosmer_lemeshow_test(
@@ -181,11 +188,20 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(y_prob > 0.5, y_prob, random_state=0).reject
     True
     """
+    return hosmer_lemeshow_test_on_rows(
+        Rows.of(y_true, y_prob), n_bins=n_bins, level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def hosmer_lemeshow_test_on_rows(
+    rows: Rows, *, n_bins: int, level: float, n_resamples: int, random_state: RandomState
+) -> ClassicalResult:
+    """`hosmer_lemeshow_test` of rows that were read already."""
     positive_integer(n_bins, "n_bins")
-    sample, impossible, level = _read(y_true, y_prob, level)
+    sample, level = rows.sample, check_level(level)
     first = np.searchsorted(sample.prediction, bins_from_sample(sample, n_bins, "quantile").first)
     found = _chi_squared_of(sample, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
-    return replace(found, impossible=impossible)
+    return replace(found, impossible=impossible_rows(rows))
 
 
 def miller_test(
@@ -224,10 +240,15 @@ def miller_test(
     >>> round(miller_test(y_true, [0.2] * 50 + [0.8] * 50, random_state=0).statistic, 9)
     28.125
     """
-    sample, impossible, level = _read(y_true, y_prob, level)
+    return miller_test_on_rows(Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state)
+
+
+def miller_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> ClassicalResult:
+    """`miller_test` of rows that were read already."""
+    sample, level = rows.sample, check_level(level)
     first = np.arange(sample.n_distinct)
     found = _chi_squared_of(sample, first, "Miller's chi-squared test", level, n_resamples, random_state)
-    return replace(found, impossible=impossible)
+    return replace(found, impossible=impossible_rows(rows))
 
 
 def spiegelhalter_test(
@@ -270,7 +291,16 @@ def spiegelhalter_test(
     >>> round(result.statistic, 1), result.pvalue
     (-9.3, 0.001)
     """
-    sample, impossible, level = _read(y_true, y_prob, level)
+    return spiegelhalter_test_on_rows(
+        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def spiegelhalter_test_on_rows(
+    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
+) -> ClassicalResult:
+    """`spiegelhalter_test` of rows that were read already."""
+    sample, level = rows.sample, check_level(level)
     v = sample.prediction
     slope = 1.0 - 2.0 * v
     deviation = math.sqrt(dot(sample.count * v * (1.0 - v), slope**2))
@@ -289,12 +319,7 @@ def spiegelhalter_test(
     z = score(sample.ones - sample.count * v)
     asymptotic = max(LEAST, math.erfc(abs(z) / math.sqrt(2.0)))
     method = f"Spiegelhalter's test, two-sided ({n_resamples:,} resamples)"
-    return ClassicalResult(z, pvalue, pvalue <= level, level, method, asymptotic, impossible=impossible)
-
-
-def _read(y_true: Column, y_prob: Column, level: float) -> tuple[Sample, ImpossibleRows | None, float]:
-    rows = read_binary(y_true, y_prob)
-    return Sample.from_columns(*rows), impossible_rows(*rows), check_level(level)
+    return ClassicalResult(z, pvalue, pvalue <= level, level, method, asymptotic, impossible=impossible_rows(rows))
 
 
 def _chi_squared_of(

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.stats import norm
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, one_of
-from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
-from calibrant.door.rows import read_binary
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds import Interval
 from calibrant.inference.result import TestResult
@@ -135,11 +135,26 @@ def compare_calibration(
     >>> result.reject, result.statistic < 0
     (True, True)
     """
+    both = tuple(_read(y_true, y_prob, name) for name, y_prob in (("y_prob_a", y_prob_a), ("y_prob_b", y_prob_b)))
+    return compare_calibration_on_rows(
+        *both, measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def compare_calibration_on_rows(
+    rows_a: Rows,
+    rows_b: Rows,
+    *,
+    measure: str | Evaluate,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> ComparisonResult:
+    """`compare_calibration` of rows that were read already; both have the same outcomes in the same order."""
     level = check_level(level)
     check_resamples(n_resamples, level)
     exact, evaluate, words = _read_measure(measure)
-    label, first = _read(y_true, y_prob_a, "y_prob_a")
-    _, second = _read(y_true, y_prob_b, "y_prob_b")
+    label, first, second = rows_a.y_true, rows_a.y_prob, rows_b.y_prob
     if label.size < _LEAST_ROWS:
         raise InputError("y_true", f"has {label.size:,} rows; halving them needs at least {_LEAST_ROWS}")
     order = np.lexsort((label, second, first))
@@ -198,15 +213,15 @@ def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
     found = measures()[measure]
 
     def with_options(options: Mapping[str, Any]) -> Evaluate:
-        return lambda y, v: found.on_sample(Sample.from_columns(y, v), **options)
+        return lambda y, v: found.on_sample(Sample.of_arrays(y, v), **options)
 
     resampled_ones = {**found.parameters, **found.when_resampled}
     return with_options(found.parameters), with_options(resampled_ones), measure.replace("_", " ")
 
 
-def _read(y_true: Column, y_prob: Column, name: str) -> tuple[IntArray, FloatArray]:
+def _read(y_true: Column, y_prob: Column, name: str) -> Rows:
     try:
-        return read_binary(y_true, y_prob)
+        return Rows.of(y_true, y_prob)
     except InputError as problem:
         said = problem.problem.replace("y_prob", name)
         raise InputError(problem.argument.replace("y_prob", name), said, row=problem.row) from None

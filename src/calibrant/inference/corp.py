@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.rows import read_binary
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import short_repr
 from calibrant.resampling.redraw import resampled
@@ -101,8 +101,14 @@ def corp_regions(
     >>> bool(((found.confidence_lower <= found.prediction) & (found.prediction <= found.confidence_upper)).all())
     True
     """
-    sample = Sample.from_columns(*read_binary(y_true, y_prob))
-    level = check_level(level)
+    return corp_regions_on_rows(
+        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> CorpRegions:
+    """`corp_regions` of rows that were read already."""
+    sample, level = rows.sample, check_level(level)
     check_resamples(n_resamples, level, tails=2)
     v, count = sample.prediction, sample.count
     starts = _group_starts(count)

@@ -11,8 +11,7 @@ import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, one_of
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.rows import read_binary
-from calibrant.door.sample import Sample
+from calibrant.door.rows import Rows
 from calibrant.inference.classical import ClassicalResult
 from calibrant.inference.result import LEAST, impossible_rows
 from calibrant.kernels.sums import dot
@@ -77,10 +76,17 @@ def cumulative_calibration_test(
     >>> cumulative_calibration_test(y_prob > 0.5, y_prob, random_state=0).pvalue
     0.001
     """
+    return cumulative_calibration_test_on_rows(
+        Rows.of(y_true, y_prob), form=form, level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def cumulative_calibration_test_on_rows(
+    rows: Rows, *, form: Form, level: float, n_resamples: int, random_state: RandomState
+) -> ClassicalResult:
+    """`cumulative_calibration_test` of rows that were read already."""
     one_of(form, get_args(Form), "form")
-    rows = read_binary(y_true, y_prob)
-    sample = Sample.from_columns(*rows)
-    level = check_level(level)
+    sample, level = rows.sample, check_level(level)
     v = sample.prediction
     scale = math.sqrt(dot(sample.count * v, 1.0 - v))
 
@@ -95,7 +101,7 @@ def cumulative_calibration_test(
     )
     tail = (_range_tail if form == "kuiper" else _maximum_tail)(observed)
     method = f"cumulative differences, {form.title()} ({n_resamples:,} resamples)"
-    asymptotic, impossible = min(1.0, max(LEAST, tail)), impossible_rows(*rows)
+    asymptotic, impossible = min(1.0, max(LEAST, tail)), impossible_rows(rows)
     return ClassicalResult(observed, pvalue, pvalue <= level, level, method, asymptotic, impossible=impossible)
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.door.rows import read_binary
-from calibrant.door.sample import Sample
+from calibrant.door.rows import Rows
 from calibrant.door.values import short_repr
 from calibrant.inference.result import LEAST, TestResult, impossible_rows
 
@@ -101,12 +100,16 @@ def discrete_calibration_test(
     >>> result.summary()
     'miscalibrated: exact binomial test of each of 2 values (holm) rejects calibration at level 0.05 (p = 4.2e-06)'
     """
+    return discrete_calibration_test_on_rows(Rows.of(y_true, y_prob), level=level, correction=correction)
+
+
+def discrete_calibration_test_on_rows(rows: Rows, *, level: float, correction: Correction = "holm") -> DiscreteResult:
+    """`discrete_calibration_test` of rows that were read already."""
     from calibrant.inference.binomial import least_pvalues, two_sided_pvalues
 
     level = check_level(level)
     one_of(correction, get_args(Correction), "correction")
-    rows = read_binary(y_true, y_prob)
-    sample = Sample.from_columns(*rows)
+    sample = rows.sample
     v = sample.prediction
     t = v.size
     counts, ones = sample.count.astype(np.int64), sample.ones.astype(np.int64)
@@ -137,5 +140,5 @@ def discrete_calibration_test(
         pvalues=tuple(pvalues.tolist()),
         adjusted_pvalues=tuple(adjusted.tolist()),
         miscalibrated=tuple(v[adjusted <= level].tolist()),
-        impossible=impossible_rows(*rows),
+        impossible=impossible_rows(rows),
     )

@@ -10,8 +10,7 @@ import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, positive
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.rows import read_binary
-from calibrant.door.sample import Sample
+from calibrant.door.rows import Rows
 from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.kernels import pairs
 from calibrant.measures.smooth import largest_correlation
@@ -66,7 +65,16 @@ def smooth_calibration_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    return _resampled(largest_correlation, "smooth calibration test", y_true, y_prob, level, n_resamples, random_state)
+    return smooth_calibration_test_on_rows(
+        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def smooth_calibration_test_on_rows(
+    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
+) -> TestResult:
+    """`smooth_calibration_test` of rows that were read already."""
+    return _resampled(largest_correlation, "smooth calibration test", rows, level, n_resamples, random_state)
 
 
 def kernel_calibration_test(
@@ -111,33 +119,38 @@ def kernel_calibration_test(
     >>> kernel_calibration_test([1, 1, 1, 1, 1, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1], random_state=0).reject
     True
     """
+    return kernel_calibration_test_on_rows(
+        Rows.of(y_true, y_prob),
+        bandwidth=bandwidth,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def kernel_calibration_test_on_rows(
+    rows: Rows, *, bandwidth: float, level: float, n_resamples: int, random_state: RandomState
+) -> TestResult:
+    """`kernel_calibration_test` of rows that were read already."""
     positive(bandwidth, "bandwidth")
 
     def error(v: FloatArray, b: FloatArray) -> float:
         return float(np.sqrt(max(0.0, pairs.laplace(v, b, bandwidth))))
 
-    return _resampled(error, "kernel calibration test", y_true, y_prob, level, n_resamples, random_state)
+    return _resampled(error, "kernel calibration test", rows, level, n_resamples, random_state)
 
 
 def _resampled(
-    error: Error,
-    method: str,
-    y_true: Column,
-    y_prob: Column,
-    level: float,
-    n_resamples: int,
-    random_state: RandomState,
+    error: Error, method: str, rows: Rows, level: float, n_resamples: int, random_state: RandomState
 ) -> TestResult:
-    rows = read_binary(y_true, y_prob)
-    sample = Sample.from_columns(*rows)
     level = check_level(level)
-    v, n = np.ascontiguousarray(sample.prediction), sample.n_rows
+    v, n = np.ascontiguousarray(rows.sample.prediction), rows.sample.n_rows
     observed, pvalue = redrawn_pvalue(
-        sample,
+        rows.sample,
         lambda excess: error(v, excess / n),
         level=level,
         n_resamples=n_resamples,
         random_state=random_state,
     )
     method = f"{method} ({n_resamples:,} resamples)"
-    return TestResult(observed, pvalue, pvalue <= level, level, method, impossible=impossible_rows(*rows))
+    return TestResult(observed, pvalue, pvalue <= level, level, method, impossible=impossible_rows(rows))

@@ -11,8 +11,7 @@ from typing import Literal
 from calibrant.door.arguments import fraction
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.door.rows import read_binary
-from calibrant.door.sample import Sample
+from calibrant.door.rows import Rows
 from calibrant.inference.bounds import Interval, Moments
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
@@ -98,8 +97,13 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, con
     >>> calibration_gate(np.ones(20_000), y_prob, max_distance=0.1).verdict
     'beyond'
     """
+    return calibration_gate_on_rows(Rows.of(y_true, y_prob), max_distance=max_distance, confidence=confidence)
+
+
+def calibration_gate_on_rows(rows: Rows, *, max_distance: float, confidence: float) -> GateDecision:
+    """`calibration_gate` of rows that were read already."""
     check_gate(max_distance, confidence)
-    sample = Sample.from_columns(*read_binary(y_true, y_prob))
+    sample = rows.sample
     moments = Moments.of(sample)
     low, high = moments.sample_distance(sample)
     log = math.log(4.0 / (1.0 - confidence))  # two moments, two sides
@@ -207,6 +211,18 @@ def tolerant_calibration_test(
     >>> tolerant_calibration_test(np.ones(20_000), y_prob, accept_below=0.05, reject_above=0.1).decision
     'reject'
     """
+    return tolerant_calibration_test_on_rows(
+        Rows.of(y_true, y_prob),
+        accept_below=accept_below,
+        reject_above=reject_above,
+        failure_probability=failure_probability,
+    )
+
+
+def tolerant_calibration_test_on_rows(
+    rows: Rows, *, accept_below: float, reject_above: float, failure_probability: float
+) -> TolerantResult:
+    """`tolerant_calibration_test` of rows that were read already."""
     for name, value in (("accept_below", accept_below), ("reject_above", reject_above)):
         if isinstance(value, bool) or not 0.0 <= value < 1.0:
             raise InputError(name, f"is {value!r:.40}; it must lie in [0, 1)")
@@ -215,7 +231,7 @@ def tolerant_calibration_test(
             "reject_above", f"is {_asked(reject_above)}; it must be more than accept_below, {_asked(accept_below)}"
         )
     fraction(failure_probability, "failure_probability")
-    sample = Sample.from_columns(*read_binary(y_true, y_prob))
+    sample = rows.sample
     moments = Moments.of(sample)
     low, high = moments.sample_distance(sample)
     log = math.log(3.0 / failure_probability)  # two moments, and the one side that could mislead

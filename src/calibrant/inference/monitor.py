@@ -15,7 +15,7 @@ import numpy as np
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
-from calibrant.door.rows import read_binary
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference.result import LEAST
 
@@ -138,7 +138,7 @@ class CalibrationMonitor:
         InputError
             If a column cannot be used; the monitor stays as it was.
         """
-        return self.update_sample(Sample.from_columns(*read_binary(y_true, y_prob)))
+        return self.update_sample(Rows.of(y_true, y_prob).sample)
 
     def update_sample(self, sample: Sample, *, resolution: int | None = None) -> MonitorReading:
         """Add a batch that is pooled already: by distinct predictions, or into a sketch's cells of 1 / resolution.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.rows import Rows
 
 LEAST = sys.float_info.min
 """A p-value is never said to be 0: one that underflows is said to be this, 2.2e-308."""
@@ -50,13 +50,13 @@ class ImpossibleRows:
         return f"{was}, {follows}" if one else f"{was}, and {self.count - 1:,} more like it, {follows}"
 
 
-def impossible_rows(label: IntArray, prediction: FloatArray) -> ImpossibleRows | None:
+def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     """Find certain predictions that the outcomes contradict."""
-    contradicted = np.where(label == 1, prediction == 0.0, prediction == 1.0)
+    contradicted = np.where(rows.y_true == 1, rows.y_prob == 0.0, rows.y_prob == 1.0)
     if not contradicted.any():
         return None
     row = int(np.argmax(contradicted))
-    return ImpossibleRows(int(contradicted.sum()), row, float(prediction[row]))
+    return ImpossibleRows(int(contradicted.sum()), row, float(rows.y_prob[row]))
 
 
 @dataclass(frozen=True)

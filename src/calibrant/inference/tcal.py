@@ -19,12 +19,13 @@ from calibrant.door.arguments import (
     positive,
     positive_integer,
 )
+from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
-from calibrant.door.rows import dimensions, read_binary, read_classes
+from calibrant.door.rows import Rows, dimensions
 from calibrant.door.values import short_repr
 from calibrant.inference.result import TestResult, impossible_rows
-from calibrant.inference.tcal_scales import Rows, class_rows, dyadic_scales, event_rows, smooth_scale
+from calibrant.inference.tcal_scales import OrderedRows, class_rows, dyadic_scales, event_rows, smooth_scale
 from calibrant.kernels.tcal import LANES, resampled_statistics
 from calibrant.resampling.redraw import pvalues_among
 from calibrant.resampling.threads import in_blocks
@@ -151,24 +152,51 @@ def tcal_test(
     >>> tcal_test(y_true, y_prob**2, random_state=0).summary()
     'miscalibrated: adaptive T-Cal (20 scales, labels redrawn) rejects calibration at level 0.05 (p = 0.0067)'
     """
-    one_of(critical_value, get_args(CriticalValue), "critical_value")
     one_of(reduction, get_args(Reduction), "reduction")
-    check_number(n_resamples)
-    if smoothness is not None:
-        positive(smoothness, "smoothness")
-    if null_error != 0.0:
-        positive(null_error, "null_error")
-        if critical_value != "theorem":
-            raise InputError("null_error", "above 0 needs critical_value='theorem'; resampling knows calibration only")
-    plan = _Plan(smoothness, check_level(level), int(n_resamples), critical_value, float(null_error))
-    rng = generator(random_state)
-
+    plan = TCalPlan(level, n_resamples, smoothness, critical_value, null_error)
     if dimensions(y_prob) == 1:
         if reduction != "canonical":
             raise InputError("reduction", f"is {reduction!r}; one column of predictions has nothing to reduce")
-        outcome, prediction = read_binary(y_true, y_prob)
-        return replace(_test(outcome, prediction, plan, rng), impossible=impossible_rows(outcome, prediction))
-    label, table = read_classes(y_true, y_prob)
+        return tcal_test_on_rows(Rows.of(y_true, y_prob), plan, random_state)
+    return tcal_test_on_classes(multiclass_sample(y_true, y_prob), plan, random_state, reduction)
+
+
+@dataclass(frozen=True)
+class TCalPlan:
+    """What a test is asked to do besides its rows; InputError if that cannot be done."""
+
+    level: float
+    n_resamples: int
+    smoothness: float | None = None
+    critical_value: CriticalValue = "label_resampling"
+    null_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check every option."""
+        one_of(self.critical_value, get_args(CriticalValue), "critical_value")
+        object.__setattr__(self, "n_resamples", check_number(self.n_resamples))
+        if self.smoothness is not None:
+            positive(self.smoothness, "smoothness")
+        if self.null_error != 0.0:
+            positive(self.null_error, "null_error")
+            if self.critical_value != "theorem":
+                problem = "above 0 needs critical_value='theorem'; resampling knows calibration only"
+                raise InputError("null_error", problem)
+        object.__setattr__(self, "level", check_level(self.level))
+
+
+def tcal_test_on_rows(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalResult:
+    """`tcal_test` of rows that were read already."""
+    found = _test(rows.y_true, rows.y_prob, plan, generator(random_state))
+    return replace(found, impossible=impossible_rows(rows))
+
+
+def tcal_test_on_classes(
+    sample: MulticlassSample, plan: TCalPlan, random_state: RandomState, reduction: Reduction = "canonical"
+) -> TCalResult:
+    """`tcal_test` of classes that were read already."""
+    rng = generator(random_state)
+    label, table = sample.y_true, np.ascontiguousarray(sample.y_prob)
     if reduction == "canonical":
         return _test(label, table, plan, rng)
     if reduction == "top_label":
@@ -211,22 +239,15 @@ def debiased_plug_in(y_true: Column, y_prob: Column, n_bins: int) -> float:
     """
     positive_integer(n_bins, "n_bins")
     if dimensions(y_prob) == 1:
-        rows = event_rows(*read_binary(y_true, y_prob), (int(n_bins),))
+        read = Rows.of(y_true, y_prob)
+        rows = event_rows(read.y_true, read.y_prob, (int(n_bins),))
     else:
-        rows = class_rows(*read_classes(y_true, y_prob), (int(n_bins),))
+        sample = multiclass_sample(y_true, y_prob)
+        rows = class_rows(sample.y_true, np.ascontiguousarray(sample.y_prob), (int(n_bins),))
     return float(_statistics(rows, 1, 0, np.uint64(0), redraw_rows=False)[0, 0])
 
 
-@dataclass(frozen=True)
-class _Plan:
-    smoothness: float | None
-    level: float
-    n_resamples: int
-    critical_value: str
-    null_error: float
-
-
-def _test(label: IntArray, prediction: FloatArray, plan: _Plan, rng: np.random.Generator) -> TCalResult:
+def _test(label: IntArray, prediction: FloatArray, plan: TCalPlan, rng: np.random.Generator) -> TCalResult:
     n = prediction.shape[0]
     n_classes = prediction.shape[1] if prediction.ndim == 2 else 2
     if n == 1:
@@ -270,7 +291,7 @@ def _test(label: IntArray, prediction: FloatArray, plan: _Plan, rng: np.random.G
     )
 
 
-def _check_applies(rows: Rows, scales: tuple[int, ...], plan: _Plan) -> None:
+def _check_applies(rows: OrderedRows, scales: tuple[int, ...], plan: TCalPlan) -> None:
     if rows.n_distinct <= len(dyadic_scales(rows.label.size, rows.n_classes)):
         raise InputError(
             "y_prob",
@@ -286,7 +307,9 @@ def _check_applies(rows: Rows, scales: tuple[int, ...], plan: _Plan) -> None:
         raise InputError(name, f"leaves no two of {rows.label.size:,} rows in one bin: nothing to test. {advice}")
 
 
-def _statistics(rows: Rows, n_scales: int, n_resamples: int, seed: np.uint64, *, redraw_rows: bool) -> FloatArray:
+def _statistics(
+    rows: OrderedRows, n_scales: int, n_resamples: int, seed: np.uint64, *, redraw_rows: bool
+) -> FloatArray:
     """Debiased statistics, shape (1 + n_resamples, n_scales): the observed ones, then the resampled ones."""
     out = np.empty((1 + n_resamples, n_scales))
     n = rows.label.size
@@ -301,7 +324,9 @@ def _statistics(rows: Rows, n_scales: int, n_resamples: int, seed: np.uint64, *,
     return out
 
 
-def _theorem_pvalues(rows: Rows, scales: tuple[int, ...], statistics: FloatArray, null_error: float) -> FloatArray:
+def _theorem_pvalues(
+    rows: OrderedRows, scales: tuple[int, ...], statistics: FloatArray, null_error: float
+) -> FloatArray:
     """Chebyshev's inequality with the variance bound of Theorem 3, or of Remark 4, at each scale."""
     n, k = rows.label.size, rows.n_classes
     if null_error == 0.0:
@@ -316,7 +341,7 @@ def _theorem_pvalues(rows: Rows, scales: tuple[int, ...], statistics: FloatArray
     return pvalues
 
 
-def _method(plan: _Plan, scales: tuple[int, ...]) -> str:
+def _method(plan: TCalPlan, scales: tuple[int, ...]) -> str:
     how = {
         "label_resampling": "labels redrawn",
         "consistency_resampling": "rows and labels redrawn",
@@ -329,7 +354,7 @@ def _method(plan: _Plan, scales: tuple[int, ...]) -> str:
     return f"T-Cal (smoothness {plan.smoothness:g}, {scales[0]} bins per unit, {how})"
 
 
-def _test_by_class(label: IntArray, table: FloatArray, plan: _Plan, rng: np.random.Generator) -> TCalResult:
+def _test_by_class(label: IntArray, table: FloatArray, plan: TCalPlan, rng: np.random.Generator) -> TCalResult:
     n_classes = table.shape[1]
     part = replace(plan, level=plan.level / n_classes)
     parts = tuple(

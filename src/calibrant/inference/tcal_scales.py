@@ -43,7 +43,7 @@ def smooth_scale(n: int, n_classes: int, smoothness: float) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class OrderedRows:
     """Rows in an order in which every cell of every scale is contiguous; fields as `kernels.tcal` takes them.
 
     Attributes
@@ -78,12 +78,12 @@ class Rows:
         return found
 
 
-def event_rows(label: IntArray, prediction: FloatArray, scales: tuple[int, ...]) -> Rows:
+def event_rows(label: IntArray, prediction: FloatArray, scales: tuple[int, ...]) -> OrderedRows:
     """Order rows of one event: m bins [0, 1/m), ..., [1 - 1/m, 1] a scale."""
     order = np.lexsort((label, prediction))
     z = prediction[order]
     cells = [np.minimum(np.floor(z * m), m - 1.0).astype(np.int64) for m in scales]
-    return Rows(
+    return OrderedRows(
         component=np.ascontiguousarray(z[:, None]),
         threshold=np.ceil(z * 2.0**BITS).astype(np.int64)[:, None],
         label=label[order] - 1,
@@ -93,7 +93,7 @@ def event_rows(label: IntArray, prediction: FloatArray, scales: tuple[int, ...])
     )
 
 
-def class_rows(label: IntArray, y_prob: FloatArray, scales: tuple[int, ...]) -> Rows:
+def class_rows(label: IntArray, y_prob: FloatArray, scales: tuple[int, ...]) -> OrderedRows:
     """Order rows of K classes: the m^(K-1) equal-volume cells of the simplex a scale."""
     names = [np.unique(simplex_cells(y_prob, m), axis=0, return_inverse=True)[1].reshape(-1) for m in scales]
     order = np.lexsort((label, *y_prob.T[::-1], *names[::-1]))
@@ -102,7 +102,7 @@ def class_rows(label: IntArray, y_prob: FloatArray, scales: tuple[int, ...]) -> 
     # The last class takes what rounding left; so does a class after which all are impossible.
     last = z.shape[1] - 1 - np.argmax(z[:, ::-1] > 0.0, axis=1)
     threshold[np.arange(z.shape[1]) >= last[:, None]] = 2**BITS
-    return Rows(
+    return OrderedRows(
         component=z,
         threshold=threshold,
         label=label[order],

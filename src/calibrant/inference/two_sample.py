@@ -5,19 +5,20 @@ from __future__ import annotations
 __all__ = ["TwoSampleResult", "two_sample_calibration_test"]
 
 import math
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import RandomState, check_level, check_number, generator, one_of, positive
+from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
-from calibrant.door.rows import dimensions, read_binary, read_classes
+from calibrant.door.rows import Rows, dimensions
 from calibrant.door.values import short_repr
 from calibrant.inference.result import TestResult, impossible_rows
-from calibrant.inference.tcal_scales import Rows, class_rows, event_rows
+from calibrant.inference.tcal_scales import OrderedRows, class_rows, event_rows
 from calibrant.kernels.tcal import BITS
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
 from calibrant.resampling.redraw import pvalues_among, running_shares
@@ -125,6 +126,44 @@ def two_sample_calibration_test(
     >>> two_sample_calibration_test(y_true, 1 - y_prob, random_state=0).reject
     True
     """
+    options: dict[str, Any] = {
+        "test": test,
+        "smoothness": smoothness,
+        "cross_fit": cross_fit,
+        "level": level,
+        "n_resamples": n_resamples,
+        "random_state": random_state,
+    }
+    if dimensions(y_prob) == 1:
+        return two_sample_calibration_test_on_rows(Rows.of(y_true, y_prob), **options)
+    return _two_sample(*_in_one_order(multiclass_sample(y_true, y_prob)), **options)
+
+
+def two_sample_calibration_test_on_rows(
+    rows: Rows,
+    *,
+    test: TwoSampleTest,
+    smoothness: float | None,
+    cross_fit: bool,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> TwoSampleResult:
+    """`two_sample_calibration_test` of rows that were read already."""
+    found = _two_sample(*_in_one_order(rows), test, smoothness, cross_fit, level, n_resamples, random_state)
+    return replace(found, impossible=impossible_rows(rows))
+
+
+def _two_sample(
+    label: IntArray,
+    prediction: FloatArray,
+    test: TwoSampleTest,
+    smoothness: float | None,
+    cross_fit: bool,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> TwoSampleResult:
     one_of(test, get_args(TwoSampleTest), "test")
     level = check_level(level)
     check_number(n_resamples)
@@ -135,7 +174,6 @@ def two_sample_calibration_test(
     if cross_fit and test == "chi_squared":
         raise InputError("cross_fit", "averages U-statistics; use test='permutation' or 'multiscale_permutation'")
     rng = generator(random_state)
-    label, prediction = _in_one_order(y_true, y_prob)
     n = label.size
     table = prediction if prediction.ndim == 2 else np.column_stack([1.0 - prediction, prediction])
     n_classes = table.shape[1]
@@ -176,7 +214,6 @@ def two_sample_calibration_test(
         product_pvalues=tuple(products),
         scales=tuple(scales),
         n_resamples=int(n_resamples),
-        impossible=impossible_rows(*read_binary(y_true, y_prob)) if prediction.ndim == 1 else None,
     )
 
 
@@ -200,15 +237,11 @@ class _Found:
     scales: tuple[int, ...]
 
 
-def _in_one_order(y_true: Column, y_prob: Column) -> tuple[IntArray, FloatArray]:
+def _in_one_order(rows: Rows | MulticlassSample) -> tuple[IntArray, FloatArray]:
     """Labels and predictions sorted, so that the order in which rows came cannot matter."""
-    if dimensions(y_prob) == 1:
-        label, prediction = read_binary(y_true, y_prob)
-        order = np.lexsort((label, prediction))
-    else:
-        label, prediction = read_classes(y_true, y_prob)
-        order = np.lexsort((label, *prediction.T[::-1]))
-    return label[order], prediction[order]
+    keys = rows.y_prob.T[::-1] if rows.y_prob.ndim == 2 else (rows.y_prob,)
+    order = np.lexsort((rows.y_true, *keys))
+    return rows.y_true[order], np.ascontiguousarray(rows.y_prob)[order]
 
 
 def _chebyshev(values: FloatArray) -> float:
@@ -271,7 +304,7 @@ def _scales(smaller: int, dimension: int, smoothness: float | None) -> tuple[int
     return tuple(2**k for k in range(1, b + 1))
 
 
-def _ordered(prediction: FloatArray, scales: tuple[int, ...]) -> tuple[Rows, npt.NDArray[np.intp]]:
+def _ordered(prediction: FloatArray, scales: tuple[int, ...]) -> tuple[OrderedRows, npt.NDArray[np.intp]]:
     """Rows with the cells together, and the order in which that puts them."""
     index = np.arange(prediction.shape[0])
     if prediction.ndim == 2:

@@ -17,8 +17,7 @@ import numpy as np
 from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, positive_integer
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
-from calibrant.door.rows import read_binary
-from calibrant.door.sample import Sample
+from calibrant.door.rows import Rows
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import Strategy
 from calibrant.measures.squared import squared_error_groups
@@ -243,13 +242,35 @@ def squared_error_bootstrap(
     >>> round(found.estimate, 4), round(found.lower, 4), round(found.upper, 4)
     (0.0062, 0.001, 0.0138)
     """
+    return squared_error_bootstrap_on_rows(
+        Rows.of(y_true, y_prob),
+        n_bins=n_bins,
+        strategy=strategy,
+        debiased=debiased,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def squared_error_bootstrap_on_rows(
+    rows: Rows,
+    *,
+    n_bins: int | None,
+    strategy: Strategy,
+    debiased: bool,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> SquaredErrorInterval:
+    """`squared_error_bootstrap` of rows that were read already."""
     level = check_level(level)
     check_resamples(n_resamples, level, tails=2)
     rng = generator(random_state)
-    outcome, prediction = read_binary(y_true, y_prob)
+    outcome, prediction = rows.y_true, rows.y_prob
     instead = "squared_error_interval holds where its own minimum of rows is met"
     check_surprises(outcome, prediction, instead, least=_LEAST_SURPRISES)
-    groups = squared_error_groups(Sample.from_columns(outcome, prediction), n_bins, strategy)
+    groups = squared_error_groups(rows.sample, n_bins, strategy)
     n = outcome.size
     group = np.searchsorted(groups.last, prediction)
     ones = np.bincount(group, outcome, groups.last.size)

@@ -7,7 +7,7 @@ __all__ = ["squared_canonical_kernel_error"]
 import numpy as np
 
 from calibrant.door.arguments import positive, positive_integer
-from calibrant.door.classes import multiclass_sample
+from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.kernels.canonical import pair_weights, paired_sum
@@ -73,19 +73,20 @@ def squared_canonical_kernel_error(
     >>> abs(calibrated) < 0.02 < off
     True
     """
-    label, table, pairs = paired(y_true, y_prob, bandwidth, block_size, np.random.default_rng(random_state))
+    label, table, pairs = paired(
+        multiclass_sample(y_true, y_prob), bandwidth, block_size, np.random.default_rng(random_state)
+    )
     return paired_sum(label, table, *pairs) / pairs[0].size
 
 
 def paired(
-    y_true: Column, y_prob: Column, bandwidth: float, block_size: int, rng: np.random.Generator
+    sample: MulticlassSample, bandwidth: float, block_size: int, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray, tuple[IntArray, IntArray, FloatArray, FloatArray]]:
     """Labels and probabilities in the order of their blocks, and the pairs within blocks with what each needs."""
     positive(bandwidth, "bandwidth")
     positive_integer(block_size, "block_size")
     if block_size < 2:
         raise InputError("block_size", f"is {block_size}; pairs need at least two rows a block")
-    sample = multiclass_sample(y_true, y_prob)
     n = sample.y_true.size
     if n < 2:
         raise InputError("y_prob", "has one row; pairs need at least two")

@@ -96,8 +96,12 @@ class Recalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  
 
     def fit(self, y_prob: Column, y_true: Column, sample_weight: Column | None = None) -> Self:
         """Fit the map to predictions, outcomes (0 and 1, or rates between them) and weights; InputError if unusable."""
+        return self.fit_sample(Sample.from_columns(y_true, as_column(y_prob), sample_weight))
+
+    def fit_sample(self, sample: Sample) -> Self:
+        """Fit the map to what was read already."""
         self._check_parameters()
-        self._fit(Sample.from_columns(y_true, as_column(y_prob), sample_weight))
+        self._fit(sample)
         return self
 
     def predict(self, y_prob: Column) -> FloatArray:

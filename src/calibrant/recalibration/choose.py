@@ -13,8 +13,10 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_number, one_of, seeded
+from calibrant.door.classes import MulticlassSample
 from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
 from calibrant.door.values import short_repr
 from calibrant.measures.lower import lower_distance_from_sample
@@ -252,10 +254,30 @@ def choose_recalibrator(
     >>> choice.chosen
     'temperature'
     """
+    return _choose_on(
+        Rows.of(y_true, y_prob, sample_weight, pos_label), methods, cv, criterion, level, n_resamples, random_state
+    )
+
+
+def choose_on_rows(
+    rows: SingleRows | MulticlassSample, *, n_resamples: int, random_state: RandomState
+) -> RecalibrationChoice:
+    """`choose_recalibrator` of rows that were read already, with its usual methods."""
+    return _choose_on(Rows.read(rows), None, 5, "brier", 0.05, n_resamples, random_state)
+
+
+def _choose_on(
+    rows: Rows,
+    methods: Sequence[Any] | None,
+    cv: int,
+    criterion: Criterion,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> RecalibrationChoice:
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
     level = check_level(level)
-    rows = Rows.of(y_true, y_prob, sample_weight, pos_label)
     kind = MulticlassRecalibrator if rows.classes else Recalibrator
     if methods is None:
         methods = CLASS_METHODS if rows.classes else BINARY_METHODS
@@ -272,7 +294,7 @@ def choose_recalibrator(
         loss = rows.losses(crossed)
         losses[name] = loss[compared]
         outcome, prediction = rows.question(crossed)
-        sample = Sample.from_columns(outcome, prediction, rows.weight)
+        sample = Sample.of_arrays(outcome, prediction, rows.weight)
         smooth = smooth_error_from_sample(sample)
         half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng)
         return RecalibrationScore(
@@ -292,7 +314,7 @@ def choose_recalibrator(
         crossed = rows.crossed(recalibrator, splits)
         judged.append(judge(name, crossed))
         # Fitted to all rows last, so that each is the map that would be used.
-        recalibrator.fit(rows.prediction, rows.outcome, rows.weight)
+        rows.fitted(recalibrator)
         if says_certain(recalibrator, rows.prediction) or _holds_certainty(crossed, rows.classes):
             certain.append(name)
     fitted = dict(zip(names, recalibrators, strict=True))

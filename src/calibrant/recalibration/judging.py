@@ -12,9 +12,10 @@ from scipy.stats import rankdata
 
 from calibrant.door.arguments import whole_from
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, IntArray, read_columns
+from calibrant.door.columns import Column, IntArray, check_weights, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
+from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -39,17 +40,23 @@ class Rows:
     def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
         """Read one column or a table; of two columns, that of the positive class."""
         if _is_table(y_prob):
-            found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-            if found.n_classes > 2:
-                return cls(found.y_true, found.y_prob, found.sample_weight, classes=True)
-            event = found.event()
-            return cls(event.y_true, event.y_prob, event.sample_weight, classes=False)
+            return cls.read(multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label))
         outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
         rate = (outcome != 0.0) & (outcome != 1.0)
         if rate.any():
             row = int(np.argmax(rate))
             raise InputError("y_true", f"row {row} is {outcome[row]:.6g}; each outcome must be 0 or 1 here", row=row)
         return cls(outcome, prediction, weight, classes=False)
+
+    @classmethod
+    def read(cls, rows: SingleRows | MulticlassSample) -> Rows:
+        """Rows that were read already; of two classes, those of the positive one."""
+        if isinstance(rows, SingleRows):
+            return cls(rows.y_true.astype(np.float64), rows.y_prob, None, classes=False)
+        if rows.n_classes > 2:
+            return cls(rows.y_true, rows.y_prob, rows.sample_weight, classes=True)
+        event = rows.event()
+        return cls(event.y_true, event.y_prob, event.sample_weight, classes=False)
 
     @property
     def mass(self) -> FloatArray:
@@ -88,12 +95,21 @@ class Rows:
     def crossed(self, recalibrator: Any, splits: list[Split]) -> FloatArray:
         """Every row as mapped by a fit that has not seen its outcome."""
 
-        def mapped(train: IntArray, test: IntArray) -> FloatArray:
-            weight = None if self.weight is None else self.weight[train]
-            recalibrator.fit(self.prediction[train], self.outcome[train], weight)
-            return np.asarray(recalibrator.predict(self.prediction[test]))
+        def map_others(train: IntArray, test: IntArray) -> FloatArray:
+            return mapped(self.fitted(recalibrator, train), self.prediction[test])
 
-        return cross_fitted(mapped, splits)
+        return cross_fitted(map_others, splits)
+
+    def fitted(self, recalibrator: Any, rows: Any = slice(None)) -> Any:
+        """Fit a map to these rows; they were read already."""
+        weight = None if self.weight is None else self.weight[rows]
+        if weight is not None:
+            check_weights(weight)  # of a part of the rows it may be zero throughout
+        if self.classes:
+            classes = tuple(range(self.prediction.shape[1]))
+            part = MulticlassSample(self.outcome[rows], self.prediction[rows], weight, classes)
+            return recalibrator.fit_classes(part)
+        return recalibrator.fit_sample(Sample.of_arrays(self.outcome[rows], self.prediction[rows], weight))
 
     def constant(self, splits: list[Split]) -> FloatArray:
         """Every row as predicted by the mean outcome, or the frequencies of the classes, of the other folds."""
@@ -115,6 +131,12 @@ class Rows:
         chance = float(np.sqrt(dot(mass**2, (away * error) ** 2)))
         together = dot(mass, away * error)
         return (together / scale, together / chance) if scale > 0.0 and chance > 0.0 else (0.0, 0.0)
+
+
+def mapped(recalibrator: Any, prediction: FloatArray) -> FloatArray:
+    """Predictions of shape (n,), or (n, K), that were read already, as a fitted map has them."""
+    found: FloatArray = (recalibrator._map_classes if prediction.ndim == 2 else recalibrator._map)(prediction)
+    return found
 
 
 def mean_with_interval(values: FloatArray, mass: FloatArray, level: float) -> tuple[float, float, float]:
@@ -159,16 +181,16 @@ def smooth_half_width(
 
 def says_certain(recalibrator: Any, prediction: FloatArray) -> bool:
     """Whether a fitted map returns exactly 0 or 1: for these rows, or for any prediction that may yet come."""
-    found = recalibrator.predict(prediction)
+    found = mapped(recalibrator, prediction)
     if isinstance(recalibrator, Recalibrator) and prediction.ndim == 1:
         low, high = recalibrator._range()
         return bool(min(low, found.min()) <= 0.0 or max(high, found.max()) >= 1.0)
-    return bool(found.min() <= 0.0 or recalibrator.predict(np.eye(prediction.shape[1])).min() <= 0.0)
+    return bool(found.min() <= 0.0 or mapped(recalibrator, np.eye(prediction.shape[1])).min() <= 0.0)
 
 
 def order_kept(recalibrator: Any, prediction: FloatArray) -> tuple[bool, bool]:
     """Whether a map of one probability never lowers, and whether it never raises, from one prediction to the next."""
-    step = np.diff(recalibrator.predict(np.unique(prediction)))
+    step = np.diff(mapped(recalibrator, np.unique(prediction)))
     return bool((step >= 0.0).all()), bool((step <= 0.0).all())
 
 

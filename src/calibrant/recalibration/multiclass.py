@@ -35,8 +35,11 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
         """Fit the map to class probabilities, labels and weights; InputError if they cannot be used."""
+        return self.fit_classes(multiclass_sample(y_true, y_prob, sample_weight=sample_weight))
+
+    def fit_classes(self, sample: MulticlassSample) -> Self:
+        """Fit the map to what was read already."""
         self._check_parameters()
-        sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
         self.classes_ = np.array(sample.classes)
         self._fit_classes(sample)
         return self

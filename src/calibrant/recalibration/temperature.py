@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.door.classes import class_probabilities, multiclass_sample
+from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -72,8 +72,11 @@ class TemperatureScaling(Recalibrator):
         """Fit the temperature to predictions of shape (n,) or (n, K), outcomes or labels, and weights."""
         if _columns(y_prob) < 2:
             return super().fit(y_prob, y_true, sample_weight)
+        return self.fit_classes(multiclass_sample(y_true, y_prob, sample_weight=sample_weight))
+
+    def fit_classes(self, sample: MulticlassSample) -> Self:
+        """Fit the temperature to classes that were read already."""
         self._check_parameters()
-        sample = multiclass_sample(y_true, y_prob, sample_weight=sample_weight)
         self.n_classes_: int | None = sample.n_classes
         self.domain_: tuple[float, float] | None = None
         score = log_probabilities(sample.y_prob, self.clip)
@@ -96,7 +99,7 @@ class TemperatureScaling(Recalibrator):
         table = class_probabilities(y_prob)
         if table.shape[1] != self.n_classes_:
             raise InputError("y_prob", f"has {table.shape[1]} columns; the fit had {self.n_classes_}")
-        return inner_softmax(log_probabilities(table, self.clip) / self.temperature_)
+        return self._map_classes(table)
 
     def score(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> float:
         """Return minus the Brier score (of classes: the sum over classes of squared errors)."""
@@ -137,6 +140,9 @@ class TemperatureScaling(Recalibrator):
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         return inner_expit(log_odds(prediction, self.clip) / self.temperature_)
+
+    def _map_classes(self, table: FloatArray) -> FloatArray:
+        return inner_softmax(log_probabilities(table, self.clip) / self.temperature_)
 
     def _in_words(self) -> str:
         t = self.temperature_
