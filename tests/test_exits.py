@@ -223,7 +223,7 @@ def test_options_that_no_run_could_meet_are_refused_at_once(options):
     assert len(done.stderr) < 600
 
 
-@pytest.mark.parametrize("options", [("--max-distance", "nan"), ("--max-distance", 0.1, "--confidence", 1)])
+@pytest.mark.parametrize("options", [("--max-distance", "nan"), ("--max-distance", 0.1, "--level", 1)])
 def test_a_gate_refuses_its_options_before_it_reads(options):
     done = run("gate", "missing.csv", *options)
     assert done.exit_code == 2

@@ -76,7 +76,7 @@ MADE = {
     "DistanceChainDisplay": lambda: calibrant.report.DistanceChainDisplay.from_predictions(Y, V),
     "Evidence": lambda: audited().tests["tcal_test"],
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),
-    "GateDecision": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
+    "CalibrationGate": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
     "Inequality": lambda: audited().ties.inequalities[0],
     "InputError": lambda: calibrant.InputError("y_true", "row 3 is nan", row=3),
     "Interval": lambda: calibrant.Interval(0.01, 0.04),

@@ -11,7 +11,7 @@ TOP = (
     "audit_table",
     "Audit",
     "calibration_gate",
-    "GateDecision",
+    "CalibrationGate",
     "CalibrationMonitor",
     "compare_calibration",
     # how far

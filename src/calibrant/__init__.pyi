@@ -26,7 +26,7 @@ from calibrant.inference.cumulative import cumulative_calibration_test as cumula
 from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
 from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
-from calibrant.inference.gate import GateDecision as GateDecision
+from calibrant.inference.gate import CalibrationGate as CalibrationGate
 from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.tcal import tcal_test as tcal_test
@@ -60,10 +60,10 @@ __version__: str
 __all__ = [
     "Audit",
     "Bracket",
+    "CalibrationGate",
     "CalibrationMonitor",
     "CalibrationSketch",
     "FileError",
-    "GateDecision",
     "InputError",
     "Interval",
     "RecalibratedClassifier",

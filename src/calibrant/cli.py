@@ -123,7 +123,7 @@ def _tell_of(file: str, said: str) -> None:
 def gate(
     file: Annotated[str, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")],
     max_distance: Annotated[float, typer.Option(help="Largest distance from calibration that is allowed.")],
-    confidence: Annotated[float, typer.Option(help="Probability that what is said is true.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Probability that what is said is wrong, at most.")] = 0.05,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
@@ -135,7 +135,7 @@ def gate(
     of weights, or one whose name says that it may hold them (weight, w, freq, trials, ...), is refused unless
     --unweighted leaves it out.
 
-    For example: calibrant gate predictions.parquet --max-distance 0.05 --confidence 0.95
+    For example: calibrant gate predictions.parquet --max-distance 0.05 --level 0.05
     """
     with explained(), Progress() as progress:
         from calibrant.findings.table import Told
@@ -143,14 +143,14 @@ def gate(
         from calibrant.inference.gate import check_gate
         from calibrant.scale.opened import OpenedFile
 
-        check_gate(max_distance, confidence)
+        check_gate(max_distance, level)
         decision = gate_opened(
             OpenedFile(file),
             y_true=y_true,
             y_prob=y_prob,
             unweighted=unweighted,
             max_distance=max_distance,
-            confidence=confidence,
+            level=level,
             told=Told(progress, tell),
         )
         progress.stop()

@@ -37,7 +37,6 @@ _OPTIONS = {
     "level": "--level",
     "by": "--by",
     "max_distance": "--max-distance",
-    "confidence": "--confidence",
     "drift": "--drift",
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",

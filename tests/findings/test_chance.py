@@ -66,7 +66,7 @@ def test_segments_of_event_rates_show_distances_alone(tmp_path):
     assert "errs most: distance" in " ".join(done.stdout.split())
     assert "q-value" not in page.read_text()
     segment = json.loads(CliRunner().invoke(app, ["audit", str(rows), "--by", "site", "--json"]).stdout)["segments"][0]
-    assert segment["pvalue"] is segment["reject"] is segment["bias_low"] is None
+    assert segment["pvalue"] is segment["reject"] is segment["bias_interval"] is None
     assert segment["bias"] > 0.0
 
 

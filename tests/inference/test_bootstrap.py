@@ -105,6 +105,6 @@ def test_truth_is_covered_just_above_the_minimum():
         except InputError:
             continue
         answered += 1
-        missed += found.smooth_error[0] > 0 or found.lower_distance[0] > 0
+        missed += found.smooth_error.low > 0 or found.lower_distance.low > 0
     assert answered > 60
     assert missed <= 10  # 6 expected of 120; more than 10 has a chance of 3%

@@ -5,6 +5,7 @@ import pytest
 
 from calibrant import InputError, calibration_gate, population_bounds, synthetic
 from calibrant.cli import app
+from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
 from calibrant.inference import tolerant_calibration_test
 from calibrant.inference.bounds import Moments, _mean_above
@@ -88,12 +89,12 @@ def test_gate_decides_and_asks_for_more():
 def test_options_out_of_range(bad):
     with pytest.raises(InputError, match="max_distance"):
         calibration_gate([0, 1, 1, 0], [0.2, 0.8, 0.3, 0.1], max_distance=bad)
-    with pytest.raises(InputError, match="confidence"):
-        calibration_gate([0, 1, 1, 0], [0.2, 0.8, 0.3, 0.1], max_distance=0.1, confidence=bad)
+    with pytest.raises(InputError, match="level"):
+        calibration_gate([0, 1, 1, 0], [0.2, 0.8, 0.3, 0.1], max_distance=0.1, level=bad)
 
 
 def test_one_row_bounds_nothing():
-    assert population_bounds([1], [0.2]).lower_distance == (0.0, 1.0)
+    assert population_bounds([1], [0.2]).lower_distance == Interval(0.0, 1.0)
     assert calibration_gate([1], [0.2], max_distance=0.5).verdict == "undecided"
 
 
@@ -101,7 +102,7 @@ def test_rows_needed_is_where_the_margin_decides():
     y_true, y_prob = synthetic.shifted_uniform(1000, 0.1, 0)
     sample = Sample.from_columns(y_true, y_prob)
     moments = Moments.of(sample)
-    high = moments.sample_distance(sample)[1]
+    high = moments.sample_distance(sample).upper
     asked = calibration_gate(y_true, y_prob, max_distance=high + 0.03)
     assert asked.verdict == "undecided"
     log = np.log(4 / 0.05)
@@ -110,19 +111,19 @@ def test_rows_needed_is_where_the_margin_decides():
 
 
 def test_tolerant_test_keeps_its_promise_and_asks_for_rows():
-    said = {"accept": 0, "reject": 0, "not enough rows": 0}
+    said = {"within": 0, "beyond": 0, "undecided": 0}
     for seed in range(60):
         result = tolerant_calibration_test(
             *synthetic.shifted_uniform(400, 0.05 if seed % 2 else 0.25, seed), accept_below=0.05, reject_above=0.25
         )
-        assert result.decision != ("reject" if seed % 2 else "accept")  # a third of them might
-        said[result.decision] += 1
-    assert said["accept"] > 5
-    assert said["reject"] > 5
+        assert result.verdict != ("beyond" if seed % 2 else "within")  # a third of them might
+        said[result.verdict] += 1
+    assert said["within"] > 5
+    assert said["beyond"] > 5
     few = tolerant_calibration_test(*synthetic.shifted_uniform(100, 0.1, 0), accept_below=0.08, reject_above=0.12)
-    assert few.decision == "not enough rows"
+    assert few.verdict == "undecided"
     many = synthetic.shifted_uniform(4 * few.rows_needed, 0.1, 1)
-    assert tolerant_calibration_test(*many, accept_below=0.08, reject_above=0.12).decision != "not enough rows"
+    assert tolerant_calibration_test(*many, accept_below=0.08, reject_above=0.12).verdict != "undecided"
     assert "rows are needed" in few.summary()
 
 
@@ -132,8 +133,8 @@ def test_tolerant_options():
         tolerant_calibration_test(*rows, accept_below=0.2, reject_above=0.2)
     with pytest.raises(InputError, match="accept_below"):
         tolerant_calibration_test(*rows, accept_below=-0.2, reject_above=0.2)
-    with pytest.raises(InputError, match="failure_probability"):
-        tolerant_calibration_test(*rows, accept_below=0.1, reject_above=0.2, failure_probability=1.0)
+    with pytest.raises(InputError, match="level"):
+        tolerant_calibration_test(*rows, accept_below=0.1, reject_above=0.2, level=1.0)
 
 
 def test_exit_codes(tmp_path):
@@ -149,23 +150,23 @@ def test_exit_codes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("limit", "confidence", "said"),
+    ("limit", "level", "said"),
     [
-        (0.1, 0.95, ("about 0.1:", "with confidence 0.95,")),
-        (0.9999999999999999, 0.95, ("within 0.9999999999999999:", "with confidence 0.95,")),
-        (0.1234567, 0.9999999999999999, ("about 0.1234567:", "with confidence 0.9999999999999999,")),
+        (0.1, 0.05, ("about 0.1:", "with 95% confidence,")),
+        (0.9999999999999999, 0.05, ("within 0.9999999999999999:", "with 95% confidence,")),
+        (0.1234567, 1e-16, ("about 0.1234567:", "with 99.99999999999999% confidence,")),
     ],
 )
-def test_the_gate_says_the_very_numbers_that_were_asked(limit, confidence, said):
+def test_the_gate_says_the_very_numbers_that_were_asked(limit, level, said):
     y_prob = np.linspace(0.05, 0.95, 60)
     y_true = np.arange(60) % 2
-    found = calibration_gate(y_true, y_prob, max_distance=limit, confidence=confidence).summary()
+    found = calibration_gate(y_true, y_prob, max_distance=limit, level=level).summary()
     assert all(part in found for part in said), found
 
 
 def test_the_tolerant_test_says_the_very_numbers_that_were_asked():
     y_true, y_prob = np.arange(60) % 2, np.linspace(0.05, 0.95, 60)
-    asked = {"accept_below": 0.1, "reject_above": 0.2, "failure_probability": 1e-20}
-    assert "but with probability 1e-20" in tolerant_calibration_test(y_true, y_prob, **asked).summary()
+    asked = {"accept_below": 0.1, "reject_above": 0.2, "level": 1e-20}
+    assert "except with probability 1e-20" in tolerant_calibration_test(y_true, y_prob, **asked).summary()
     with pytest.raises(InputError, match=r"is 0\.1234567; it must be more than accept_below, 0\.12345678"):
         tolerant_calibration_test(y_true, y_prob, accept_below=0.12345678, reject_above=0.1234567)

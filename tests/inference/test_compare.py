@@ -30,8 +30,8 @@ def test_values_are_the_measures_and_swapping_changes_the_sign(measure, ties):
     assert result.value_b == pytest.approx(function(y, v**2), abs=1e-9)
     assert result.statistic == pytest.approx(result.value_a - result.value_b)
     assert other.statistic == pytest.approx(-result.statistic)
-    assert result.interval[0] <= result.statistic <= result.interval[1]
-    assert result.reject == (not result.interval[0] <= 0.0 <= result.interval[1])
+    assert result.interval.low <= result.statistic <= result.interval.high
+    assert result.reject == (not result.interval.low <= 0.0 <= result.interval.high)
 
 
 # A bound with a bin's width in it cannot exclude 0: its width might all be bias.
@@ -89,7 +89,7 @@ def test_halves_give_the_standard_error_of_the_difference():
     rows = np.sqrt(v) + v**2 - 2.0 * y
     reach = 1.96 * float(np.std(rows)) / np.sqrt(y.size)
     assert result.statistic == pytest.approx(float(rows.mean()))
-    assert (result.interval[1] - result.interval[0]) / 2.0 == pytest.approx(reach, rel=0.06)
+    assert result.interval.width / 2.0 == pytest.approx(reach, rel=0.06)
 
 
 def test_what_is_refused():

@@ -124,7 +124,7 @@ def test_a_few_types_beyond_the_reach_of_subsets():
     y_prob, y_true = rng.random(60), np.repeat([0.0, 0.5, 1.0], 20)
     bracket = calibration_distance(y_true, y_prob)
     assert bracket.exact
-    assert bracket.relaxation.lower <= bracket.upper
+    assert bracket.certificate.lower <= bracket.upper
 
 
 @settings(max_examples=2000, deadline=None)
@@ -184,7 +184,7 @@ def test_two_thousand_rows_exactly():
     y_true = (rng.random(2000) < y_prob**1.5).astype(float)
     bracket = calibration_distance(y_true, y_prob)
     assert bracket.exact
-    assert bracket.relaxation.lower < bracket.upper < bracket.relaxation.lower + 10 / 2000
+    assert bracket.certificate.lower < bracket.upper < bracket.certificate.lower + 10 / 2000
     assert check_predictor(bracket.predictor, y_true, y_prob) == pytest.approx(bracket.upper, abs=1e-12)
 
 
@@ -197,7 +197,7 @@ def test_a_time_limit_leaves_a_certified_bracket(limit):
     bracket = calibration_distance(y_true, y_prob, time_limit=limit)
     assert time.monotonic() - start < limit + 10
     assert not bracket.exact
-    assert bracket.relaxation.lower <= bracket.lower < bracket.upper
+    assert bracket.certificate.lower <= bracket.lower < bracket.upper
     assert check_predictor(bracket.predictor, y_true, y_prob) == pytest.approx(bracket.upper, abs=1e-12)
 
 

@@ -84,11 +84,11 @@ def test_interval_inverts_the_bound(debiased):
         t = 3 * np.sqrt(b) / n * np.log(n / delta) + delta / n if debiased else b / (2 * n) * np.log(2 * b / delta)
         return c * e + np.sqrt(2 * (1 + c) * e / n * np.log(2 / delta)) + t
 
-    assert 0.003 - found.lower == pytest.approx(deviation(found.lower), rel=1e-9)
-    assert found.upper - 0.003 == pytest.approx(deviation(found.upper), rel=1e-9)
+    assert 0.003 - found.interval.low == pytest.approx(deviation(found.interval.low), rel=1e-9)
+    assert found.interval.high - 0.003 == pytest.approx(deviation(found.interval.high), rel=1e-9)
     # What is inside is not contradicted, what is outside is.
     for e in np.linspace(0, 0.02, 500):
-        assert (abs(0.003 - e) <= deviation(e)) == (found.lower <= e <= found.upper)
+        assert (abs(0.003 - e) <= deviation(e)) == (found.interval.low <= e <= found.interval.high)
 
 
 @pytest.mark.parametrize("debiased", [True, False])
@@ -111,7 +111,7 @@ def _estimates(interval, rows, error, debiased):
         for _ in range(200):
             middle = (near + far) / 2
             found = interval(middle, rows, 30, debiased=debiased)
-            near, far = (middle, far) if found.lower <= error <= found.upper else (near, middle)
+            near, far = (middle, far) if found.interval.low <= error <= found.interval.high else (near, middle)
         ends.append(near)
     return ends
 
@@ -132,8 +132,8 @@ def test_bootstrap_covers_and_holds_its_estimate():
         y_prob = rng.choice(outputs, 3000)
         y_true = (rng.random(3000) < 0.9 * y_prob).astype(float)
         found = squared_error_bootstrap(y_true, y_prob, level=0.1, n_resamples=300, random_state=rng)
-        hits += found.lower <= truth <= found.upper
-        assert found.lower <= max(found.estimate, 0) <= found.upper
+        hits += found.interval.low <= truth <= found.interval.high
+        assert found.interval.low <= max(found.estimate, 0) <= found.interval.high
     assert 120 <= hits <= 149
 
 
@@ -150,8 +150,8 @@ def test_bootstrap_covers_the_truth_of_five_values(debiased, off, n):
         found = squared_error_bootstrap(
             rng.random(n) < rate[at], values[at], debiased=debiased, n_resamples=199, random_state=rng
         )
-        assert 0.0 <= found.lower <= found.estimate <= found.upper <= 1.0
-        hits += found.lower <= np.mean((values - rate) ** 2) <= found.upper
+        assert 0.0 <= found.interval.low <= found.estimate <= found.interval.high <= 1.0
+        hits += found.interval.low <= np.mean((values - rate) ** 2) <= found.interval.high
     assert hits >= 181  # of 200 with 0.95 each, fewer has a chance of 0.2%
 
 
@@ -188,9 +188,9 @@ def test_the_interval_is_the_debiased_one_whichever_estimate_is_shown():
         debiased, plug_in = (
             squared_error_bootstrap(y, v, debiased=d, n_resamples=79, random_state=seed) for d in (True, False)
         )
-        assert plug_in.lower == debiased.lower
-        assert plug_in.upper == max(debiased.upper, plug_in.estimate)
-        above += plug_in.lower > 0.0
+        assert plug_in.interval.low == debiased.interval.low
+        assert plug_in.interval.high == max(debiased.interval.high, plug_in.estimate)
+        above += plug_in.interval.low > 0.0
     assert above <= 7  # of 60 calibrated samples with 0.05 each, more has a chance of 0.9%
 
 
@@ -200,7 +200,7 @@ def test_bootstrap_covers_where_rates_are_a_quarter_of_many_values():
     for seed in range(200):
         y = np.random.default_rng(seed).random(v.size) < 0.25 * v
         found = squared_error_bootstrap(y, v, n_resamples=79, random_state=seed)
-        hits += found.lower <= truth <= found.upper
+        hits += found.interval.low <= truth <= found.interval.high
     assert hits >= 181  # of 200 with 0.95 each, fewer has a chance of 0.2%
 
 

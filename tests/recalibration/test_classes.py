@@ -199,8 +199,8 @@ def test_the_simplest_sufficient_recalibration_is_chosen():
     assert before.distance == pytest.approx(lower_calibration_distance(y_true, y_prob), abs=2e-5)
     assert before.smooth_error == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-12)
     assert before.brier == pytest.approx(np.mean((y_true - y_prob) ** 2), abs=1e-12)
-    assert after.brier_gain_lower > 0
-    assert before.smooth_error_lower > after.smooth_error_upper
+    assert after.brier_gain_interval.low > 0
+    assert before.smooth_error_interval.low > after.smooth_error_interval.high
     assert "cuts the distance from" in choice.summary()
 
 
@@ -237,7 +237,7 @@ def test_the_smooth_errors_interval_covers():
         score = choose_recalibrator(y_true, y_prob, methods=["temperature"], n_resamples=100, random_state=0)[
             "unchanged"
         ]
-        hits += score.smooth_error_lower <= 0.1 <= score.smooth_error_upper
+        hits += score.smooth_error_interval.low <= 0.1 <= score.smooth_error_interval.high
     assert hits >= 36
 
 

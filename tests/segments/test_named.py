@@ -30,7 +30,7 @@ def test_the_broken_segment_comes_first_and_alone():
     assert [each.key for each in found if each.reject] == [(17, "t1")] == [found[0].key]
     worst = found[0]
     assert worst.direction == "too high"
-    assert worst.bias_low < 1 / 3 - 1 / 2 < worst.bias_high < 0.0
+    assert worst.bias_interval.low < 1 / 3 - 1 / 2 < worst.bias_interval.high < 0.0
     assert sum(each.n_rows for each in found) == 50_000
 
 
@@ -44,8 +44,8 @@ def test_smooth_error_is_that_of_the_rows_within_its_bound():
         assert each.bias == pytest.approx((y - p)[rows].mean(), abs=1e-12)
         assert each.n_rows == rows.sum()
         distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
-        assert each.lower_distance[0] - 1e-6 <= distance <= each.lower_distance[1] + 1e-6
-        assert each.lower_distance[1] - each.lower_distance[0] < 0.01
+        assert each.lower_distance.lower - 1e-6 <= distance <= each.lower_distance.upper + 1e-6
+        assert each.lower_distance.width < 0.01
 
 
 def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):
@@ -55,7 +55,7 @@ def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):
     for each in calibration_by_segment(table, by=["s"], **NAMES):
         rows = s == each.key[0]
         distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
-        assert each.lower_distance[0] - 1e-6 <= distance <= each.lower_distance[1] + 1e-6
+        assert each.lower_distance.lower - 1e-6 <= distance <= each.lower_distance.upper + 1e-6
 
 
 def test_calibrated_segments_are_seldom_rejected_and_pvalues_are_valid():
@@ -63,7 +63,7 @@ def test_calibrated_segments_are_seldom_rejected_and_pvalues_are_valid():
     for seed in range(10):
         found = calibration_by_segment(logs(8_000, 100, seed), by="s", **NAMES)
         assert not any(each.reject for each in found)
-        assert all(each.bias_low <= 0.0 <= each.bias_high for each in found)
+        assert all(each.bias_interval.low <= 0.0 <= each.bias_interval.high for each in found)
         pvalues += [each.pvalue for each in found]
     for level in (0.01, 0.05, 0.2):
         assert np.mean(np.array(pvalues) <= level) <= level
@@ -118,7 +118,7 @@ def test_pvalues_and_intervals_hold_for_calibrated_rows_of_every_kind(kind):
         weights = {"sample_weight": "w"} if "weights" in kind else {"unweighted": True}
         found = calibration_by_segment(table, by=["s"], **weights, **NAMES)
         pvalues += [each.pvalue for each in found]
-        missed += any(not each.bias_low <= 0.0 <= each.bias_high for each in found)
+        missed += any(not each.bias_interval.low <= 0.0 <= each.bias_interval.high for each in found)
     assert missed <= 1  # of 8, at most 5% each
     for level in (0.01, 0.05, 0.2):
         assert np.mean(np.array(pvalues) <= level) <= level

@@ -146,7 +146,8 @@ def bounds(ax: Axes) -> None:
         (calibrant.population_bounds, BLUE, "proved, at any number of rows"),
         (lambda y, v: calibrant.bootstrap_bounds(y, v, n_resamples=199, random_state=0), HIGH, "resampled"),
     ):
-        ends = np.array([call(*calibrant.synthetic.shifted_uniform(int(n), 0.1, 1)).lower_distance for n in sizes])
+        bounds = [call(*calibrant.synthetic.shifted_uniform(int(n), 0.1, 1)).lower_distance for n in sizes]
+        ends = np.array([tuple(each) for each in bounds])
         ax.fill_between(sizes, *ends.T, color=colour, alpha=0.3, label=label, lw=0)
     ax.axhline(0.1, color=INK, lw=1, label="the truth")
     ax.set(xscale="log", ylim=(0, 0.4), xlabel="rows", ylabel="lower distance")
@@ -157,8 +158,8 @@ def gate(ax: Axes) -> None:
     for k, (shift, n) in enumerate(((0.0, 20_000), (0.04, 20_000), (0.1, 20_000))):
         found = calibrant.calibration_gate(*calibrant.synthetic.shifted_uniform(n, shift, 2), max_distance=0.05)
         colour = {"within": LOW, "beyond": HIGH, "undecided": MUTED}[found.verdict]
-        ax.plot(found.lower_distance, [k, k], color=colour, lw=8, solid_capstyle="butt")
-        ax.text(found.lower_distance[1] + 0.003, k, found.verdict, va="center", color=colour)
+        ax.plot(tuple(found.lower_distance), [k, k], color=colour, lw=8, solid_capstyle="butt")
+        ax.text(found.lower_distance.high + 0.003, k, found.verdict, va="center", color=colour)
     ax.axvline(0.05, color=INK, ls="--", lw=1)
     ax.set(xlim=(0, 0.16), yticks=[], xlabel="population's lower distance; limit 0.05", ylim=(-0.6, 2.6))
 
@@ -169,8 +170,8 @@ def tolerant(ax: Axes) -> None:
             *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.05, reject_above=0.1
         )
         ends = max(found.statistic - found.margin, 0), found.statistic + found.margin
-        ax.plot(ends, [k, k], color=LOW if found.decision == "accept" else MUTED, lw=6, solid_capstyle="butt")
-        ax.text(ends[1] + 0.004, k, f"{n:,} rows: {found.decision}", va="center", color=MUTED)
+        ax.plot(ends, [k, k], color=LOW if found.verdict == "within" else MUTED, lw=6, solid_capstyle="butt")
+        ax.text(ends[1] + 0.004, k, f"{n:,} rows: {found.verdict}", va="center", color=MUTED)
     ax.axvspan(0.05, 0.1, color=HAIRLINE, alpha=0.6, lw=0)
     ax.set(xlim=(0, 0.3), yticks=[], xlabel="lower distance; grey: either answer is right", ylim=(-0.6, 3.6))
 
@@ -180,7 +181,7 @@ def compare(ax: Axes) -> None:
     rivals = {"its tenths": (np.floor(10 * v) + 0.5) / 10, "0.05 too high": np.clip(v + 0.05, 0, 1), "squared": v**2}
     for k, (name, other) in enumerate(rivals.items()):
         found = calibrant.compare_calibration(y, v, other, random_state=0)
-        ax.plot(found.interval, [k, k], color=HIGH if found.reject else MUTED, lw=6, solid_capstyle="butt")
+        ax.plot(tuple(found.interval), [k, k], color=HIGH if found.reject else MUTED, lw=6, solid_capstyle="butt")
         ax.plot(found.statistic, k, "o", color=INK, ms=4)
         ax.text(0.03, k, f"against {name}", va="center", color=MUTED)
     ax.axvline(0, color=INK, lw=1)
@@ -229,7 +230,7 @@ def squared_interval(ax: Axes) -> None:
         proved = calibrant.inference.squared_error_interval(estimate, n, values.size)
         near = calibrant.inference.squared_error_bootstrap(y, v, n_resamples=199, random_state=0)
         for found, colour, up in ((proved, BLUE, 0.12), (near, HIGH, -0.12)):
-            ax.plot((found.lower, found.upper), [k + up, k + up], color=colour, lw=5, solid_capstyle="butt")
+            ax.plot(tuple(found.interval), [k + up, k + up], color=colour, lw=5, solid_capstyle="butt")
     ax.axvline(0.01, color=INK, lw=1)
     ax.set(yticks=range(3), xlabel="squared error; blue: the theorem's interval, red: the bootstrap's; truth 0.01")
     ax.set_yticklabels(["5,000 rows", "20,000", "80,000"])

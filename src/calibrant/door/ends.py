@@ -5,11 +5,16 @@ from __future__ import annotations
 __all__ = ["Bracket", "Interval"]
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from calibrant.door.columns import FloatArray
+from calibrant.door.values import Result
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+@dataclass(frozen=True, slots=True, repr=False)
+class Interval(Result):
     """A range that holds the population's value with probability 1 - level; unpacks as ``low, high``.
 
     Attributes
@@ -22,6 +27,8 @@ class Interval:
     >>> low, high = Interval(0.01, 0.04)
     >>> round(Interval(0.01, 0.04).width, 6)
     0.03
+    >>> Interval(0.01, 0.04).summary()
+    'between 0.01 and 0.04'
     """
 
     low: float
@@ -36,25 +43,42 @@ class Interval:
         """How far its ends are apart."""
         return self.high - self.low
 
+    def summary(self) -> str:
+        """Return both ends in words."""
+        return f"between {self.low:.6g} and {self.high:.6g}"
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bracket(Result):
     """A range that is proved to hold a value of these very rows; unpacks as ``lower, upper``.
 
     Attributes
     ----------
     lower, upper : float
         Its ends, each rounded outwards by more than the arithmetic can have erred.
+    exact : bool or None
+        After a search: whether it is closed to 1e-9; then the predictor is a nearest one. None where none was made.
+    predictor : ndarray of shape (n,) or None
+        After a search: calibrated predictions, one per row, at distance `upper`; `check_predictor` proves it again. Of
+        an upper distance, a function of the predictions that were given.
+    certificate : LowerCertificate or None
+        After a search: the lower distance, whose potentials forbid anything below it. Where `lower` is larger it comes
+        from a search that those potentials prune (docs/distance.md).
 
     Examples
     --------
     >>> lower, upper = Bracket(0.02, 0.02)
     >>> Bracket(0.02, 0.02).width
     0.0
+    >>> Bracket(0.02, 0.03).summary()
+    'proved: at least 0.02 and at most 0.03'
     """
 
     lower: float
     upper: float
+    exact: bool | None = field(default=None, kw_only=True)
+    predictor: FloatArray | None = field(default=None, kw_only=True, compare=False)
+    certificate: Any = field(default=None, kw_only=True, compare=False)
 
     def __iter__(self) -> Iterator[float]:
         """Both ends, the lower first."""
@@ -64,3 +88,20 @@ class Bracket:
     def width(self) -> float:
         """How far its ends are apart."""
         return self.upper - self.lower
+
+    def summary(self) -> str:
+        """Return both ends in words."""
+        if self.exact:
+            return f"proved: {self.upper:.6g}, exact to 1e-9"
+        return f"proved: at least {self.lower:.6g} and at most {self.upper:.6g}"
+
+
+def confidence(level: float) -> str:
+    """One minus the level as a percentage, to its last digit: a rounded confidence would not be the one proved.
+
+    Examples
+    --------
+    >>> confidence(0.05)
+    '95%'
+    """
+    return f"{(1 - Decimal(repr(float(level)))) * 100:f}".rstrip("0").rstrip(".") + "%"

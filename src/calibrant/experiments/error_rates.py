@@ -135,7 +135,7 @@ def _bounds_coverage(n: int, shift: float, trials: int) -> list[float]:
         near = calibrant.bootstrap_bounds(*rows, n_resamples=199, random_state=trial)
         intervals = (sure.smooth_error, sure.lower_distance, near.smooth_error, near.lower_distance)
         held += [low <= shift <= high for low, high in intervals]
-        widths += [intervals[1][1] - intervals[1][0], intervals[3][1] - intervals[3][0]]
+        widths += [intervals[1].width, intervals[3].width]
     return [*(held / trials).tolist(), *(widths / trials).tolist()]
 
 
@@ -167,14 +167,14 @@ def _band_coverage(n: int, trials: int) -> list[object]:
             pass
         else:
             applied += 1
-            held += found_interval.lower <= 0.0 <= found_interval.upper
+            held += found_interval.interval.low <= 0.0 <= found_interval.interval.high
         try:
             again = squared_error_bootstrap(y_true, y_prob, n_resamples=199, random_state=trial)
         except calibrant.InputError:
             pass
         else:
             answered += 1
-            resampled += again.lower <= 0.0 <= again.upper
+            resampled += again.interval.low <= 0.0 <= again.interval.high
     share = f"{held / applied:.3f}" if applied else "does not apply"
     again_share = f"{resampled / answered:.3f}" if answered else "refused"
     times = trials

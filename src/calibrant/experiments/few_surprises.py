@@ -130,5 +130,5 @@ def _squares(kind: str, off: float, surprises: int, debiased: bool, trials: int)
         except InputError:
             continue
         answered += 1
-        held += found.lower <= truth <= found.upper
+        held += found.interval.low <= truth <= found.interval.high
     return held / max(answered, 1), answered / trials

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from calibrant import synthetic
+from calibrant.door.ends import Bracket
 from calibrant.experiments.registry import Reproduction, table
-from calibrant.measures.distance import Bracket, calibration_distance, check_predictor
+from calibrant.measures.distance import calibration_distance, check_predictor
 
 
 def _distance(domain: synthetic.Domain, time_limit: float | None = None) -> Bracket:
@@ -44,7 +45,7 @@ def subset_sum(quick: bool = False, _data: Path | None = None) -> Reproduction:
             excess = found.upper - promised
             count += 1
             yes += solvable
-            agree += found.exact and solvable == (abs(excess) < 1e-12)
+            agree += bool(found.exact) and solvable == (abs(excess) < 1e-12)
             if solvable:
                 furthest = max(furthest, abs(excess))
             else:

@@ -70,9 +70,9 @@ def _off_by(p: FloatArray, rng: np.random.Generator, bias: float) -> tuple[Float
 def _tolerant(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
     y, rate = _off_by(p, rng, _NEAR)
     found = calibrant.inference.tolerant_calibration_test(
-        y, rate + _NEAR, accept_below=_NEAR, reject_above=_FAR, failure_probability=LEVEL
+        y, rate + _NEAR, accept_below=_NEAR, reject_above=_FAR, level=LEVEL
     )
-    return found.decision == "reject"
+    return found.verdict == "beyond"
 
 
 def _compared(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:

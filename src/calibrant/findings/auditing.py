@@ -186,7 +186,7 @@ def audit_sample(
     tell("Tests")
     weighted = weights_differ(sample)
     tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
-    bounds = population(sample, weighted, level, witness.value, (ties.lower_distance.lower, ties.lower_distance.upper))
+    bounds = population(sample, weighted, level, witness.value, ties.lower_distance)
     tell("What to do")
     given = advice_on_sample(sample, weighted, int(rng.integers(2**31))) if advise else not_compared("not asked for")
     mass = sample.mass()

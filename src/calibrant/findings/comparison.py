@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import seeded
+from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
@@ -49,7 +50,7 @@ class Comparison(Finding):
         if self.result is None:
             return f"The two were not compared row by row: {self.not_compared}."
         said, low, high = self.result, *self.result.interval
-        sure = f"{100.0 * (1.0 - said.level):.4g}% confidence"
+        sure = f"{confidence(said.level)} confidence"
         named = ((first, said.value_a), (second, said.value_b))
         if not said.reject:
             (_, one), (_, other) = named

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
@@ -92,7 +93,7 @@ def _unordered(found: Evidence) -> Evidence:
 
 
 def population(
-    sample: Sample, weighted: bool, level: float, smooth_error: float, distance: tuple[float, float]
+    sample: Sample, weighted: bool, level: float, smooth_error: float, distance: Bracket
 ) -> PopulationBounds | None:
     """Bounds for the population, from the sample's error and distance; None where rows cannot be told apart."""
     if no_single_rows(sample, weighted):

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from calibrant.door.ends import Bracket
 from calibrant.door.values import ReadOnly, Result
 from calibrant.findings.advice import Advice
 from calibrant.findings.classes import ClassFindings
 from calibrant.findings.evidence import Evidence
-from calibrant.findings.inequalities import Bracket, Inequality, Ties
+from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
 from calibrant.findings.verdict import sentences

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.measures.distance import upper_distance_bound
@@ -63,16 +64,6 @@ class Inequality(Result):
         return f"{self.left} <= {self.right}"
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
-    """An interval that is proved to hold a number, and what proves each end."""
-
-    lower: float
-    upper: float
-    lower_source: str
-    upper_source: str
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Ties(Result):
     """What the measures of one sample say about one another.
@@ -83,11 +74,15 @@ class Ties(Result):
         Every inequality whose two sides are known.
     true_distance, lower_distance : Bracket
         Where the true distance from calibration, whatever the features, and the lower distance, must lie.
+    proofs_of_true, proofs_of_lower : tuple of str
+        What proves the lower and the upper end of each.
     """
 
     inequalities: tuple[Inequality, ...]
     true_distance: Bracket
     lower_distance: Bracket
+    proofs_of_true: tuple[str, str]
+    proofs_of_lower: tuple[str, str]
 
 
 def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) -> Ties:
@@ -156,8 +151,10 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
         ]
     return Ties(
         tuple(found),
-        Bracket(below_lower, max(below_lower, upper), "the potentials of the lower distance", upper_source),
-        Bracket(below_lower, max(below_lower, above_lower), "its potentials", "its coupling"),
+        Bracket(below_lower, max(below_lower, upper)),
+        Bracket(below_lower, max(below_lower, above_lower)),
+        ("the potentials of the lower distance", upper_source),
+        ("its potentials", "its coupling"),
     )
 
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from calibrant.door.ends import Bracket
 from calibrant.findings.found import Audit
-from calibrant.findings.inequalities import Bracket
 from calibrant.findings.regions import Region
 from calibrant.scale.bounds import ARITHMETIC, Moments
 from calibrant.scale.sketch import CalibrationSketch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrant.door.errors import InputError
 from calibrant.findings.table import Told, in_table, say_guessed
-from calibrant.inference.gate import GateDecision, calibration_gate
+from calibrant.inference.gate import CalibrationGate, calibration_gate
 from calibrant.scale.tables import Table
 
 
@@ -15,9 +15,9 @@ def gate_opened(
     y_prob: str | None,
     unweighted: bool,
     max_distance: float,
-    confidence: float,
+    level: float,
     told: Told,
-) -> GateDecision:
+) -> CalibrationGate:
     """`calibration_gate` of a table that is open; a column of weights is refused unless it is left out."""
     told.progress("Reading")
     _refuse_classes(table.choose_classes(y_prob))
@@ -32,7 +32,7 @@ def gate_opened(
         )
     told.progress("Bounds")
     try:
-        return calibration_gate(read.y_true, read.y_prob, max_distance=max_distance, confidence=confidence)
+        return calibration_gate(read.y_true, read.y_prob, max_distance=max_distance, level=level)
     except InputError as problem:
         raise in_table(problem, read.names) from None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from calibrant.door.ends import confidence
 from calibrant.findings.words import (
-    confidence,
     percent,
     periods_in_words,
     population_in_words,

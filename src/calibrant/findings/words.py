@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
+from calibrant.door.ends import confidence
+
 if TYPE_CHECKING:
     from calibrant.inference.bounds import PopulationBounds
     from calibrant.scale.drift import Period
@@ -67,11 +69,6 @@ def percent(share: float) -> str:
     if shown == "0.0%":
         return "under 0.1%"
     return "over 99.9%" if shown == "100.0%" else shown
-
-
-def confidence(level: float) -> str:
-    """One minus the level as a percentage, to its last digit: a rounded confidence would not be the one proved."""
-    return f"{(1 - Decimal(repr(float(level)))) * 100:f}".rstrip("0").rstrip(".") + "%"
 
 
 def ends(low: float, high: float, before: float | None = None, after: float | None = None) -> tuple[str, str]:

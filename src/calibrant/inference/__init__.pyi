@@ -19,7 +19,7 @@ from calibrant.inference.discrete import DiscreteResult as DiscreteResult
 from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
 from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
-from calibrant.inference.gate import GateDecision as GateDecision
+from calibrant.inference.gate import CalibrationGate as CalibrationGate
 from calibrant.inference.gate import TolerantResult as TolerantResult
 from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
@@ -37,13 +37,13 @@ from calibrant.inference.verified_bounds import squared_error_interval as square
 from calibrant.inference.verified_bounds import squared_error_rows as squared_error_rows
 
 __all__ = [
+    "CalibrationGate",
     "CalibrationMonitor",
     "ClassicalResult",
     "ComparisonResult",
     "CorpRegions",
     "CoxResult",
     "DiscreteResult",
-    "GateDecision",
     "MonitorReading",
     "PopulationBounds",
     "SquaredErrorInterval",

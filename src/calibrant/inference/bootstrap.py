@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import Interval
 from calibrant.door.rows import Rows
 from calibrant.inference.bounds import Moments, PopulationBounds
 from calibrant.kernels.sums import dot
@@ -65,7 +66,7 @@ def bootstrap_bounds(
     >>> import numpy as np
     >>> from calibrant import bootstrap_bounds
     >>> bounds = bootstrap_bounds(np.ones(2000), np.random.default_rng(0).random(2000), random_state=0)
-    >>> bounds.lower_distance[0] < 0.5 < bounds.lower_distance[1], bounds.guaranteed
+    >>> bounds.lower_distance.low < 0.5 < bounds.lower_distance.high, bounds.guaranteed
     (True, False)
     """
     return bootstrap_bounds_on_rows(
@@ -100,8 +101,8 @@ def bootstrap_bounds_on_rows(
     error = smooth_error_from_sample(rows.sample)
     low, high = Moments.of(rows.sample).sample_distance(rows.sample)
     return PopulationBounds(
-        (max(0.0, error - smooth_margin), min(1.0, error + smooth_margin)),
-        (max(0.0, low - distance_margin), min(1.0, high + distance_margin)),
+        Interval(max(0.0, error - smooth_margin), min(1.0, error + smooth_margin)),
+        Interval(max(0.0, low - distance_margin), min(1.0, high + distance_margin)),
         level,
         n,
         guaranteed=False,

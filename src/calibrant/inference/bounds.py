@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column
+from calibrant.door.ends import Bracket, Interval
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +22,9 @@ class PopulationBounds:
 
     Attributes
     ----------
-    smooth_error : tuple of float
+    smooth_error : Interval
         Lower and upper bound on the population's smooth calibration error.
-    lower_distance : tuple of float
+    lower_distance : Interval
         Lower and upper bound on the population's lower distance from calibration.
     level : float
         Probability with which any of the four bounds may fail.
@@ -81,7 +80,7 @@ def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) ->
     >>> import numpy as np
     >>> from calibrant import population_bounds
     >>> bounds = population_bounds(np.ones(20_000), np.random.default_rng(0).random(20_000))
-    >>> bounds.lower_distance[0] < 0.5 < bounds.lower_distance[1]
+    >>> bounds.lower_distance.low < 0.5 < bounds.lower_distance.high
     True
     """
     return population_bounds_on_rows(Rows.of(y_true, y_prob), level=level)
@@ -94,14 +93,14 @@ def population_bounds_on_rows(rows: Rows, *, level: float) -> PopulationBounds:
     return bounds_from_sample(sample, smooth_error_from_sample(sample), distance, level)
 
 
-def bounds_from_sample(sample: Sample, smooth_error: float, distance: Interval, level: float) -> PopulationBounds:
+def bounds_from_sample(sample: Sample, smooth_error: float, distance: Bracket, level: float) -> PopulationBounds:
     """Bounds from what is known of the sample already: its smooth error, and a bracket of its lower distance."""
     moments = Moments.of(sample)
     log = math.log(7.0 / level)  # three moments, and two suprema on two sides
     smooth, around = moments.smooth_margin(log), moments.distance_margin(log)
     return PopulationBounds(
-        (max(0.0, smooth_error - smooth), min(1.0, smooth_error + smooth)),
-        (max(0.0, distance[0] - around), min(1.0, distance[1] + around)),
+        Interval(max(0.0, smooth_error - smooth), min(1.0, smooth_error + smooth)),
+        Interval(max(0.0, distance.lower - around), min(1.0, distance.upper + around)),
         level,
         sample.n_rows,
     )
@@ -129,10 +128,10 @@ class Moments:
             float((squared * abs(v - 0.5)).sum()) / n,
         )
 
-    def sample_distance(self, sample: Sample) -> Interval:
+    def sample_distance(self, sample: Sample) -> Bracket:
         """Bracket of the sample's lower distance, to well within its margin."""
         found = lower_certificate_from_sample(sample, tol=min(1e-4, 0.1 / math.sqrt(self.n)))
-        return float(found.lower), float(found.upper)
+        return Bracket(float(found.lower), float(found.upper))
 
     def distance_margin(self, log: float, n: int | None = None) -> float:
         """Farthest apart the lower distances of sample and population are; three events of exp(-log) each, a side.

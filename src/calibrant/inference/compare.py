@@ -14,10 +14,10 @@ from scipy.stats import norm
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, one_of
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds import Interval
 from calibrant.inference.result import TestResult
 from calibrant.measures.registry import measures
 from calibrant.resampling.redraw import resampled
@@ -38,7 +38,7 @@ class ComparisonResult(TestResult):
         Error of the first predictor less that of the second; negative where the first is the better calibrated.
     pvalue, reject, level, method
         As in `TestResult`, of "the two errors are equal".
-    interval : tuple of float
+    interval : Interval
         Holds the population's difference with probability 1 - level, in large samples.
     value_a, value_b : float
         The two errors on these rows.
@@ -54,7 +54,7 @@ class ComparisonResult(TestResult):
         Examples
         --------
         >>> words = "smooth calibration error"
-        >>> result = ComparisonResult(-0.06, 0.001, True, 0.05, words, (-0.08, -0.04), 0.02, 0.08)
+        >>> result = ComparisonResult(-0.06, 0.001, True, 0.05, words, Interval(-0.08, -0.04), 0.02, 0.08)
         >>> result.summary()[:76]
         'the first is better calibrated than the second: smooth calibration error 0.0'
         """
@@ -68,7 +68,7 @@ class ComparisonResult(TestResult):
             values = values if first_is_better else values[::-1]  # in the order of the names
         return (
             f"{said}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
-            f"{low:+.4f} and {high:+.4f} with {100.0 * (1.0 - self.level):.4g}% confidence (p = {self.pvalue:.2g})"
+            f"{low:+.4f} and {high:+.4f} with {confidence(self.level)} confidence (p = {self.pvalue:.2g})"
         )
 
 
@@ -184,7 +184,7 @@ def compare_calibration_on_rows(
     pvalue = 1.0 if beyond <= 0.0 else 2.0 * float(norm.sf(beyond / error)) if error > 0.0 else 0.0
     pvalue = max(pvalue, 1.0 / (1.0 + n_resamples))  # no smaller than what so many resamples can vouch for
     return ComparisonResult(
-        difference, pvalue, reject, level, words, (low - reach, high + reach), float(value[0]), float(value[1])
+        difference, pvalue, reject, level, words, Interval(low - reach, high + reach), float(value[0]), float(value[1])
     )
 
 

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-__all__ = ["GateDecision", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
+__all__ = ["CalibrationGate", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-from calibrant.door.arguments import fraction
+from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column
+from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.inference.bounds import Interval, Moments
+from calibrant.inference.bounds import Moments
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
 
 @dataclass(frozen=True, slots=True)
-class GateDecision:
+class CalibrationGate:
     """What is proved about the population's lower distance from calibration.
 
     Attributes
     ----------
     verdict : {"within", "beyond", "undecided"}
         Proved at most, proved more, or neither.
-    max_distance, confidence : float
-        What was asked.
-    lower_distance : tuple of float
-        The population's is between these two, with that confidence.
+    max_distance : float
+        The limit that was asked about.
+    lower_distance : Interval
+        Holds the population's with probability 1 - level, at any number of rows.
+    level : float
+        Probability that what is said is wrong, at most.
     n_rows : int
         Rows that it rests on.
     rows_needed : int or None
@@ -38,8 +41,8 @@ class GateDecision:
 
     verdict: Literal["within", "beyond", "undecided"]
     max_distance: float
-    confidence: float
     lower_distance: Interval
+    level: float
     n_rows: int
     rows_needed: int | None
 
@@ -53,10 +56,10 @@ class GateDecision:
             "undecided": f"undecided about {_asked(self.max_distance)}",
         }[self.verdict]
         more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
-        return f"{said}: with confidence {_asked(self.confidence)}, {where} ({self.n_rows:,} rows){more}"
+        return f"{said}: with {confidence(self.level)} confidence, {where} ({self.n_rows:,} rows){more}"
 
 
-def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, confidence: float = 0.95) -> GateDecision:
+def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, level: float = 0.05) -> CalibrationGate:
     """Decide whether the population's lower distance from calibration is within a limit, with proof.
 
     Parameters
@@ -67,12 +70,12 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, con
         Predicted probabilities, in [0, 1].
     max_distance : float
         The limit, in (0, 1).
-    confidence : float, default 0.95
-        Probability that what is said is true, at any number of rows.
+    level : float, default 0.05
+        Probability that what is said is wrong, at most, at any number of rows.
 
     Returns
     -------
-    GateDecision
+    CalibrationGate
         With ``verdict``, the bounds, and about how many rows would decide.
 
     Raises
@@ -97,27 +100,27 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, con
     >>> calibration_gate(np.ones(20_000), y_prob, max_distance=0.1).verdict
     'beyond'
     """
-    return calibration_gate_on_rows(Rows.of(y_true, y_prob), max_distance=max_distance, confidence=confidence)
+    return calibration_gate_on_rows(Rows.of(y_true, y_prob), max_distance=max_distance, level=level)
 
 
-def calibration_gate_on_rows(rows: Rows, *, max_distance: float, confidence: float) -> GateDecision:
+def calibration_gate_on_rows(rows: Rows, *, max_distance: float, level: float) -> CalibrationGate:
     """`calibration_gate` of rows that were read already."""
-    check_gate(max_distance, confidence)
+    level = check_gate(max_distance, level)
     sample = rows.sample
     moments = Moments.of(sample)
     low, high = moments.sample_distance(sample)
-    log = math.log(4.0 / (1.0 - confidence))  # two moments, two sides
+    log = math.log(4.0 / level)  # two moments, two sides
     margin = moments.distance_margin(log)
-    proved = (max(0.0, low - margin), min(1.0, high + margin))
+    proved = Interval(max(0.0, low - margin), min(1.0, high + margin))
     verdict: Literal["within", "beyond", "undecided"] = "undecided"
     needed = None
-    if proved[1] <= max_distance:
+    if proved.high <= max_distance:
         verdict = "within"
-    elif proved[0] > max_distance:
+    elif proved.low > max_distance:
         verdict = "beyond"
     else:
         needed = _rows_for(moments, log, max(max_distance - high, low - max_distance))
-    return GateDecision(verdict, float(max_distance), float(confidence), proved, sample.n_rows, needed)
+    return CalibrationGate(verdict, float(max_distance), proved, level, sample.n_rows, needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +129,17 @@ class TolerantResult:
 
     Attributes
     ----------
-    decision : {"accept", "reject", "not enough rows"}
-        What is safe to say.
+    verdict : {"within", "beyond", "undecided"}
+        What is safe to say: the population's lower distance is below `reject_above`, or above `accept_below`, or
+        neither.
     statistic : float
         Lower distance from calibration of the sample.
     margin : float
-        On either side alone, the population's is no farther from it, but with the probability of failure.
-    accept_below, reject_above, failure_probability : float
+        On either side alone, the population's is no farther from it, but with probability `level`.
+    accept_below, reject_above : float
         What was asked.
+    level : float
+        Probability of a wrong answer, at most.
     n_rows : int
         Rows that it rests on.
     rows_needed : int or None
@@ -141,21 +147,27 @@ class TolerantResult:
         decided already.
     """
 
-    decision: Literal["accept", "reject", "not enough rows"]
+    verdict: Literal["within", "beyond", "undecided"]
     statistic: float
     margin: float
     accept_below: float
     reject_above: float
-    failure_probability: float
+    level: float
     n_rows: int
     rows_needed: int | None
 
     def summary(self) -> str:
         """One sentence."""
-        more = _needs(self.rows_needed) if self.decision == "not enough rows" else ""
+        low, high = _asked(self.accept_below), _asked(self.reject_above)
+        said = {
+            "within": f"within {high}",
+            "beyond": f"beyond {low}",
+            "undecided": f"undecided between {low} and {high}",
+        }[self.verdict]
+        more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
         return (
-            f"{self.decision}: lower distance {self.statistic:.4f} of {self.n_rows:,} rows, at most {self.margin:.4f} "
-            f"from the population's on either side, but with probability {_asked(self.failure_probability)}{more}"
+            f"{said}: lower distance {self.statistic:.4f} of {self.n_rows:,} rows, at most {self.margin:.4f} "
+            f"from the population's on either side, except with probability {_asked(self.level)}{more}"
         )
 
 
@@ -165,7 +177,7 @@ def tolerant_calibration_test(
     *,
     accept_below: float,
     reject_above: float,
-    failure_probability: float = 1.0 / 3.0,
+    level: float = 1.0 / 3.0,
 ) -> TolerantResult:
     """Tell populations near to calibration from those far from it, or say that the rows are too few to.
 
@@ -176,17 +188,18 @@ def tolerant_calibration_test(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
     accept_below : float
-        A population whose lower distance is at most this is rejected with at most the probability of failure; from 0.
+        From 0. Of a population whose lower distance is at most this, "beyond" is said with probability at most `level`.
     reject_above : float
-        A population whose lower distance is at least this is accepted with at most that probability; above the former.
-    failure_probability : float, default 1/3
-        Of a wrong answer, at any number of rows; 1/3 as in the paper, which repeats the test for less: here less costs
-        a logarithm in the margin.
+        More than `accept_below`. Of a population whose lower distance is at least this, "within" is said with
+        probability at most `level`.
+    level : float, default 1/3
+        Probability of a wrong answer, at most, at any number of rows; 1/3 as in the paper, which repeats the test for
+        less: here less costs a logarithm in the margin.
 
     Returns
     -------
     TolerantResult
-        With ``decision``, the distance, its margin, and about how many rows would decide.
+        With ``verdict``, the distance, its margin, and about how many rows would decide.
 
     Raises
     ------
@@ -208,19 +221,19 @@ def tolerant_calibration_test(
     >>> import numpy as np
     >>> from calibrant.inference import tolerant_calibration_test
     >>> y_prob = np.random.default_rng(0).random(20_000)
-    >>> tolerant_calibration_test(np.ones(20_000), y_prob, accept_below=0.05, reject_above=0.1).decision
-    'reject'
+    >>> tolerant_calibration_test(np.ones(20_000), y_prob, accept_below=0.05, reject_above=0.1).verdict
+    'beyond'
     """
     return tolerant_calibration_test_on_rows(
         Rows.of(y_true, y_prob),
         accept_below=accept_below,
         reject_above=reject_above,
-        failure_probability=failure_probability,
+        level=level,
     )
 
 
 def tolerant_calibration_test_on_rows(
-    rows: Rows, *, accept_below: float, reject_above: float, failure_probability: float
+    rows: Rows, *, accept_below: float, reject_above: float, level: float
 ) -> TolerantResult:
     """`tolerant_calibration_test` of rows that were read already."""
     for name, value in (("accept_below", accept_below), ("reject_above", reject_above)):
@@ -230,34 +243,34 @@ def tolerant_calibration_test_on_rows(
         raise InputError(
             "reject_above", f"is {_asked(reject_above)}; it must be more than accept_below, {_asked(accept_below)}"
         )
-    fraction(failure_probability, "failure_probability")
+    level = check_level(level)
     sample = rows.sample
     moments = Moments.of(sample)
     low, high = moments.sample_distance(sample)
-    log = math.log(3.0 / failure_probability)  # two moments, and the one side that could mislead
+    log = math.log(3.0 / level)  # two moments, and the one side that could mislead
     margin = moments.distance_margin(log)
     accepts, rejects = reject_above - (high + margin), (low - margin) - accept_below
-    decision: Literal["accept", "reject", "not enough rows"] = "accept" if accepts >= rejects else "reject"
+    verdict: Literal["within", "beyond", "undecided"] = "within" if accepts >= rejects else "beyond"
     needed = None
     if max(accepts, rejects) <= 0.0:
-        decision = "not enough rows"
+        verdict = "undecided"
         needed = _rows_for(moments, log, max(reject_above - high, low - accept_below))
     return TolerantResult(
-        decision,
+        verdict,
         high,
         margin,
         float(accept_below),
         float(reject_above),
-        float(failure_probability),
+        level,
         sample.n_rows,
         needed,
     )
 
 
-def check_gate(max_distance: float, confidence: float) -> None:
-    """Refuse a limit or a confidence that is not strictly between 0 and 1."""
+def check_gate(max_distance: float, level: float) -> float:
+    """Return the level; refuse a limit that is not strictly between 0 and 1, or a level that is none."""
     fraction(max_distance, "max_distance")
-    fraction(confidence, "confidence")
+    return check_level(level)
 
 
 def _rows_for(moments: Moments, log: float, margin: float) -> int | None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, positive_integer
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.kernels.sums import dot
@@ -37,8 +38,8 @@ class SquaredErrorInterval:
     ----------
     estimate : float
         The plug-in or the debiased estimate; of `squared_error_bootstrap` 0 where the latter is below.
-    lower, upper : float
-        The interval, within [0, 1].
+    interval : Interval
+        Within [0, 1].
     level : float
         Probability with which the interval may miss.
     method : str
@@ -46,8 +47,7 @@ class SquaredErrorInterval:
     """
 
     estimate: float
-    lower: float
-    upper: float
+    interval: Interval
     level: float
     method: str
 
@@ -99,7 +99,7 @@ def squared_error_interval(
     --------
     >>> from calibrant.inference.verified_bounds import squared_error_interval
     >>> found = squared_error_interval(0.0004, 1_000_000, 15)
-    >>> round(found.lower, 6), round(found.upper, 6)
+    >>> round(found.interval.low, 6), round(found.interval.high, 6)
     (0.000146, 0.000717)
     """
     delta, least = _check_terms(n_outputs, least_probability, level, debiased)
@@ -114,9 +114,8 @@ def squared_error_interval(
     lower = _root(1.0 + c, np.sqrt(a), t - estimate) ** 2
     upper = 1.0 if c >= 1.0 else _root(1.0 - c, -np.sqrt(a), -t - estimate) ** 2
     name = "cancelling" if debiased else "plug-in"
-    return SquaredErrorInterval(
-        float(estimate), float(min(lower, 1.0)), float(min(upper, 1.0)), float(level), f"{name} bound, finite-sample"
-    )
+    interval = Interval(float(min(lower, 1.0)), float(min(upper, 1.0)))
+    return SquaredErrorInterval(float(estimate), interval, float(level), f"{name} bound, finite-sample")
 
 
 def squared_error_rows(
@@ -239,7 +238,7 @@ def squared_error_bootstrap(
     >>> from calibrant.inference.verified_bounds import squared_error_bootstrap
     >>> y_true, y_prob = [0, 1, 0, 0, 1, 1] * 100, [0.25, 0.75] * 300
     >>> found = squared_error_bootstrap(y_true, y_prob, random_state=0)
-    >>> round(found.estimate, 4), round(found.lower, 4), round(found.upper, 4)
+    >>> round(found.estimate, 4), round(found.interval.low, 4), round(found.interval.high, 4)
     (0.0062, 0.001, 0.0138)
     """
     return squared_error_bootstrap_on_rows(
@@ -296,7 +295,8 @@ def squared_error_bootstrap_on_rows(
     wider = float(np.sqrt(1.0 + 2.0 / each))
     low, high = (centre - bias + wider * (float(end) - truth - bias) for end in (redrawn[rank - 1], redrawn[-rank]))
     low, estimate, high = (min(max(value, 0.0), 1.0) for value in (min(low, estimate), estimate, max(high, estimate)))
-    return SquaredErrorInterval(estimate, low, high, level, f"bootstrap less its bias, {n_resamples:,} resamples")
+    method = f"bootstrap less its bias, {n_resamples:,} resamples"
+    return SquaredErrorInterval(estimate, Interval(low, high), level, method)
 
 
 def _check_chance(prediction: FloatArray, ones: np.ndarray, zeros: np.ndarray) -> float:

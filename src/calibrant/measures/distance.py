@@ -4,15 +4,15 @@ from __future__ import annotations
 
 __all__ = ["calibration_distance", "check_predictor", "upper_calibration_distance"]
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.door.columns import Column, as_numbers, read_columns
+from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_columns import partition_by_columns
@@ -30,38 +30,6 @@ from calibrant.measures.lower import LowerCertificate, lower_certificate_from_sa
 
 EXACT = 1e-9
 """Width under which a bracket counts as closed, in probability units."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bracket:
-    """An interval that contains a distance from calibration, and what proves either end.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Ends of the interval, in probability units, each rounded outwards by more than the arithmetic can have erred.
-    exact : bool
-        Whether it is closed to 1e-9: then the predictor is a nearest one.
-    predictor : ndarray of shape (n,)
-        Calibrated predictions, one per row, at distance `upper`; `check_predictor` proves it again. For the upper
-        distance, a function of the predictions that were given.
-    relaxation : LowerCertificate
-        The lower distance, whose potentials forbid anything below it. Where `lower` is larger it comes from a search
-        that those potentials prune (docs/distance.md).
-    """
-
-    lower: float
-    upper: float
-    exact: bool
-    predictor: FloatArray
-    relaxation: LowerCertificate
-
-    __repr__ = short_repr
-
-    @property
-    def width(self) -> float:
-        """Width of the interval."""
-        return self.upper - self.lower
 
 
 def _bracket(domain: Domain, relaxation: LowerCertificate, clock: Clock) -> Bracket:
@@ -87,7 +55,7 @@ def _bracket(domain: Domain, relaxation: LowerCertificate, clock: Clock) -> Brac
     # The predictor's own levels: parts whose means round to one number are one part.
     predictor = part_means(domain, labels)
     _, upper = cost_of_partition(domain, _levels(predictor))
-    return Bracket(lower, upper, upper - lower <= EXACT, predictor, relaxation)
+    return Bracket(lower, upper, exact=upper - lower <= EXACT, predictor=predictor, certificate=relaxation)
 
 
 def _levels(predictor: FloatArray) -> IntArray:
@@ -236,8 +204,8 @@ def upper_calibration_distance(
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
     sample = Sample.from_columns(outcome, prediction, weight)
     bracket = upper_distance_from_sample(sample, time_limit=time_limit)
-    predictor = bracket.predictor[np.searchsorted(sample.prediction, prediction)]
-    return Bracket(bracket.lower, bracket.upper, bracket.exact, predictor, bracket.relaxation)
+    assert bracket.predictor is not None
+    return replace(bracket, predictor=bracket.predictor[np.searchsorted(sample.prediction, prediction)])
 
 
 def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:

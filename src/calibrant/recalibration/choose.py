@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_number, one_of, seeded
 from calibrant.door.classes import MulticlassSample
 from calibrant.door.columns import Column, Labels, Table
+from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
@@ -52,29 +53,31 @@ class RecalibrationScore:
         Name of the method; ``"unchanged"`` for the predictions as they are.
     distance : float
         Lower distance from calibration, at most 1e-5 too high; with classes, that of the top label.
-    smooth_error, smooth_error_lower, smooth_error_upper : float
-        Smooth calibration error, and a confidence interval for that of the population.
-    brier, brier_lower, brier_upper : float
-        Mean Brier score (with classes the sum over them), with a confidence interval.
-    log, log_lower, log_upper : float
-        Mean log score, with a confidence interval; infinite where a prediction of 0 or 1 was wrong.
-    brier_gain_lower, brier_gain_upper : float
-        Confidence interval for how much lower the Brier score is than that of the predictions as they are, row by row.
+    smooth_error : float
+        Smooth calibration error.
+    smooth_error_interval : Interval
+        Holds that of the population.
+    brier : float
+        Mean Brier score (with classes the sum over them).
+    brier_interval : Interval
+        Holds that of the population.
+    log : float
+        Mean log score; infinite, as its interval is, where a prediction of 0 or 1 was wrong.
+    log_interval : Interval
+        Holds that of the population.
+    brier_gain_interval : Interval
+        Holds how much lower the Brier score is than that of the predictions as they are, row by row.
     """
 
     method: str
     distance: float
     smooth_error: float
-    smooth_error_lower: float
-    smooth_error_upper: float
+    smooth_error_interval: Interval
     brier: float
-    brier_lower: float
-    brier_upper: float
+    brier_interval: Interval
     log: float
-    log_lower: float
-    log_upper: float
-    brier_gain_lower: float
-    brier_gain_upper: float
+    log_interval: Interval
+    brier_gain_interval: Interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,11 +304,10 @@ def _choose_on(
             name,
             lower_distance_from_sample(sample, tol=_DISTANCE_TOLERANCE),
             smooth,
-            max(smooth - half, 0.0),
-            min(smooth + half, 1.0),
+            Interval(max(smooth - half, 0.0), min(smooth + half, 1.0)),
             *mean_with_interval(loss["brier"], mass, level),
             *mean_with_interval(loss["log"], mass, level),
-            *mean_with_interval(unchanged - loss["brier"], mass, level)[1:],
+            mean_with_interval(unchanged - loss["brier"], mass, level)[1],
         )
 
     judged = [judge("unchanged", rows.prediction)]
@@ -329,7 +331,7 @@ def _choose_on(
     if chosen != "unchanged":
         constant = rows.constant(splits)
         gain = rows.losses(constant)[compared] - losses[chosen]
-        proved = np.isfinite(gain).all() and mean_with_interval(gain, mass, level / _SURER)[1] > 0.0
+        proved = np.isfinite(gain).all() and mean_with_interval(gain, mass, level / _SURER)[1].low > 0.0
         if not proved and direction != "right":
             judged.append(judge("constant", constant))
             chosen = "constant"
@@ -379,11 +381,11 @@ def _choose(
             break
         if criterion == "distance":
             # The half-width of one smooth error, which is at most twice the distance it is an error of.
-            if score.distance - best.distance <= (score.smooth_error_upper - score.smooth_error) / 2.0:
+            if score.distance - best.distance <= (score.smooth_error_interval.high - score.smooth_error) / 2.0:
                 return best.method, score.method
         elif np.isfinite(getattr(score, criterion)):
-            _, low, _ = mean_with_interval(losses[score.method] - losses[best.method], mass, level)
-            if low <= 0.0:
+            worse = mean_with_interval(losses[score.method] - losses[best.method], mass, level)[1]
+            if worse.low <= 0.0:
                 return best.method, score.method
     return best.method, best.method
 

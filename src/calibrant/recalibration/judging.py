@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from calibrant.door.arguments import whole_from
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, IntArray, check_weights, read_columns
+from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows as SingleRows
@@ -139,15 +140,15 @@ def mapped(recalibrator: Any, prediction: FloatArray) -> FloatArray:
     return found
 
 
-def mean_with_interval(values: FloatArray, mass: FloatArray, level: float) -> tuple[float, float, float]:
+def mean_with_interval(values: FloatArray, mass: FloatArray, level: float) -> tuple[float, Interval]:
     """Weighted mean with its normal interval; infinite throughout where a value with weight is."""
     held = mass > 0.0
     values, mass = values[held], mass[held]
     if not np.isfinite(values).all():
-        return np.inf, np.inf, np.inf
+        return np.inf, Interval(np.inf, np.inf)
     mean = dot(mass, values)
     half = float(-ndtri(level / 2.0) * np.sqrt(dot(mass**2, (values - mean) ** 2)))
-    return mean, mean - half, mean + half
+    return mean, Interval(mean - half, mean + half)
 
 
 def smooth_half_width(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calibrant.findings.words import bracket, confidence, number, proved
+from calibrant.door.ends import confidence
+from calibrant.findings.words import bracket, number, proved
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit

@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from calibrant.door.ends import confidence
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
     bracket,
-    confidence,
     number,
     percent,
     periods_in_words,

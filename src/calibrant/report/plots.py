@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from calibrant.findings.words import confidence
+from calibrant.door.ends import confidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+from calibrant.door.ends import Bracket
 from calibrant.door.values import plain
 from calibrant.findings.advice import to_dict as advice_as_dict
 from calibrant.findings.comparison import Comparison
@@ -14,8 +15,9 @@ from calibrant.findings.found import Audit
 if TYPE_CHECKING:
     from calibrant.findings.regions import Region
     from calibrant.scale.drift import Period
+    from calibrant.segments.named import Segment
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
 
 
@@ -57,8 +59,8 @@ def _(audit: Audit) -> dict[str, Any]:
         "base_rate": audit.base_rate,
         "mean_prediction": audit.mean_prediction,
         "smooth_calibration_error": {"attained": audit.smooth_lower, "dual_bound": audit.smooth_upper},
-        "true_distance": asdict(audit.ties.true_distance),
-        "lower_distance": asdict(audit.ties.lower_distance),
+        "true_distance": _bracket(audit.ties.true_distance, audit.ties.proofs_of_true),
+        "lower_distance": _bracket(audit.ties.lower_distance, audit.ties.proofs_of_lower),
         "measures": {
             name: {
                 "value": measure.value,
@@ -70,7 +72,7 @@ def _(audit: Audit) -> dict[str, Any]:
         },
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
         "population": None if audit.population is None else asdict(audit.population),
-        "segments": [asdict(segment) for segment in audit.segments],
+        "segments": [_segment(segment) for segment in audit.segments],
         "segmented_by": list(audit.segmented_by),
         "periods": [_period(period) for period in audit.periods],
         "advice": advice_as_dict(audit.advice),
@@ -97,10 +99,20 @@ def _(audit: Audit) -> dict[str, Any]:
     return plainly
 
 
+def _bracket(found: Bracket, proofs: tuple[str, str]) -> dict[str, Any]:
+    """A bracket, and what proves each end."""
+    return {"lower": found.lower, "upper": found.upper, "lower_source": proofs[0], "upper_source": proofs[1]}
+
+
 def _region(region: Region) -> dict[str, Any]:
     """A region; its neighbours matter to its words alone."""
     found = {name: value for name, value in asdict(region).items() if name not in ("before", "after")}
     return {**found, "words": region.words, "exceeds_noise": region.exceeds_noise}
+
+
+def _segment(segment: Segment) -> dict[str, Any]:
+    found = asdict(segment)
+    return {**found, "lower_distance": dict(zip(("lower", "upper"), segment.lower_distance, strict=True))}
 
 
 def _plain(label: Any) -> Any:

@@ -138,13 +138,13 @@ def _(comparison: Comparison) -> str:
 
 def _segment(segment: Segment, chance: bool) -> str:
     low, high = bracket(*segment.lower_distance)
-    if not chance:
+    if not chance or segment.bias_interval is None:
         name, rows = segment_name(segment), whole(segment.n_rows)
         return f"{name}: distance {low} to {high}, {rows} rows; outcome minus prediction {segment.bias:+.4f}"
-    where = f", {segment_in_words(segment)}" if segment.reject else ""
+    where, (least, most) = f", {segment_in_words(segment)}" if segment.reject else "", segment.bias_interval
     return (
         f"{segment_name(segment)}: distance {low} to {high}, {whole(segment.n_rows)} rows, q = {segment.qvalue:.2g}"
-        f"{where}; outcome minus prediction {segment.bias:+.4f} [{segment.bias_low:+.4f}, {segment.bias_high:+.4f}]"
+        f"{where}; outcome minus prediction {segment.bias:+.4f} [{least:+.4f}, {most:+.4f}]"
     )
 
 

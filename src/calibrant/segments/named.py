@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import check_level, power_of_two
+from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
@@ -51,15 +52,15 @@ class Segment:
         Smooth calibration error of the segment's sketch.
     smooth_error_bound : float
         The error of the segment's rows is within this of `smooth_error`.
-    lower_distance : tuple of float
+    lower_distance : Bracket
         Holds the lower distance from calibration of the segment's rows: to 1e-4 and the cost of pooling for the worst
         1,000 segments, from cheaper inequalities for the rest.
     bias : float
         Mean of outcome minus prediction; positive where predictions are too low.
     effective_rows : float
         Kish's effective number of rows; `n_rows` where weights are equal.
-    bias_low, bias_high : float
-        Interval that holds the population's mean of outcome minus prediction, in all segments at once with
+    bias_interval : Interval
+        Holds the population's mean of outcome minus prediction, in all segments at once with
         probability 1 - level, at any number of rows.
     pvalue : float
         Of the hypothesis that the segment is calibrated; valid at any number of rows.
@@ -79,11 +80,10 @@ class Segment:
     mean_prediction: float
     smooth_error: float
     smooth_error_bound: float
-    lower_distance: tuple[float, float]
+    lower_distance: Bracket
     bias: float
     effective_rows: float | None = None
-    bias_low: float | None = None
-    bias_high: float | None = None
+    bias_interval: Interval | None = None
     pvalue: float | None = None
     qvalue: float | None = None
     reject: bool | None = None
@@ -200,7 +200,7 @@ def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION
             smooth,
             moved,
             # Mean error and smooth error / 2 are below it, the error of all cells for themselves is above.
-            (
+            Bracket(
                 max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, 0.0),
                 min(1.0, float(np.abs(sample.residual()).sum()) + displaced),
             ),
@@ -225,7 +225,7 @@ def _certified(
     """The segment with its distance bracketed by the certificate, where that says more."""
     proved = lower_certificate_from_sample(sample_from_cells(index, cells, resolution), tol=_TOLERANCE)
     low, high = segment.lower_distance
-    bracket = (max(low, float(proved.lower) - displaced), min(high, float(proved.upper) + displaced))
+    bracket = Bracket(max(low, float(proved.lower) - displaced), min(high, float(proved.upper) + displaced))
     return replace(segment, lower_distance=bracket)
 
 
@@ -271,8 +271,7 @@ class _Tests:
         return replace(
             segment,
             effective_rows=effective_rows,
-            bias_low=max(-mean, bias - reach - misplaced),
-            bias_high=min(1.0 - mean, bias + reach + misplaced),
+            bias_interval=Interval(max(-mean, bias - reach - misplaced), min(1.0 - mean, bias + reach + misplaced)),
             pvalue=float(self.pvalue[i]),
             qvalue=float(self.qvalue[i]),
             reject=bool(self.qvalue[i] <= self.level),
