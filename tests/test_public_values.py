@@ -2,9 +2,17 @@
 
 import copy
 import inspect
+import io
+import json
 import pickle
+from dataclasses import is_dataclass
 from functools import cache
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
+import joblib
 import numpy as np
 import pyarrow
 import pytest
@@ -13,8 +21,11 @@ from sklearn.model_selection import GridSearchCV
 
 import calibrant
 from calibrant import recalibration
+from calibrant.door.values import Result
+from calibrant.findings.comparison import compare
 from tests.public import CLASSES
 
+PACKAGE = Path(calibrant.__file__).parent
 RNG = np.random.default_rng(0)
 V = np.round(RNG.random(60), 2)
 Y = (RNG.random(60) < V).astype(float)
@@ -68,6 +79,7 @@ MADE = {
     "ClassicalResult": lambda: calibrant.spiegelhalter_test(Y, V),
     "ComparisonResult": lambda: calibrant.compare_calibration(Y, V, V**2, n_resamples=39, random_state=0),
     "ClassFindings": lambda: by_class().classes,
+    "Comparison": lambda: compare(("a", "b"), (audited(), audited()), ((Y, V), (Y, V)), seed=0),
     "CorpDecomposition": lambda: calibrant.corp_decomposition(Y, V),
     "CorpRegions": lambda: calibrant.inference.corp_regions(Y, V, n_resamples=39, random_state=0),
     "Coupling": lambda: certificate().coupling,
@@ -77,6 +89,7 @@ MADE = {
     "Evidence": lambda: audited().tests["tcal_test"],
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),
     "CalibrationGate": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
+    "ImpossibleRows": lambda: calibrant.smooth_calibration_test(Y, np.ones(60), n_resamples=39).impossible,
     "Inequality": lambda: audited().ties.inequalities[0],
     "InputError": lambda: calibrant.InputError("y_true", "row 3 is nan", row=3),
     "Interval": lambda: calibrant.Interval(0.01, 0.04),
@@ -101,6 +114,7 @@ MADE = {
     "TCalResult": lambda: calibrant.tcal_test(Y, V, n_resamples=500, random_state=0),
     "TestResult": lambda: calibrant.smooth_calibration_test(Y, V, n_resamples=39, random_state=0),
     "TolerantResult": lambda: calibrant.inference.tolerant_calibration_test(Y, V, accept_below=0.1, reject_above=0.3),
+    "Ties": lambda: audited().ties,
     "TwoSampleResult": lambda: calibrant.two_sample_calibration_test(Y, V, n_resamples=999, random_state=0),
     "Witness": lambda: calibrant.smooth_calibration_witness(Y, V),
     "calibration_scorer": lambda: calibrant.calibration_scorer("expected_calibration_error", n_bins=10),
@@ -131,6 +145,41 @@ def same(a, b):
     if callable(getattr(a, "items", None)):
         return list(a) == list(b) and all(same(a[name], b[name]) for name in a)
     return type(a) is type(b) and (a == b or a != a or type(a).__module__.startswith(("sklearn", "numpy")))
+
+
+ROOMS = ("findings", "inference", "measures", "recalibration", "scale", "segments")
+RESULTS = {
+    f"{home}.{name}": found
+    for home in sorted(f"{room}.{each.name}" for room in ROOMS for each in iter_modules([str(PACKAGE / room)]))
+    for name, found in vars(import_module(f"calibrant.{home}")).items()
+    if is_dataclass(found) and found.__module__ == f"calibrant.{home}" and not name.startswith("_")
+}
+NO_RESULTS = {  # what is worked with on the way to one
+    *("findings.files.AuditedFile", "findings.files.FileOptions", "findings.reliability.Strata"),
+    *("inference.bounds.Moments", "inference.tcal.TCalPlan", "inference.tcal_scales.OrderedRows"),
+    *("measures.distance_columns.ElementRelaxation", "measures.distance_proof.Domain"),
+    *("recalibration.base.Levels", "recalibration.judging.Rows"),
+    *("scale.bounds.Moments", "scale.class_files.ClassColumns", "scale.files.FileColumns", "scale.large.FileSketch"),
+}
+
+
+def test_every_result_is_one_and_is_tried():
+    assert {name for name, found in RESULTS.items() if not issubclass(found, Result)} == NO_RESULTS
+    assert {name.rpartition(".")[2] for name in set(RESULTS) - NO_RESULTS} - set(MADE) == set()
+
+
+@pytest.mark.parametrize("name", sorted({name.rpartition(".")[2] for name in set(RESULTS) - NO_RESULTS}))
+def test_a_result_says_itself_in_words_and_in_plain_values(name):
+    value = MADE[name]()
+    said = value.summary()
+    assert said != repr(value)
+    assert said == said.strip()
+    assert escape(said) in value._repr_html_()
+    json.dumps(value.to_dict(), allow_nan=False)
+    file = io.BytesIO()
+    joblib.dump(value, file)
+    file.seek(0)
+    assert same(joblib.load(file), value)
 
 
 def test_every_public_class_is_tried():

@@ -6,7 +6,8 @@ __all__ = ["Bracket", "Interval"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from math import isfinite
 from typing import Any
 
 from calibrant.door.columns import FloatArray
@@ -45,7 +46,7 @@ class Interval(Result):
 
     def summary(self) -> str:
         """Return both ends in words."""
-        return f"between {self.low:.6g} and {self.high:.6g}"
+        return f"between {rounded_down(self.low)} and {rounded_up(self.high)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,7 +72,7 @@ class Bracket(Result):
     >>> Bracket(0.02, 0.02).width
     0.0
     >>> Bracket(0.02, 0.03).summary()
-    'proved: at least 0.02 and at most 0.03'
+    'at least 0.02 and at most 0.03, proved'
     """
 
     lower: float
@@ -92,8 +93,25 @@ class Bracket(Result):
     def summary(self) -> str:
         """Return both ends in words."""
         if self.exact:
-            return f"proved: {self.upper:.6g}, exact to 1e-9"
-        return f"proved: at least {self.lower:.6g} and at most {self.upper:.6g}"
+            return f"{self.upper:.6g}, exact to 1e-9"
+        return f"at least {rounded_down(self.lower)} and at most {rounded_up(self.upper)}, proved"
+
+
+def rounded_down(end: float) -> str:
+    """Return a lower end in six decimals, no higher than it is."""
+    return _rounded(end, ROUND_FLOOR)
+
+
+def rounded_up(end: float) -> str:
+    """Return an upper end in six decimals, no lower than it is."""
+    return _rounded(end, ROUND_CEILING)
+
+
+def _rounded(end: float, rounding: str) -> str:
+    if not isfinite(end):
+        return repr(end)
+    shown = f"{Decimal(repr(float(end))).quantize(Decimal('0.000001'), rounding):f}"
+    return shown.rstrip("0").rstrip(".").replace("-0.000000", "0") or "0"
 
 
 def confidence(level: float) -> str:

@@ -44,6 +44,10 @@ class Advice(Result):
     chosen: str | None
     scores: tuple[RecalibrationScore, ...]
 
+    def summary(self) -> str:
+        """Say what to do."""
+        return self.words
+
 
 def advice(rows: Rows | MulticlassSample, seed: int) -> Advice:
     """Compare recalibrations of single, unweighted rows that were read already."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.classes import BinaryReduction, MulticlassSample
+from calibrant.door.ends import rounded_up
 from calibrant.door.values import Result
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.canonical import canonical_kernel_test_on_classes
@@ -50,6 +51,11 @@ class Question(Result):
     lower_distance: float
     pvalue: float | None
 
+    def summary(self) -> str:
+        """Say how far it is from calibrated."""
+        distance = f"lower distance {rounded_up(self.lower_distance)}, smooth error {self.smooth_error:.6g}"
+        return f"{self.name}: {distance}; the answer was yes in {self.rate:.4g} of the weight."
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClassFindings(Result):
@@ -68,6 +74,10 @@ class ClassFindings(Result):
     n_classes: int
     questions: tuple[Question, ...]
     tests: dict[str, Evidence]
+
+    def summary(self) -> str:
+        """Say how many classes are off, where that was tested."""
+        return " ".join(self.sentences()) or f"{len(self.questions)} questions about {self.n_classes} classes."
 
     def sentences(self) -> list[str]:
         """What the verdict says of the classes."""

@@ -19,7 +19,7 @@ Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Finding):
     """Audits of two predictors.
 

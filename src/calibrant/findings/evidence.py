@@ -46,8 +46,7 @@ class Evidence(Result):
     result: TestResult | None
     not_run: str | None = None
 
-    @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """What it says, or why it was not run."""
         return self.result.summary() if self.result is not None else f"not run: {self.not_run}"
 

@@ -53,8 +53,12 @@ class MeasureValue(Result):
     parameters: Mapping[str, Any]
     not_computed: str | None = None
 
+    def summary(self) -> str:
+        """Say the number and what it means, or why there is none."""
+        return f"{self.title}: {self.not_computed if self.value is None else f'{self.value:.6g}. {self.sentence}'}"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit(Finding):
     """Everything the audit found; made by `audit`.
 

@@ -63,6 +63,11 @@ class Inequality(Result):
         """Both sides in words."""
         return f"{self.left} <= {self.right}"
 
+    def summary(self) -> str:
+        """Say whether it holds."""
+        said = "holds" if self.holds else "fails, which is an error in this library"
+        return f"{self.words} {said}: {self.left_value:.6g} and {self.right_value:.6g} ({self.source})"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ties(Result):
@@ -83,6 +88,12 @@ class Ties(Result):
     lower_distance: Bracket
     proofs_of_true: tuple[str, str]
     proofs_of_lower: tuple[str, str]
+
+    def summary(self) -> str:
+        """Say where the true distance lies, and whether every inequality holds."""
+        failed = sum(not each.holds for each in self.inequalities)
+        all_hold = f"{len(self.inequalities)} inequalities hold" if not failed else f"{failed} inequalities fail"
+        return f"The true distance from calibration is {self.true_distance.summary()}; {all_hold}."
 
 
 def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) -> Ties:

@@ -114,8 +114,7 @@ class Region(Result):
         ratio = abs(self.mean_error) / self.standard_error
         return f"{ratio:.1f} standard errors, {verdict}" if ratio < 1e4 else f"{ratio:.1g} standard errors, {verdict}"
 
-    @property
-    def in_full(self) -> str:
+    def summary(self) -> str:
         """The region and how it compares with chance, to stand in a sentence."""
         return f"{self.words}: {self.noise_in_words}" if self.noise_in_words else self.words
 

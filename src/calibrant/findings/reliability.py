@@ -32,7 +32,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result, short_repr
+from calibrant.door.values import Result
 from calibrant.findings.words import NO_TRIALS
 from calibrant.kernels.sums import rows_dot
 
@@ -87,7 +87,13 @@ class Reliability(Result):
     outside: float | None
     outside_if_calibrated: float | None
 
-    __repr__ = short_repr
+    def summary(self) -> str:
+        """Say whether the curve is off by more than noise, where there is a band."""
+        where = f"{self.prediction.size:,} predictions"
+        if self.outside is None or self.no_band is not None:
+            return f"A reliability {'curve' if self.kind == 'curve' else 'diagram'} at {where}, without a band."
+        said = "by more than" if self.exceeds_noise else "no more than by"
+        return f"Over {where} the outcomes leave the calibrated band {said} noise: {self.outside:.1%} of the weight."
 
     @property
     def exceeds_noise(self) -> bool | None:

@@ -35,7 +35,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     if audit.population is not None:
         said.append(population_in_words(audit.population))
     if audit.regions:
-        said.append(sentence(audit.regions[0].in_full))
+        said.append(sentence(audit.regions[0].summary()))
     elif audit.smooth_error > 0.0:
         said.append("No stretch of predictions stands out.")
     if audit.reliability.outside is not None:

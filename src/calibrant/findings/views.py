@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from html import escape
 from importlib import import_module
 from typing import Any
 
+from calibrant.door.values import Result
 from calibrant.door.writing import write_whole
 
 
@@ -16,12 +16,8 @@ def view(module: str, name: str) -> Any:
     return getattr(import_module(f"calibrant.report.{module}"), name)
 
 
-class Finding:
+class Finding(Result):
     """What every finding can be asked to show of itself."""
-
-    def _repr_html_(self) -> str:
-        """The page of plain text, for notebooks."""
-        return f"<pre>{escape(self.summary())}</pre>"
 
     def summary(self) -> str:
         """Return it as a page of plain text, at most 80 columns wide."""

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column
-from calibrant.door.ends import Bracket, Interval
+from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.door.values import Result
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 
 
-@dataclass(frozen=True, slots=True)
-class PopulationBounds:
+@dataclass(frozen=True, slots=True, repr=False)
+class PopulationBounds(Result):
     """Intervals that hold with a stated probability, together.
 
     Attributes
@@ -39,6 +40,14 @@ class PopulationBounds:
     level: float
     n_rows: int
     guaranteed: bool = True
+
+    def summary(self) -> str:
+        """Say between what both lie."""
+        sure = f"With {confidence(self.level)} confidence" + ("" if self.guaranteed else ", in large samples,")
+        return (
+            f"{sure} the population's lower distance from calibration is {self.lower_distance.summary()}, and its "
+            f"smooth error {self.smooth_error.summary()} ({self.n_rows:,} rows)."
+        )
 
 
 def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) -> PopulationBounds:

@@ -21,7 +21,7 @@ from calibrant.resampling.redraw import redrawn_pvalue
 _SPREAD = 1e-12  # of log-odds, relative: less is one value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassicalResult(TestResult):
     """The outcome of a test whose statistic has a known distribution in large samples.
 
@@ -36,7 +36,7 @@ class ClassicalResult(TestResult):
     asymptotic_pvalue: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CoxResult(ClassicalResult):
     """The outcome of `cox_test`.
 

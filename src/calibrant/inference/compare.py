@@ -28,7 +28,7 @@ Evaluate = Callable[[FloatArray, FloatArray], float]
 """Takes outcomes and predictions, and gives the error."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonResult(TestResult):
     """The outcome of `compare_calibration`.
 

@@ -12,16 +12,17 @@ from scipy.special import betaincinv
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import confidence
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.resampling.redraw import resampled
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CorpRegions:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CorpRegions(Result):
     """The isotonic reliability curve with its two regions, at up to 320 predictions.
 
     Attributes
@@ -46,7 +47,15 @@ class CorpRegions:
     confidence_upper: FloatArray
     level: float
 
-    __repr__ = short_repr
+    def summary(self) -> str:
+        """Say whether the truth can be calibrated."""
+        out = (self.prediction < self.confidence_lower) | (self.confidence_upper < self.prediction)
+        found = (
+            f"miscalibrated: at {int(out.sum()):,} of {out.size:,} predictions the true frequency is another"
+            if out.any()
+            else f"no miscalibration found at {out.size:,} predictions"
+        )
+        return f"{found} ({confidence(self.level)} confidence, if the frequency does not decrease)"
 
 
 def corp_regions(

@@ -13,13 +13,12 @@ from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.door.values import short_repr
 from calibrant.inference.result import LEAST, TestResult, impossible_rows
 
 Correction = Literal["holm", "bonferroni"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscreteResult(TestResult):
     """The outcome of `discrete_calibration_test`; one entry a distinct prediction, in increasing order.
 
@@ -45,8 +44,6 @@ class DiscreteResult(TestResult):
     pvalues: tuple[float, ...]
     adjusted_pvalues: tuple[float, ...]
     miscalibrated: tuple[float, ...]
-
-    __repr__ = short_repr
 
 
 def discrete_calibration_test(

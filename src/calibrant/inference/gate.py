@@ -13,13 +13,14 @@ from calibrant.door.columns import Column
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
+from calibrant.door.values import Result
 from calibrant.inference.bounds import Moments
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationGate:
+@dataclass(frozen=True, slots=True, repr=False)
+class CalibrationGate(Result):
     """What is proved about the population's lower distance from calibration.
 
     Attributes
@@ -123,8 +124,8 @@ def calibration_gate_on_rows(rows: Rows, *, max_distance: float, level: float) -
     return CalibrationGate(verdict, float(max_distance), proved, level, sample.n_rows, needed)
 
 
-@dataclass(frozen=True, slots=True)
-class TolerantResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class TolerantResult(Result):
     """The outcome of `tolerant_calibration_test`.
 
     Attributes

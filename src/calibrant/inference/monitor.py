@@ -17,6 +17,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.door.values import Result
 from calibrant.inference.result import LEAST
 
 _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller ones everywhere only
@@ -28,8 +29,8 @@ _MOST_EVIDENCE = 1e300  # in logs
 _MOST_A_ROW = 745.2  # log of what one row can multiply the evidence by: 1 / the least forecast that is not 0
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorReading:
+@dataclass(frozen=True, slots=True, repr=False)
+class MonitorReading(Result):
     """What a `CalibrationMonitor` knows after its latest batch.
 
     Attributes

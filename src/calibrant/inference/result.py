@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calibrant.door.rows import Rows
+from calibrant.door.values import Result
 
 LEAST = sys.float_info.min
 """A p-value is never said to be 0: one that underflows is said to be this, 2.2e-308."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImpossibleRows:
+@dataclass(frozen=True, slots=True, repr=False)
+class ImpossibleRows(Result):
     """Rows whose outcome cannot be, were the predictions calibrated: predicted 0 and seen 1, or predicted 1 and seen 0.
 
     Attributes
@@ -33,12 +34,12 @@ class ImpossibleRows:
     row: int | None
     prediction: float
 
-    def sentence(self) -> str:
+    def summary(self) -> str:
         """Say which row it is, and what follows.
 
         Examples
         --------
-        >>> ImpossibleRows(1, 17, 1.0).sentence()
+        >>> ImpossibleRows(1, 17, 1.0).summary()
         'row 17 was predicted 1 and was 0, which calibrated predictions rule out (unless 1 is a rounded number)'
         """
         one = self.count == 1 and self.row is not None
@@ -59,8 +60,8 @@ def impossible_rows(rows: Rows) -> ImpossibleRows | None:
     return ImpossibleRows(int(contradicted.sum()), row, float(rows.y_prob[row]))
 
 
-@dataclass(frozen=True)
-class TestResult:
+@dataclass(frozen=True, repr=False)
+class TestResult(Result):
     """The outcome of a test of "the predictions are calibrated".
 
     Attributes
@@ -103,5 +104,5 @@ class TestResult:
         if self.impossible is not None:
             if not self.reject:
                 said = f"{self.method} by itself shows no miscalibration {at}"
-            return f"miscalibrated: {self.impossible.sentence()}; {said}"
+            return f"miscalibrated: {self.impossible.summary()}; {said}"
         return f"{'miscalibrated' if self.reject else 'no miscalibration found'}: {said}"

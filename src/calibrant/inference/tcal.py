@@ -23,7 +23,6 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, dimensions
-from calibrant.door.values import short_repr
 from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inference.tcal_scales import OrderedRows, class_rows, dyadic_scales, event_rows, smooth_scale
 from calibrant.kernels.tcal import LANES, resampled_statistics
@@ -34,7 +33,7 @@ CriticalValue = Literal["label_resampling", "consistency_resampling", "theorem"]
 Reduction = Literal["canonical", "top_label", "class_wise"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TCalResult(TestResult):
     """The outcome of `tcal_test`.
 
@@ -59,8 +58,6 @@ class TCalResult(TestResult):
     pvalues: tuple[float, ...]
     n_resamples: int
     by_class: tuple[TCalResult, ...] = ()
-
-    __repr__ = short_repr
 
 
 def tcal_test(

@@ -16,7 +16,6 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, dimensions
-from calibrant.door.values import short_repr
 from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inference.tcal_scales import OrderedRows, class_rows, event_rows
 from calibrant.kernels.tcal import BITS
@@ -27,7 +26,7 @@ from calibrant.resampling.threads import in_blocks
 TwoSampleTest = Literal["multiscale_permutation", "permutation", "chi_squared"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TwoSampleResult(TestResult):
     """The outcome of `two_sample_calibration_test`.
 
@@ -50,8 +49,6 @@ class TwoSampleResult(TestResult):
     product_pvalues: tuple[float, ...]
     scales: tuple[tuple[int, ...], ...]
     n_resamples: int
-
-    __repr__ = short_repr
 
 
 def two_sample_calibration_test(

@@ -16,9 +16,10 @@ import numpy as np
 
 from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, positive_integer
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.ends import Interval
+from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
+from calibrant.door.values import Result
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import Strategy
 from calibrant.measures.squared import squared_error_groups
@@ -30,8 +31,8 @@ _LEAST_EACH = 5  # surprises that the predictions expect of a group, on average,
 _LEAST_SURPRISES = 50  # of all, and as many about the groups' own rates
 
 
-@dataclass(frozen=True, slots=True)
-class SquaredErrorInterval:
+@dataclass(frozen=True, slots=True, repr=False)
+class SquaredErrorInterval(Result):
     """An estimate of the squared calibration error of the population, with an interval.
 
     Attributes
@@ -50,6 +51,11 @@ class SquaredErrorInterval:
     interval: Interval
     level: float
     method: str
+
+    def summary(self) -> str:
+        """Say between what the population's lies."""
+        sure = f"with {confidence(self.level)} confidence the population's is {self.interval.summary()}"
+        return f"Squared calibration error {self.estimate:.6g}; {sure} ({self.method})."
 
 
 def squared_error_interval(

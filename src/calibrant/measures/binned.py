@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import one_of, positive_integer
 from calibrant.door.columns import Column
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.measures.registry import register
 
 FloatArray = npt.NDArray[np.float64]
@@ -21,8 +21,8 @@ Strategy = Literal["uniform", "quantile", "exact"]
 Norm = Literal["l1", "l2", "max"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CalibrationBins:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalibrationBins(Result):
     """Bins of a sample that hold at least one row, in order.
 
     Attributes
@@ -49,7 +49,10 @@ class CalibrationBins:
     mean_outcome: FloatArray
     residual: FloatArray
 
-    __repr__ = short_repr
+    def summary(self) -> str:
+        """Say how many bins hold rows, and how far off they are together."""
+        error = float(np.abs(self.residual).sum())
+        return f"{self.count.size:,} bins hold {int(self.count.sum()):,} rows; their average gap is {error:.6g}."
 
 
 def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> CalibrationBins:

@@ -13,15 +13,15 @@ import numpy.typing as npt
 from calibrant.door.arguments import one_of
 from calibrant.door.columns import Column
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.kernels.sums import dot
 
 FloatArray = npt.NDArray[np.float64]
 Score = Literal["brier", "log"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CorpDecomposition:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CorpDecomposition(Result):
     """A mean score, and what it is made of: mean_score = miscalibration - discrimination + uncertainty.
 
     Attributes
@@ -50,7 +50,12 @@ class CorpDecomposition:
     recalibrated: FloatArray
     mass: FloatArray
 
-    __repr__ = short_repr
+    def summary(self) -> str:
+        """Say what the score is made of."""
+        return (
+            f"Mean score {self.mean_score:.6g}: miscalibration costs {self.miscalibration:.6g}, discrimination gains "
+            f"{self.discrimination:.6g}, and {self.uncertainty:.6g} is the base rate's own."
+        )
 
 
 def corp_decomposition(

@@ -11,8 +11,9 @@ import numpy as np
 
 from calibrant.door.arguments import positive_integer
 from calibrant.door.columns import Column, read_columns
+from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.errors import InputError
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
@@ -21,8 +22,8 @@ from calibrant.measures.distance_exact import partition_by_types
 _MOST_STATES = 2_000_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ApproximateDistance:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ApproximateDistance(Result):
     """A calibrated predictor that is proved to be nearly a nearest one.
 
     Attributes
@@ -39,7 +40,10 @@ class ApproximateDistance:
     guarantee: float
     predictor: FloatArray
 
-    __repr__ = short_repr
+    def summary(self) -> str:
+        """Say between what the true distance lies."""
+        least = rounded_down(max(0.0, self.value - self.guarantee))
+        return f"The true distance from calibration is at least {least} and at most {rounded_up(self.value)}."
 
 
 def type_sparsified_distance(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.kernels.interval import group_starts, queue_partition, search_partition
 from calibrant.measures.registry import register
 
@@ -22,8 +22,8 @@ _LEAVES_A_PREDICTION = 32
 """How much the search may look at, on average, before the queues are cheaper."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IntervalPartition:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class IntervalPartition(Result):
     """A partition of the predictions into intervals, and what it proves.
 
     Attributes
@@ -43,8 +43,6 @@ class IntervalPartition:
     last: FloatArray
     mass: FloatArray
     residual: FloatArray
-
-    __repr__ = short_repr
 
     def evaluate(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
         """Return the binned error plus average width of these intervals on a sample, from its rows and the edges alone.
@@ -76,6 +74,11 @@ class IntervalPartition:
         residual = np.bincount(group, w * (outcome - prediction), self.last.size)
         width = np.bincount(group, w, self.last.size) * (self.last - self.first)
         return float((np.abs(residual) + width).sum() / w.sum())
+
+    def summary(self) -> str:
+        """Say what the intervals cost."""
+        cost = f"binned error and average width add up to {self.value:.6g}"
+        return f"{self.first.size:,} intervals of predictions, whose {cost}."
 
 
 def least_costs(

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive
 from calibrant.door.columns import Column
+from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.kernels import lower as kernel
 from calibrant.kernels import lower_lift as lift
 from calibrant.measures.lower_check import (
@@ -35,8 +36,8 @@ Method = Literal["interior-point", "first-order"]
 _PROOFS = 4e-14  # more than the two proofs take off a bracket, rounding outwards
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LowerCertificate:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LowerCertificate(Result):
     """An interval that contains the lower distance from calibration, and what proves either end.
 
     Attributes
@@ -57,12 +58,16 @@ class LowerCertificate:
     coupling: Coupling
     potentials: Potentials
 
-    __repr__ = short_repr
-
     @property
     def width(self) -> float:
         """Width of the interval that was reached."""
         return self.upper - self.lower
+
+    def summary(self) -> str:
+        """Say between what the lower distance lies."""
+        wide = "" if self.converged else ", wider than was asked for"
+        low, high = rounded_down(self.lower), rounded_up(self.upper)
+        return f"The lower distance from calibration is proved to be at least {low} and at most {high}{wide}."
 
 
 def _coupling(problem: LowerProblem | FirstOrderProblem) -> Coupling:

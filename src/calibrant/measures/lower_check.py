@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from calibrant.door.columns import Column
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.kernels import lower_proof as kernel
 from calibrant.kernels.sums import compensated_dot, compensated_sum, grouped_sums, labelled_sums
 
@@ -24,8 +24,8 @@ UNIT = 2.0**-53
 """Half the distance from 1 to the next double: the relative error of one operation."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Coupling:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Coupling(Result):
     """Masses of a joint distribution of calibrated predictions u, given predictions v and outcomes y.
 
     Attributes
@@ -39,16 +39,20 @@ class Coupling:
     y: FloatArray
     mass: FloatArray
 
-    __repr__ = short_repr
-
     @property
     def cost(self) -> float:
         """Mean distance moved, the sum of mass * abs(u - v)."""
         return compensated_dot(self.mass, np.abs(self.u - self.v))
 
+    def summary(self) -> str:
+        """Say what is moved, and how far."""
+        return (
+            f"{self.mass.size:,} pieces of the sample's mass move {self.cost:.6g} on average, and are calibrated then."
+        )
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Potentials:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Potentials(Result):
     """Heights r0 (outcome 0) and r1 (outcome 1) at some predictions, extended by the lowest 1-Lipschitz functions.
 
     Attributes
@@ -63,7 +67,9 @@ class Potentials:
     r0: FloatArray
     r1: FloatArray
 
-    __repr__ = short_repr
+    def summary(self) -> str:
+        """Say what they are."""
+        return f"Heights at {self.nodes.size:,} predictions, one function an outcome; they prove a distance from below."
 
 
 def label_masses(sample: Sample) -> tuple[FloatArray, FloatArray]:

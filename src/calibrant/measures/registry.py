@@ -78,6 +78,10 @@ class Measure(Result):
     maximum_rows: int | None = None
     when_resampled: Mapping[str, Any] = field(default_factory=lambda: ReadOnly({}))
 
+    def summary(self) -> str:
+        """Say what it means and how it is defined."""
+        return f"{self.name}: {self.sentence} {self.definition}"
+
     @property
     def title(self) -> str:
         """The name in words."""

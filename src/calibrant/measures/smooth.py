@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.columns import Column
+from calibrant.door.ends import rounded_down, rounded_up
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.kernels import smooth as kernel
 from calibrant.kernels.sums import compensated_dot, compensated_sum
 from calibrant.measures.registry import register
@@ -20,8 +21,8 @@ from calibrant.measures.registry import register
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Witness:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Witness(Result):
     """A function that proves a smooth calibration error, and the bound that proves there is no larger one.
 
     Attributes
@@ -44,11 +45,14 @@ class Witness:
     knots: FloatArray
     heights: FloatArray
 
-    __repr__ = short_repr
-
     def __call__(self, y_prob: npt.ArrayLike) -> FloatArray:
         """Evaluate the witness at any predictions, linearly between knots and constant beyond them."""
         return np.interp(np.asarray(y_prob, dtype=np.float64), self.knots, self.heights)
+
+    def summary(self) -> str:
+        """Say what is proved."""
+        low, high = rounded_down(self.value), rounded_up(self.upper)
+        return f"The smooth calibration error is at least {low}, as this witness proves, and at most {high}."
 
 
 def _ranked_keys(

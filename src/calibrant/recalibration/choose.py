@@ -19,7 +19,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import Result
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
@@ -43,8 +43,8 @@ _DISTANCE_TOLERANCE = 1e-5
 _SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
 
 
-@dataclass(frozen=True, slots=True)
-class RecalibrationScore:
+@dataclass(frozen=True, slots=True, repr=False)
+class RecalibrationScore(Result):
     """How predictions did, recalibrated by maps that had not seen their outcomes.
 
     Attributes
@@ -79,9 +79,16 @@ class RecalibrationScore:
     log_interval: Interval
     brier_gain_interval: Interval
 
+    def summary(self) -> str:
+        """Say how it did."""
+        return (
+            f"{self.method}: distance {self.distance:.3g}, Brier score {self.brier:.4g} "
+            f"({self.brier_interval.summary()}), log score {self.log:.4g}"
+        )
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RecalibrationChoice:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RecalibrationChoice(Result):
     """The comparison of all methods, and the one to use.
 
     Attributes
@@ -120,8 +127,6 @@ class RecalibrationChoice:
     rank_correlation: float | None = None
     direction: Literal["right", "wrong", "none"] = "none"
     order_kept: bool = True
-
-    __repr__ = short_repr
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a method by its name."""

@@ -68,12 +68,12 @@ def _(audit: Audit) -> str:
     if not audit.regions:
         console.print("No stretch of predictions stands out.")
     for region in audit.regions:
-        for line in _wrapped(f"- {region.in_full}", indent="  "):
+        for line in _wrapped(f"- {region.summary()}", indent="  "):
             console.print(line)
 
     _heading(console, "Is it real?")
     for test in audit.tests.values():
-        for line in _wrapped(f"- {test.title}: {test.in_words}", indent="  "):
+        for line in _wrapped(f"- {test.title}: {test.summary()}", indent="  "):
             console.print(line)
 
     _heading(console, "What to do")
@@ -96,7 +96,7 @@ def _(audit: Audit) -> str:
     if audit.classes is not None:
         _heading(console, f"All {audit.classes.n_classes} classes")
         for test in audit.classes.tests.values():
-            for line in _wrapped(f"- {test.title}: {test.in_words}", indent="  "):
+            for line in _wrapped(f"- {test.title}: {test.summary()}", indent="  "):
                 console.print(line)
         console.print(_questions(audit.classes))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.errors import InputError
+from calibrant.door.values import Result
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -23,8 +24,8 @@ RESOLUTION = 1024
 SINGLE = "The evidence of drift counts single outcomes"
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+@dataclass(frozen=True, slots=True, repr=False)
+class Period(Result):
     """One period, and the evidence up to its end.
 
     Attributes
@@ -47,6 +48,11 @@ class Period:
     mean_prediction: float
     smooth_error: float
     reading: MonitorReading
+
+    def summary(self) -> str:
+        """Say what the period is like, and the evidence so far."""
+        own = f"{self.n_rows:,} rows, mean outcome {self.base_rate:.4g}, mean prediction {self.mean_prediction:.4g}"
+        return f"{self.key}: {own}. So far: {self.reading.summary()}."
 
 
 def calibration_drift(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import check_level, power_of_two
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
+from calibrant.door.values import Result
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
@@ -33,8 +34,8 @@ _LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
 _LEVELS = 4  # the test looks at 1, 2, 4 and 8 intervals of predictions
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+@dataclass(frozen=True, slots=True, repr=False)
+class Segment(Result):
     """What is known of one segment.
 
     Where outcomes are event rates, how many trials each rests on is not known, and nothing is said about chance:
@@ -89,6 +90,11 @@ class Segment:
     reject: bool | None = None
     direction: str | None = None
     where: tuple[float, float] | None = None
+
+    def summary(self) -> str:
+        """Say how far the segment is from calibrated, chance left aside."""
+        name = ", ".join(map(str, self.key))
+        return f"{name}: {self.n_rows:,} rows, lower distance from calibration {self.lower_distance.summary()}."
 
 
 def calibration_by_segment(
