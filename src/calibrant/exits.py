@@ -105,9 +105,8 @@ def _explain(problem: BaseException) -> int:
 def _in_words(problem: InputError | OSError) -> str:
     if isinstance(problem, OSError):
         return f"{problem.filename or 'output'}: {problem.strerror or problem}"
-    option = _OPTIONS.get(problem.argument)
-    message = str(problem)
-    return option + message[len(problem.argument) :] if option else message
+    argument = _OPTIONS.get(problem.argument, problem.argument)
+    return str(InputError(argument, problem.problem, allowed=problem.allowed))
 
 
 @contextmanager
