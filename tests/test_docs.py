@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibrant.homes import HOMES
 from tests.public import FUNCTIONS, PUBLIC
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +55,17 @@ def test_every_test_has_an_entry_with_a_picture_and_its_limits():
         assert name in PUBLIC, name
         assert f"](pictures/{name}.svg)" in text
         assert all(word in text for word in ("**Proves:**", "**Does not:**", "**Source:**")), name
+
+
+def test_the_reference_has_every_module_with_public_names():
+    listed = [
+        name
+        for page in (ROOT / "docs" / "api").glob("*.md")
+        for name in re.findall(r"^::: calibrant\.(\S+)$", page.read_text(), flags=re.MULTILINE)
+    ]
+    assert set(HOMES.values()) - set(listed) == set()
+    assert len(listed) == len(set(listed))
+    assert all((ROOT / "src" / "calibrant" / f"{name.replace('.', '/')}.py").exists() for name in listed)
 
 
 def test_the_pictures_are_those_that_the_program_draws(tmp_path):

@@ -42,12 +42,15 @@ def test_what_takes_columns_says_that_it_raises(name, function):
 def lacks(name, function):
     """What the docstring of a public function does not say."""
     doc = inspect.cleandoc(function.__doc__)
-    also = (section(doc, "See Also") or "").replace("\n", " ").split(",")
+    also = [
+        each for row in (section(doc, "See Also") or "").splitlines() for each in row.partition(" : ")[0].split(",")
+    ]
     asked = {"y_true", "y_prob"} & set(inspect.signature(function).parameters)
     said = {
         "one sentence first": doc.partition("\n")[0].endswith("."),
         "an example that runs": ">>> " in (section(doc, "Examples") or ""),
-        "other public names in See Also": {each.strip() for each in also} <= set(ANY) - {name},
+        "other public names in See Also": {each.strip().strip("`") for each in also} - {""} <= set(ANY) - {name}
+        and bool(also),
         "what it returns": section(doc, "Returns") is not None,
         "its cost": "Cost:" in doc or not asked,
         "its source": section(doc, "References") is not None or not name.endswith(("_error", "_distance", "_test")),

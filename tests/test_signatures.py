@@ -39,7 +39,7 @@ INSTEAD = {
 """What must not be the name of a parameter, and what is."""
 
 COLUMNS = {"y_true", "y_prob", "y_prob_a", "y_prob_b"}
-SCIKIT_LEARN = {"fit", "score"}  # take what they fit to before the outcomes, and weights by position as well
+SCIKIT_LEARN = {"fit", "score"}  # have its order: what is fitted to before the outcomes, weights by position too
 NAMED_WHEN_CALLED = {"measure"}  # a registered measure's name, or a function
 
 
@@ -49,9 +49,13 @@ def parameters(call):
 
 
 def hints_of(call):
-    return get_type_hints(
-        inspect.unwrap(call.__init__ if inspect.isclass(call) else call), localns={"Axes": Axes, **PUBLIC}
-    )
+    function = inspect.unwrap(call.__init__ if inspect.isclass(call) else call)
+    local = {"Axes": Axes, **PUBLIC}
+    while True:
+        try:
+            return get_type_hints(function, localns=local)
+        except NameError as unknown:  # a type that its module imports for type checkers alone
+            local[unknown.name] = Any
 
 
 def is_mode(hint):
@@ -138,11 +142,12 @@ def everything_has_a_type(call):
 
 @rule
 def a_misspelt_keyword_is_seen(call):
-    """Only what passes parameters on to a measure that it is told of takes any keyword."""
+    """Only what passes them on, to a measure that it is told of or to an estimator's fit, takes any keyword."""
     return [
         f"**{name}: takes any keyword"
         for name, each in parameters(call).items()
-        if each.kind is inspect.Parameter.VAR_KEYWORD and not NAMED_WHEN_CALLED & set(parameters(call))
+        if each.kind is inspect.Parameter.VAR_KEYWORD
+        and not (NAMED_WHEN_CALLED & set(parameters(call)) or call.__name__ in SCIKIT_LEARN)
     ]
 
 

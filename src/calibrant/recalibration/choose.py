@@ -239,6 +239,10 @@ def choose_recalibrator(
     InputError
         If a column or a parameter cannot be used, outcomes are rates, or a class has fewer rows than parts.
 
+    See Also
+    --------
+    RecalibratedClassifier, audit
+
     Notes
     -----
     Intervals of the scores are normal, from the rows' own spread (weights count through Kish's effective rows);

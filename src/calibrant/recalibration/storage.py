@@ -133,6 +133,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     See Also
     --------
     from_json : The same from text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from calibrant.recalibration import PlattScaling, load
+    >>> fitted = PlattScaling().fit([0.2, 0.7, 0.9, 0.4], [0, 1, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fitted.save(f"{folder}/map.json")
+    ...     again = load(f"{folder}/map.json")
+    >>> bool((again.transform([0.3]) == fitted.transform([0.3])).all())
+    True
     """
     try:
         target = Path(path)

@@ -95,9 +95,14 @@ def calibration_drift(
         As `CalibrationSketch.from_frame`, if a column may hold weights, outcomes are rates, a period is null, or the
         order of texts is not known.
 
+    See Also
+    --------
+    calibration_by_segment, CalibrationMonitor
+
     Notes
     -----
     One GROUP BY into 1,024 cells a period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
+    Cost: one pass over the rows.
 
     Examples
     --------

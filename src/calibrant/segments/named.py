@@ -138,6 +138,10 @@ def calibration_by_segment(
     InputError
         As `CalibrationSketch.from_frame`, or if `by` or `level` cannot be used.
 
+    See Also
+    --------
+    calibration_drift, CalibrationSketch
+
     Notes
     -----
     The test splits predictions into 1, 2, 4 and 8 equal intervals and bounds each sum of residuals by Bernstein's
