@@ -46,6 +46,10 @@ def bootstrap_bounds(
         of itself: the predictions expect fewer than 10 surprises, the sum of v (1 - v), or the outcomes hold fewer than
         10, the sum of (y - v)^2. For rare events both are about the number of events, expected and seen.
 
+    See Also
+    --------
+    population_bounds, compare_calibration
+
     Notes
     -----
     What was never seen is never resampled: with no event among rare ones the bounds would close on a single value.

@@ -72,6 +72,10 @@ def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) ->
     InputError
         If a column or the level cannot be used.
 
+    See Also
+    --------
+    bootstrap_bounds, calibration_gate
+
     Notes
     -----
     Both quantities are suprema of means over a class of functions no larger than |y - v|. The mean gap between sample

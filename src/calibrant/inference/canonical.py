@@ -52,10 +52,14 @@ def canonical_kernel_test(
     InputError
         If a table or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    squared_canonical_kernel_error, tcal_test
+
     Notes
     -----
     Labels redrawn from the rows' own probabilities have the law of the null hypothesis, so the p-value is exact at any
-    n. Which rows meet is drawn first and kept. O(n K block_size), then O(n block_size) a resample.
+    n. Which rows meet is drawn first and kept. Cost: O(n K block_size), then O(n block_size) a resample.
 
     References
     ----------

@@ -82,11 +82,16 @@ def cox_test(
     InputError
         If a column or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    hosmer_lemeshow_test, miller_test, spiegelhalter_test
+
     Notes
     -----
     With residuals r = y - v, weights w = v (1 - v) and log-odds l centred by them, the statistic is
     (sum r)^2 / sum w + (sum r l)^2 / sum w l^2, chi-squared with two degrees of freedom in large samples, one where the
     predictions are a single value. It sees lines only: a predictor wrong in other ways can pass. One pass a resample.
+    Cost: a sort, then a logistic fit of two numbers a resample.
 
     References
     ----------
@@ -166,6 +171,10 @@ def hosmer_lemeshow_test(
     InputError
         If a column or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    cox_test, spiegelhalter_test, tcal_test
+
     Notes
     -----
     The variance of a group's ones is the sum of v (1 - v). Textbooks put N p (1 - p), with p the mean of the group's N
@@ -174,6 +183,7 @@ def hosmer_lemeshow_test(
     ``asymptotic_pvalue`` has as many degrees of freedom as there are groups that are not all certain, as it must for
     predictions that were not fitted to these outcomes. Miscalibration within a group is not seen. Where a group of
     certain predictions is contradicted the statistic is infinite.
+    Cost: a sort, then one pass over the bins a resample.
 
     References
     ----------
@@ -224,10 +234,15 @@ def miller_test(
     InputError
         If a column or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    cox_test, spiegelhalter_test
+
     Notes
     -----
     Meant for predictions that take few values; where none repeats it is Pearson's statistic of single rows, which has
     little power. Certain predictions count only if contradicted: then the statistic is infinite.
+    Cost: a sort, then a logistic fit of two numbers a resample.
 
     References
     ----------
@@ -272,10 +287,15 @@ def spiegelhalter_test(
     InputError
         If a column or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    cox_test, hosmer_lemeshow_test, miller_test
+
     Notes
     -----
     Blind to errors that leave the Brier score where it is: predictions of 1/2 are never rejected. Where every
     prediction is 0, 1/2 or 1 the variance is 0: z is 0, or infinite if a certain prediction is contradicted.
+    Cost: a sort, then one pass a resample.
 
     References
     ----------

@@ -110,6 +110,10 @@ def compare_calibration(
     InputError
         If a column or option cannot be used, or there are too few rows, or resamples for the level.
 
+    See Also
+    --------
+    bootstrap_bounds, audit
+
     Notes
     -----
     The rows are halved again and again. The two halves' differences vary against each other as independent samples do,

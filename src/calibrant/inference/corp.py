@@ -86,6 +86,10 @@ def corp_regions(
     InputError
         If a column or option cannot be used, or there are too few resamples for the level.
 
+    See Also
+    --------
+    corp_decomposition, ReliabilityDisplay
+
     Notes
     -----
     Consistency: outcomes are redrawn with the predictions as probabilities, and the isotonic fit repeated. Confidence:
@@ -93,6 +97,7 @@ def corp_regions(
     level over twice the number of intervals. If the frequency does not decrease, no row of an interval has a higher one
     than its right end, so the interval's lower bound holds from there on, and its upper bound up to its left end. It is
     valid at any number of rows. One isotonic fit a resample, and some 25,000 binomial bounds.
+    Cost: a sort, then an isotonic fit a resample.
 
     References
     ----------

@@ -58,10 +58,15 @@ def cumulative_calibration_test(
     InputError
         If a column or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    smooth_calibration_test, tcal_test
+
     Notes
     -----
     C(u) = sum of y - v over rows with v <= u, from C = 0; equal predictions are one step, so no random jitter is
     needed. ``asymptotic_pvalue`` is that of the range, or the maximum, of Brownian motion. One pass a resample.
+    Cost: a sort, then one pass a resample.
 
     References
     ----------

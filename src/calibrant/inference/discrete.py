@@ -74,12 +74,16 @@ def discrete_calibration_test(
         If the columns cannot be used, or the values are so many, with so few rows each, that no outcome at all could
         reject (then `tcal_test` does apply).
 
+    See Also
+    --------
+    tcal_test, two_sample_calibration_test
+
     Notes
     -----
     The number of ones among N rows that predict v is Binomial(N, v) if v is calibrated. Its two-sided p-value adds up
     all counts no more likely than the one seen. The whole is tested by t min p over t values. No resampling, no
     asymptotics. Where a prediction of 0 or 1 is contradicted the p-value is 0; it is reported, like any that
-    underflows, as 2.2e-308, and ``impossible`` names the row. O(n log n) plus the binomial tests.
+    underflows, as 2.2e-308, and ``impossible`` names the row. Cost: O(n log n) plus the binomial tests.
 
     References
     ----------

@@ -48,11 +48,15 @@ def smooth_calibration_test(
     InputError
         If a column or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    smooth_calibration_error, tcal_test
+
     Notes
     -----
     Were the predictions calibrated given themselves, outcomes would be independent with these very probabilities.
     So with R sets drawn that way, p = (1 + number of errors at least as large) / (1 + R) is exact at any n, and never
-    0. Predictions are sorted once; a resample costs one pass, 4 ms at 10^5 rows.
+    0. Cost: a sort, then a pass a resample, 4 ms at 10^5 rows.
 
     References
     ----------
@@ -105,9 +109,13 @@ def kernel_calibration_test(
     InputError
         If a column or parameter cannot be used, or there are too few resamples to reject at all.
 
+    See Also
+    --------
+    kernel_calibration_error, smooth_calibration_test
+
     Notes
     -----
-    As `smooth_calibration_test`; a resample costs one pass, under a millisecond at 10^5 rows.
+    As `smooth_calibration_test`; Cost: a sort, then a pass a resample, under a millisecond at 10^5 rows.
 
     References
     ----------

@@ -84,10 +84,15 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, lev
     InputError
         If a column or option cannot be used.
 
+    See Also
+    --------
+    population_bounds, tolerant_calibration_test, CalibrationMonitor
+
     Notes
     -----
     It speaks of the lower distance, which is what predictions and outcomes alone can prove; any features can only put
     the true distance above it. The margin is that of `population_bounds`, for this one quantity (docs/bounds.md).
+    Cost: a sort, then that of `lower_calibration_distance`.
 
     References
     ----------
@@ -207,10 +212,15 @@ def tolerant_calibration_test(
     InputError
         If a column or option cannot be used.
 
+    See Also
+    --------
+    calibration_gate, population_bounds
+
     Notes
     -----
     Any gap between the two distances will do, as in Theorem 4; Theorem 3, on the smooth error, needs a factor of 4.
     Where both answers are safe the nearer one is given. Constants in docs/bounds.md.
+    Cost: a sort, then that of `lower_calibration_distance`.
 
     References
     ----------

@@ -112,6 +112,10 @@ def tcal_test(
         `discrete_calibration_test` does), too few rows for the smoothness, no two rows in one bin, or too few resamples
         to reject at all.
 
+    See Also
+    --------
+    two_sample_calibration_test, discrete_calibration_test, debiased_plug_in
+
     Notes
     -----
     With bins B_i of N_i rows each, the statistic is the debiased plug-in estimate
@@ -129,7 +133,7 @@ def tcal_test(
     m^(K-1) and n^2 / m^(K-1) for the number of cells, the latter only true if predictions spread evenly. The composite
     null adds null_error^2, the mean that the statistic may then have and that Remark 4's threshold leaves out.
 
-    O(n log n + R n) time with one column; rows are sorted once. About half a second per 3,000 resamples of 50,000 rows
+    Cost: O(n log n + R n) time with one column; rows are sorted once. About half a second per 3,000 resamples of 50,000 rows
     on two cores.
 
     References
@@ -223,6 +227,14 @@ def debiased_plug_in(y_true: Column, y_prob: Column, n_bins: int) -> float:
     ------
     InputError
         If the columns cannot be used.
+
+    See Also
+    --------
+    tcal_test, squared_calibration_error
+
+    Notes
+    -----
+    Cost: one pass.
 
     References
     ----------

@@ -95,6 +95,10 @@ def two_sample_calibration_test(
     InputError
         If the columns cannot be used, no class has two samples large enough, or there are too few resamples to reject.
 
+    See Also
+    --------
+    tcal_test
+
     Notes
     -----
     Rows are halved at random. Where class k happened in the first half, the predictions form one sample; where it is
@@ -103,7 +107,7 @@ def two_sample_calibration_test(
     3 K tests has level / (3 K).
 
     Half the rows answer for the labels, so this has less power than `tcal_test`; it is here for the theory and for
-    comparison. The paper leaves a constant of the chi-squared critical value open, hence the permutations. O(n log n)
+    comparison. The paper leaves a constant of the chi-squared critical value open, hence the permutations. Cost: O(n log n)
     and O(n B) a resample.
 
     References

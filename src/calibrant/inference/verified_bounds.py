@@ -96,6 +96,10 @@ def squared_error_interval(
     InputError
         If the rows are too few for the theorem: it needs more than 12 / least_probability * log(2 B / delta).
 
+    See Also
+    --------
+    squared_calibration_error, squared_error_rows, squared_error_bootstrap
+
     References
     ----------
     A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019, the theorems named plug-in bound and
@@ -154,6 +158,10 @@ def squared_error_rows(
     ------
     InputError
         If a parameter cannot be used.
+
+    See Also
+    --------
+    squared_error_interval, squared_calibration_error
 
     References
     ----------
@@ -229,6 +237,10 @@ def squared_error_bootstrap(
         fewer than 5 a group; or outcomes that hold fewer than 50, the sum of (y - v)^2, or of (y - r)^2 about the rate
         r of their group.
 
+    See Also
+    --------
+    squared_calibration_error, squared_error_interval
+
     Notes
     -----
     Rows are redrawn with replacement, as counts of ones and zeros in each group. In the redrawn world the plug-in
@@ -237,7 +249,7 @@ def squared_error_bootstrap(
     because the estimate's spread grows with the truth, so that larger truths are left open above than are ruled out
     below. The spread is multiplied by sqrt(1 + 2 / s), with s expected surprises a group: about what redrawing misses
     where a group has few. The interval is widened to hold the estimate. Coverage just above the
-    minimum is measured in docs/reproductions/few-surprises.md. O(n_resamples * groups).
+    minimum is measured in docs/reproductions/few-surprises.md. Cost: O(n_resamples * groups).
 
     Examples
     --------
