@@ -133,8 +133,8 @@ def tcal_test(
     m^(K-1) and n^2 / m^(K-1) for the number of cells, the latter only true if predictions spread evenly. The composite
     null adds null_error^2, the mean that the statistic may then have and that Remark 4's threshold leaves out.
 
-    Cost: O(n log n + R n) time with one column; rows are sorted once. About half a second per 3,000 resamples of 50,000 rows
-    on two cores.
+    Cost: O(n log n + R n) time with one column; rows are sorted once. About half a second per 3,000 resamples of
+    50,000 rows on two cores.
 
     References
     ----------
