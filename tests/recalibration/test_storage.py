@@ -4,6 +4,8 @@ import copy
 import hashlib
 import json
 import pickle
+import subprocess
+import sys
 
 import joblib
 import numpy as np
@@ -278,3 +280,12 @@ def test_whatever_stands_in_a_place_it_is_refused_or_maps_to_probabilities(fitte
             except InputError:
                 continue
             assert ((found >= 0.0) & (found <= 1.0)).all(), (path, value)
+
+
+def test_a_process_that_imports_nothing_else_can_load(tmp_path):
+    FITTED[1].save(tmp_path / "map.json")
+    said = "import sys, calibrant.recalibration as r; print(repr(r.load(sys.argv[1])))"
+    done = subprocess.run(
+        [sys.executable, "-c", said, tmp_path / "map.json"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == repr(FITTED[1])

@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -228,6 +229,7 @@ def _read(content: Any, *, fitted: bool) -> Stored:
     keys = {"class", "parameters", *(["fitted"] if fitted else [])}
     if not isinstance(content, dict) or content.keys() != keys:
         raise InputError("content", f"is not that of a recalibrator: it needs {', '.join(sorted(keys))}")
+    import_module("calibrant.recalibration.methods")  # of which each class is known by its name once it is imported
     kind = _KNOWN.get(content["class"]) if isinstance(content["class"], str) else None
     if kind is None:
         raise InputError("class", f"is {content['class']!r:.40}", allowed=f"it must be one of {', '.join(_KNOWN)}")
