@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import get_args
 
 import joblib
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from calibrant import InputError
 from calibrant.recalibration import HistogramBinning, PlattScaling, RecalibratedClassifier, load
+from calibrant.recalibration.methods import METHODS, Method
 from calibrant.resampling.folds import folds
 
 X, Y = make_classification(200, n_informative=5, random_state=0)
@@ -33,8 +35,8 @@ GROUPS = np.arange(200) // 10
 class Seen(ClassifierMixin, BaseEstimator):
     """A classifier with nothing but fit, predict_proba and classes_, which keeps what fit was given."""
 
-    def fit(self, X, y, sample_weight=None, extra=None):  # noqa: N803
-        self.classes_, self.rows_, self.weight_, self.extra_ = np.unique(y), X[:, 0], sample_weight, extra
+    def fit(self, X, y, sample_weight=None):  # noqa: N803
+        self.classes_, self.rows_, self.weight_ = np.unique(y), X[:, 0], sample_weight
         self.rate_ = [np.average(y == label, weights=sample_weight) for label in self.classes_]
         return self
 
@@ -49,7 +51,11 @@ def test_weights_reach_the_classifier_and_the_recalibrator():
     for train, test in splits:
         crossed[test] = GaussianNB().fit(X[train], Y[train], WEIGHT[train]).predict_proba(X[test])[:, 1]
     assert model.recalibrators_[0].slope_ == PlattScaling().fit(crossed, Y, WEIGHT).slope_
-    assert RecalibratedClassifier(Seen(), cv=3).fit(X, Y, WEIGHT, extra="a").estimator_.extra_ == "a"
+    assert (RecalibratedClassifier(Seen(), cv=3).fit(X, Y, WEIGHT).estimator_.weight_ == WEIGHT).all()
+
+
+def test_every_method_is_a_mode():
+    assert list(METHODS) == list(get_args(Method))
 
 
 @pytest.mark.parametrize("estimator", [KNeighborsClassifier(), make_pipeline(StandardScaler(), GaussianNB())])
@@ -132,8 +138,6 @@ def test_a_frozen_classifier_is_not_split_and_knows_its_classes():
         model.fit(X3[:3], ["a", "b", "d"])
     with pytest.raises(InputError, match="groups: is for the splits"):
         model.fit(X3, names, groups=GROUPS)
-    with pytest.raises(InputError, match="extra: is for fitting"):
-        model.fit(X3, names, extra=1)
 
 
 def test_jobs_do_not_matter():

@@ -30,7 +30,7 @@ from calibrant.recalibration.judging import (
     says_certain,
     smooth_half_width,
 )
-from calibrant.recalibration.methods import METHODS, make_recalibrator
+from calibrant.recalibration.methods import METHODS, Method, make_recalibrator
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
 from calibrant.recalibration.temperature import TemperatureScaling
 
@@ -38,7 +38,7 @@ FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
 
 BINARY_METHODS = tuple(name for name, kind in METHODS.items() if not issubclass(kind, MulticlassRecalibrator))
-CLASS_METHODS = ("temperature", "vector", "dirichlet")
+CLASS_METHODS: tuple[Method, ...] = ("temperature", "vector", "dirichlet")
 _DISTANCE_TOLERANCE = 1e-5
 _SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
 
@@ -194,7 +194,7 @@ def choose_recalibrator(
     *,
     sample_weight: Column | None = None,
     pos_label: Any = None,
-    methods: Sequence[Any] | None = None,
+    methods: Sequence[Method | Recalibrator | MulticlassRecalibrator] | None = None,
     cv: int = 5,
     criterion: Criterion = "brier",
     level: float = 0.05,

@@ -24,7 +24,8 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from calibrant.door.classes import class_probabilities
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
 from calibrant.door.errors import InputError
-from calibrant.recalibration.methods import make_recalibrator
+from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.methods import Method, make_recalibrator
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
 from calibrant.recalibration.temperature import TemperatureScaling
 from calibrant.resampling.folds import Split, cross_fitted, folds
@@ -80,7 +81,12 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     """
 
     def __init__(
-        self, estimator: Any, method: Any = "platt", cv: Any = 5, pos_label: Any = None, n_jobs: int | None = None
+        self,
+        estimator: Any,
+        method: Method | Recalibrator | MulticlassRecalibrator = "platt",
+        cv: Any = 5,
+        pos_label: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
@@ -88,15 +94,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.pos_label = pos_label
         self.n_jobs = n_jobs
 
-    def fit(
-        self,
-        X: Any,  # noqa: N803
-        y: Any,
-        sample_weight: Column | None = None,
-        *,
-        groups: Any = None,
-        **fit_params: Any,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Column | None = None, *, groups: Any = None) -> Self:  # noqa: N803
         """Fit the recalibrator to cross-fitted predictions, and the classifier to all rows.
 
         Parameters
@@ -110,8 +108,6 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             enabled the classifier gets it if it requests it.
         groups : column of shape (n,), optional
             Rows of one group (a patient, a day) are never on both sides of a split.
-        **fit_params
-            For the classifier's ``fit``.
 
         Raises
         ------
@@ -132,7 +128,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         weight = None if sample_weight is None else as_numbers(sample_weight, "sample_weight")
         if weight is not None and weight.size != labels.size:
             raise InputError("sample_weight", f"has {weight.size:,} rows but y has {labels.size:,}; they must match")
-        params = self._params_of_fit(weight, fit_params)
+        params = self._params_of_fit(weight)
         if frozen:
             if groups is not None:
                 raise InputError("groups", "is for the splits, of which a frozen estimator needs none; leave it out")
@@ -193,24 +189,19 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         response = getattr(self.estimator_, self._response)(X)
         return _probabilities(response, self._response, self.classes_.size)
 
-    def _params_of_fit(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """What the classifier's own fit is given; InputError where a weight or a parameter would be lost."""
-        if isinstance(self.estimator, FrozenEstimator):
-            if fit_params:
-                raise InputError(next(iter(fit_params)), "is for fitting, but the estimator is frozen; leave it out")
+    def _params_of_fit(self, weight: FloatArray | None) -> dict[str, Any]:
+        """What the classifier's own fit is given; InputError where the weights would be lost."""
+        if weight is None or isinstance(self.estimator, FrozenEstimator):
             return {}
         if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=weight, **fit_params)
-            return dict(routed.estimator.fit)
-        if weight is None:
-            return fit_params
+            return dict(process_routing(self, "fit", sample_weight=weight).estimator.fit)
         if not _takes_weights(self.estimator):
             raise InputError(
                 "sample_weight",
                 f"is not taken by the fit of {type(self.estimator).__name__}; leave it out, or say where it goes by "
                 "scikit-learn's metadata routing (sklearn.set_config(enable_metadata_routing=True))",
             )
-        return {**fit_params, "sample_weight": weight}
+        return {"sample_weight": weight}
 
     def _positive_column(self) -> int:
         if self.pos_label is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.base import clone
 
@@ -13,7 +13,20 @@ from calibrant.recalibration.multiclass import DirichletScaling, MulticlassRecal
 from calibrant.recalibration.scaling import BetaScaling, PlattScaling, PolynomialScaling
 from calibrant.recalibration.temperature import TemperatureScaling
 
-METHODS: dict[str, type[Recalibrator] | type[MulticlassRecalibrator]] = {
+Method = Literal[
+    "temperature",
+    "platt",
+    "beta",
+    "polynomial",
+    "scaling_binning",
+    "histogram",
+    "isotonic",
+    "nearest",
+    "vector",
+    "dirichlet",
+]
+
+METHODS: dict[Method, type[Recalibrator] | type[MulticlassRecalibrator]] = {
     "temperature": TemperatureScaling,
     "platt": PlattScaling,
     "beta": BetaScaling,
