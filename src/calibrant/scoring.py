@@ -138,6 +138,7 @@ def calibration_scorer(
     A model that predicts the base rate for everyone is calibrated: do not choose models by this alone. Report it beside
     ``"neg_brier_score"``, or search with ``refit="neg_brier_score"``. Weights reach it by scikit-learn's metadata
     routing: ``calibration_scorer().set_score_request(sample_weight=True)``.
+    Cost: one call of ``predict_proba``, and the measure's.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def calibration_scorer(
 
     See Also
     --------
-    RecalibratedClassifier : A classifier whose probabilities are recalibrated.
+    RecalibratedClassifier
     """
     if not isinstance(measure, str) or measure not in measures():
         raise InputError("measure", f"is {measure!r:.60}", allowed=f"it must be one of {', '.join(measures())}")

@@ -265,6 +265,10 @@ def choose_recalibrator(
     >>> choice = choose_recalibrator(y_true, y_prob, methods=["temperature", "platt", "isotonic"], random_state=0)
     >>> choice.chosen
     'temperature'
+
+    See Also
+    --------
+    RecalibratedClassifier
     """
     return _choose_on(
         Rows.of(y_true, y_prob, sample_weight, pos_label), methods, cv, criterion, level, n_resamples, random_state

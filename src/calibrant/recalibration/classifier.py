@@ -77,7 +77,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     See Also
     --------
-    choose_recalibrator : Which method, if any.
+    choose_recalibrator
     """
 
     def __init__(
