@@ -62,6 +62,9 @@ VALUES = {
     "coupling": "proof.coupling",
     "potentials": "proof.potentials",
     "frame": "frame",
+    "table": "frame",
+    "path": '"map.json"',
+    "text": '"{}"',
     "width": "0.1",
     "n_bins": "10",
     "max_distance": "0.1",
@@ -93,7 +96,7 @@ def calls(name: str, function: Any) -> Iterator[str]:
     """Lines with good and wrong calls of one function."""
     parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
     called = f"{namespace(name)}.{name}"
-    of_names = "frame" in parameters  # columns are told by name
+    of_names = {"frame", "table"} & set(parameters)  # columns are told by name
     words = {"y_true": '"y"', "y_prob": '"p"', "by": '"at"' if hints.get("by") is str else '["at"]'} if of_names else {}
     anything = {each for each in parameters if parameters[each].kind is inspect.Parameter.VAR_KEYWORD}
     asked = [each for each in parameters if parameters[each].default is EMPTY and each not in anything]
