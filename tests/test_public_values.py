@@ -155,11 +155,22 @@ RESULTS = {
     if is_dataclass(found) and found.__module__ == f"calibrant.{home}" and not name.startswith("_")
 }
 NO_RESULTS = {  # what is worked with on the way to one
-    *("findings.files.AuditedFile", "findings.files.FileOptions", "findings.reliability.Strata"),
-    *("inference.bounds.Moments", "inference.tcal.TCalPlan", "inference.tcal_scales.OrderedRows"),
-    *("measures.distance_columns.ElementRelaxation", "measures.distance_proof.Domain"),
-    *("recalibration.base.Levels", "recalibration.judging.Rows"),
-    *("scale.bounds.Moments", "scale.class_files.ClassColumns", "scale.files.FileColumns", "scale.large.FileSketch"),
+    "findings.reliability.Strata",
+    "findings.table.Asked",
+    "findings.table.Audited",
+    "findings.table.Told",
+    "inference.bounds.Moments",
+    "inference.tcal.TCalPlan",
+    "inference.tcal_scales.OrderedRows",
+    "measures.distance_columns.ElementRelaxation",
+    "measures.distance_proof.Domain",
+    "recalibration.base.Levels",
+    "recalibration.judging.Rows",
+    "scale.bounds.Moments",
+    "scale.groups.Groups",
+    "scale.readers.Dialect",
+    "scale.tables.Chosen",
+    "scale.tables.Rows",
 }
 
 

@@ -39,7 +39,7 @@ def classes(n, n_classes, seed=0, concentration=1.0):
 def test_statistic_equals_its_definition(sample, n_bins):
     y_true, y_prob, _ = sample
     expected = oracle.debiased_plug_in(y_true, y_prob, n_bins)
-    assert debiased_plug_in(y_true, y_prob, n_bins) == pytest.approx(expected, abs=1e-9)
+    assert debiased_plug_in(y_true, y_prob, n_bins=n_bins) == pytest.approx(expected, abs=1e-9)
 
 
 @settings(max_examples=1000, deadline=None)
@@ -74,7 +74,9 @@ def class_samples(draw):
 @given(class_samples(), st.integers(1, 9))
 def test_class_statistic_equals_its_definition(sample, m):
     label, y_prob = sample
-    assert debiased_plug_in(label, y_prob, m) == pytest.approx(oracle.debiased_plug_in(label, y_prob, m), abs=1e-9)
+    assert debiased_plug_in(label, y_prob, n_bins=m) == pytest.approx(
+        oracle.debiased_plug_in(label, y_prob, m), abs=1e-9
+    )
 
 
 @settings(max_examples=300, deadline=None)

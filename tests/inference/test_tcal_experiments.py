@@ -45,7 +45,7 @@ def test_plug_in_estimates_equal_their_definition():
     rng = np.random.default_rng(0)
     z = rng.random(100)
     y = (rng.random(100) < z).astype(float)
-    assert plug_in(y, z, 7)["debiased"] == pytest.approx(debiased_plug_in(y, z, 7), abs=1e-12)
+    assert plug_in(y, z, 7)["debiased"] == pytest.approx(debiased_plug_in(y, z, n_bins=7), abs=1e-12)
     cell = np.array(oracle.interval_cells(z, 7))
     means = [(np.mean(cell == k), (y - z)[cell == k].mean()) for k in range(7)]
     assert plug_in(y, z, 7)["biased"] == pytest.approx(sum(w * r**2 for w, r in means), abs=1e-12)

@@ -208,7 +208,7 @@ def tcal_test_on_classes(
     return _test_by_class(label, table, plan, rng)
 
 
-def debiased_plug_in(y_true: Column, y_prob: Column, n_bins: int) -> float:
+def debiased_plug_in(y_true: Column, y_prob: Column, *, n_bins: int) -> float:
     """Estimate the squared l2 calibration error on equal bins, without the bias of chance.
 
     Parameters

@@ -136,4 +136,4 @@ def from_parquet(path: str | os.PathLike[str]) -> Stored:
     try:
         return _from_table(data, lambda buffer: pyarrow.parquet.ParquetFile(buffer).read(), FileError, "path")
     except FileError as problem:
-        raise FileError("path", f"{str(path)!r}{str(problem).removeprefix('path:')}") from None
+        raise FileError("path", f"{str(path)!r} {problem.problem}") from None
