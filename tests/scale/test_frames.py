@@ -49,8 +49,8 @@ def test_cells_are_those_of_the_arrays(engine, kind, weighted):
     y, p, w = rows()
     y = {"integers": y, "booleans": y.astype(bool), "rates": np.where(p < 0.5, y, 0.25)}[kind]
     frame = engine(pa.table({"clicked": y, "a score": p, "w": w}))
-    weight = "w" if weighted else None
-    found = CalibrationSketch.from_frame(frame, y_true="clicked", y_prob="a score", sample_weight=weight)
+    weight = {"sample_weight": "w"} if weighted else {"unweighted": True}
+    found = CalibrationSketch.from_frame(frame, y_true="clicked", y_prob="a score", **weight)
     assert_same_cells(found, CalibrationSketch().update(y, p, sample_weight=w if weighted else None))
     assert found.sample.binary == (kind != "rates")
 

@@ -139,8 +139,8 @@ def test_segments_and_periods_of_frames(tmp_path, frame, column):
     segments = calibration_by_segment(table, by=["g"], **weighted, exclude_bad=True)
     assert sum(segment.n_rows for segment in segments) == ROWS - 2
     if column != "w":
-        refused(lambda: calibration_drift(table, by="g", **NAMES), ARGUMENT[column])
-        periods = calibration_drift(table, by="g", **NAMES, exclude_bad=True)
+        refused(lambda: calibration_drift(table, by="g", **NAMES, unweighted=True), ARGUMENT[column])
+        periods = calibration_drift(table, by="g", **NAMES, exclude_bad=True, unweighted=True)
         assert sum(period.n_rows for period in periods) == ROWS - 2
 
 
@@ -151,7 +151,7 @@ def test_on_the_command_line(tmp_path, column):
     asked += ["--sample-weight", "w"] if column == "w" else ["--drift", "g", "--unweighted"]
     found = CliRunner().invoke(app, asked)
     assert found.exit_code == 2
-    assert ARGUMENT[column] in found.stderr
+    assert f"--{ARGUMENT[column]}: ".replace("_", "-") in found.stderr
     found = CliRunner().invoke(app, [*asked, "--exclude-bad", "--json"])
     assert found.exit_code in (0, 1)
     assert json.loads(found.stdout)["n_rows"] == ROWS - 2
@@ -173,10 +173,11 @@ def test_weights_that_do_not_add_up(tmp_path, weight):
 @pytest.mark.parametrize("frame", ["pyarrow", "duckdb, scanned", "polars"])
 def test_nothing_is_left(tmp_path, frame):
     path = write(tmp_path, "parquet", columns("p", 0.5) | {"p": [math.nan] * ROWS})
+    asked = {**NAMES, "exclude_bad": True, "unweighted": True}
     for read in (
-        lambda: CalibrationSketch.from_frame(FRAMES[frame](path), **NAMES, exclude_bad=True),
-        lambda: calibration_by_segment(FRAMES[frame](path), by=["g"], **NAMES, exclude_bad=True),
-        lambda: calibration_drift(FRAMES[frame](path), by="g", **NAMES, exclude_bad=True),
+        lambda: CalibrationSketch.from_frame(FRAMES[frame](path), **asked),
+        lambda: calibration_by_segment(FRAMES[frame](path), by=["g"], **asked),
+        lambda: calibration_drift(FRAMES[frame](path), by="g", **asked),
     ):
         with pytest.raises(InputError, match="no rows that are not excluded"):
             read()

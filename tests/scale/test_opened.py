@@ -108,7 +108,7 @@ def test_files_written_in_different_ways_are_read_as_one(tmp_path):
 
 def test_a_text_in_a_column_of_a_large_file_is_said_to_be_one(tmp_path):
     (tmp_path / "rows.csv").write_text("y_true,p\n0,0.5\n1,high\n1,\n0,low\n")
-    with pytest.raises(FileError, match=r"y_prob: column 'p': in 2 rows holds text, 'high'; numbers are needed"):
+    with pytest.raises(FileError, match=r"y_prob: column 'p': 2 rows are text, such as 'high'; numbers are needed"):
         sketch_file(tmp_path / "rows.csv")
     assert sketch_file(tmp_path / "rows.csv", exclude_bad=True).n_excluded == 3
     (tmp_path / "rows.csv").write_text("y_true,p\n0,0.5\n1,\n")

@@ -78,15 +78,13 @@ def missing_values(found: Any) -> list[str]:
 
 
 def _bad_rows(index: IntArray, count: npt.NDArray[Any]) -> InputError:
-    """Say how many rows have which fault: those of one argument, the one that is looked at first."""
-    told = {code: int(count[index == code].sum()) for code in _FAULTS if (index == code).any()}
-    argument = _FAULTS[next(iter(told))][0]
-    said = "; ".join(
-        (f"{n:,} rows are {what}" if of == argument else f"{of}: {n:,} rows are {what}")
-        for code, n in told.items()
-        for of, what in (_FAULTS[code],)
-    )
-    return InputError(argument, f"{said}. Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)")
+    """Say how many rows have which fault."""
+    told = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
+    (first, n), *more = told
+    argument, what = _FAULTS[first]
+    said = [f"{n:,} rows are {what}", *(f"{_FAULTS[code][0]}: {n:,} rows are {_FAULTS[code][1]}" for code, n in more)]
+    ways = "Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)"
+    return InputError(argument, f"{'; '.join(said)}. {ways}")
 
 
 def _check_sums(cells: FloatArray) -> None:

@@ -59,17 +59,9 @@ def fetch(
         if missing.any():
             row = int(np.argmax(missing))
             text = relation.project(_text_of(name)).limit(1, offset=row).fetchall()
-            where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
-            raise no_number(argument, names, where, text[0][0] if text else None, row)
+            raise _no_number(argument, names, row, text[0][0] if text else None, n_files)
         arrays[argument] = np.asarray(values, dtype=np.float64)
     return arrays
-
-
-def no_number(argument: str, names: Mapping[str, str], where: str, text: str | None, row: int | None) -> FileError:
-    """Say what is there instead of a number."""
-    held = "is null; every row needs a value" if text is None else f"holds text, {text!r:.40}; "
-    needed = "" if text is None else _needed(argument, names)
-    return FileError(argument, f"{in_column(argument, names)}{where} {held}{needed}", row=row)
 
 
 def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
@@ -80,10 +72,24 @@ def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
     return (int(count), str(shown)) if count else None
 
 
+def texts_in_rows(argument: str, names: Mapping[str, str], count: int, shown: str) -> FileError:
+    """Say of rows that they hold text instead of a number."""
+    said = f"{in_column(argument, names)}{count:,} rows are text, such as {shown!r:.40}; {_needed(argument, names)}"
+    return FileError(argument, f"{said}. Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)")
+
+
 def in_column(argument: str, names: Mapping[str, str]) -> str:
     """The column of an argument, as the start of a message, where it has another name."""
     name = names.get(argument, argument)
     return "" if name == argument else f"column {name!r}: "
+
+
+def _no_number(argument: str, names: Mapping[str, str], row: int, text: str | None, n_files: int) -> FileError:
+    """Say what is there instead of a number."""
+    where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
+    held = "is null; every row needs a value" if text is None else f"holds text, {text!r:.40}; "
+    needed = "" if text is None else _needed(argument, names)
+    return FileError(argument, f"{in_column(argument, names)}{where} {held}{needed}", row=row)
 
 
 def _text_of(name: str) -> str:

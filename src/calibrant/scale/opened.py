@@ -17,7 +17,7 @@ from calibrant.scale.duck import group_relation, json_segments
 from calibrant.scale.engine import connect, lacks_memory, shortened
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.harness import is_harness_log, read_harness_log
-from calibrant.scale.numbers import fetch, first_text, no_number, numbers_in_sql
+from calibrant.scale.numbers import fetch, first_text, numbers_in_sql, texts_in_rows
 from calibrant.scale.readers import (
     Dialect,
     arrow_reader,
@@ -228,7 +228,7 @@ class OpenedFile(Table):
         for argument in missing:
             found = first_text(relation, names[argument], numbers[argument])
             if found is not None:
-                raise no_number(argument, names, f"in {found[0]:,} rows", found[1], None)
+                raise texts_in_rows(argument, names, *found)
 
     @contextmanager
     def _in_any_order(self) -> Iterator[None]:

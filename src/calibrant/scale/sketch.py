@@ -7,7 +7,7 @@ __all__ = ["CalibrationSketch"]
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,8 @@ from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
 from calibrant.scale.bounds import Moments, error_bound, moments
 from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, read_cells, rounding_of_plain_sums
+from calibrant.scale.groups import Groups
 from calibrant.scale.storage import Stored, from_bytes, from_parquet, to_bytes, to_parquet
-
-if TYPE_CHECKING:
-    from calibrant.scale.groups import Groups
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
