@@ -133,10 +133,10 @@ def test_of_event_rates_nothing_is_said_about_chance(weights):
     found = calibration_by_segment(table, by=["s"], **weights, **NAMES)
     assert len(found) == 4
     for each in found:
-        chance = (each.effective_rows, each.bias_low, each.bias_high, each.pvalue, each.qvalue, each.reject)
+        chance = (each.effective_rows, each.bias_interval, each.pvalue, each.qvalue, each.reject)
         assert {*chance, each.direction, each.where} == {None}
         assert each.bias < -0.05
-        assert each.lower_distance[0] > 0.05
+        assert each.lower_distance.lower > 0.05
     assert [each.smooth_error_bound - each.smooth_error for each in found] == sorted(
         each.smooth_error_bound - each.smooth_error for each in found
     )
