@@ -51,7 +51,7 @@ def _from_command(*arguments: str) -> dict[str, Any]:
 
     from calibrant.cli import app
 
-    done = CliRunner().invoke(app, [*arguments, "--json", "--seed", "1"])
+    done = CliRunner().invoke(app, [*arguments, "--json", "--seed", "1", "--resamples", "1000"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
@@ -65,7 +65,7 @@ def audits(folder: Path) -> dict[str, dict[str, Any]]:
     rare = (np.random.default_rng(6).random(2000) < 0.004).astype(float)
 
     def one(*columns: Any, **options: Any) -> dict[str, Any]:
-        return calibrant.audit(*columns, random_state=1, **options).to_dict()
+        return calibrant.audit(*columns, random_state=1, **{"n_resamples": 1000, **options}).to_dict()
 
     path = _file(folder)
     return {

@@ -114,16 +114,21 @@ def test_tolerant_test_keeps_its_promise_and_asks_for_rows():
     said = {"within": 0, "beyond": 0, "undecided": 0}
     for seed in range(60):
         result = tolerant_calibration_test(
-            *synthetic.shifted_uniform(400, 0.05 if seed % 2 else 0.25, seed), accept_below=0.05, reject_above=0.25
+            *synthetic.shifted_uniform(400, 0.05 if seed % 2 else 0.25, seed),
+            accept_below=0.05,
+            reject_above=0.25,
+            level=1 / 3,
         )
         assert result.verdict != ("beyond" if seed % 2 else "within")  # a third of them might
         said[result.verdict] += 1
     assert said["within"] > 5
     assert said["beyond"] > 5
-    few = tolerant_calibration_test(*synthetic.shifted_uniform(100, 0.1, 0), accept_below=0.08, reject_above=0.12)
+    few = tolerant_calibration_test(
+        *synthetic.shifted_uniform(100, 0.1, 0), accept_below=0.08, reject_above=0.12, level=1 / 3
+    )
     assert few.verdict == "undecided"
     many = synthetic.shifted_uniform(4 * few.rows_needed, 0.1, 1)
-    assert tolerant_calibration_test(*many, accept_below=0.08, reject_above=0.12).verdict != "undecided"
+    assert tolerant_calibration_test(*many, accept_below=0.08, reject_above=0.12, level=1 / 3).verdict != "undecided"
     assert "rows are needed" in few.summary()
 
 

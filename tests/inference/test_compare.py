@@ -23,8 +23,8 @@ def drawn(n, seed):
 def test_values_are_the_measures_and_swapping_changes_the_sign(measure, ties):
     y, v = drawn(400, 0)
     v = np.round(v, 1) if ties else v
-    result = compare_calibration(y, v, v**2, measure=measure, random_state=3)
-    other = compare_calibration(y, v**2, v, measure=measure, random_state=3)
+    result = compare_calibration(y, v, v**2, measure=measure, n_resamples=199, random_state=3)
+    other = compare_calibration(y, v**2, v, measure=measure, n_resamples=199, random_state=3)
     function = partial(measures()[measure].function, **measures()[measure].parameters)
     assert result.value_a == pytest.approx(function(y, v), abs=1e-9)
     assert result.value_b == pytest.approx(function(y, v**2), abs=1e-9)
@@ -38,7 +38,7 @@ def test_values_are_the_measures_and_swapping_changes_the_sign(measure, ties):
 @pytest.mark.parametrize("measure", [name for name in MEASURES if not name.endswith("bound")])
 def test_a_great_difference_is_seen_by_the_right_sign(measure):
     y, v = drawn(3000, 1)
-    result = compare_calibration(y, v, v**3, measure=measure, random_state=0)
+    result = compare_calibration(y, v, v**3, measure=measure, n_resamples=199, random_state=0)
     assert result.reject
     assert result.statistic < 0.0
     assert result.summary().startswith("the first is better calibrated")
@@ -58,14 +58,14 @@ def test_two_calibrated_predictors_are_not_told_apart(measure):
 def test_order_and_seed():
     y, v = drawn(300, 2)
     order = np.random.default_rng(0).permutation(300)
-    assert compare_calibration(y, v, v**2, random_state=1) == compare_calibration(
+    assert compare_calibration(y, v, v**2, n_resamples=199, random_state=1) == compare_calibration(
         y[order], v[order], v[order] ** 2, random_state=1
     )
 
 
 def test_one_predictor_twice():
     y, v = drawn(300, 2)
-    result = compare_calibration(y, v, v, random_state=1)
+    result = compare_calibration(y, v, v, n_resamples=199, random_state=1)
     assert result.statistic == 0.0
     assert not result.reject
     assert result.pvalue > 0.5
@@ -74,7 +74,7 @@ def test_one_predictor_twice():
 def test_a_function_with_parameters_of_its_own():
     y, v = drawn(2000, 4)
     twenty = partial(calibrant.expected_calibration_error, n_bins=20)
-    result = compare_calibration(y, v, v**3, measure=twenty, random_state=0)
+    result = compare_calibration(y, v, v**3, measure=twenty, n_resamples=199, random_state=0)
     assert result.method == "expected calibration error"
     assert result.value_b == calibrant.expected_calibration_error(y, v**3, n_bins=20)
     assert result.reject
@@ -115,7 +115,10 @@ def test_what_is_refused():
 
 def test_the_summary_gives_numbers_in_the_order_of_the_names():
     y, v = drawn(3000, 1)
-    good, bad = compare_calibration(y, v, v**3, random_state=0), compare_calibration(y, v**3, v, random_state=0)
+    good, bad = (
+        compare_calibration(y, v, v**3, n_resamples=199, random_state=0),
+        compare_calibration(y, v**3, v, n_resamples=199, random_state=0),
+    )
     low, high = (f"{value:.4f}" for value in sorted((good.value_a, good.value_b)))
     assert good.summary().startswith(
         f"the first is better calibrated than the second: smooth calibration error {low} against {high}; "
@@ -123,5 +126,5 @@ def test_the_summary_gives_numbers_in_the_order_of_the_names():
     assert bad.summary().startswith(
         f"the second is better calibrated than the first: smooth calibration error {low} against {high}; "
     )
-    same = compare_calibration(y, v, v, random_state=0)
+    same = compare_calibration(y, v, v, n_resamples=199, random_state=0)
     assert same.summary().startswith("neither the first nor the second is proved better calibrated: ")

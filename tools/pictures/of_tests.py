@@ -167,7 +167,7 @@ def gate(ax: Axes) -> None:
 def tolerant(ax: Axes) -> None:
     for k, n in enumerate((500, 2000, 20_000, 100_000)):
         found = calibrant.inference.tolerant_calibration_test(
-            *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.05, reject_above=0.1
+            *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.05, reject_above=0.1, level=1 / 3
         )
         ends = max(found.statistic - found.margin, 0), found.statistic + found.margin
         ax.plot(ends, [k, k], color=LOW if found.verdict == "within" else MUTED, lw=6, solid_capstyle="butt")

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_band, seeded
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.labels import event_outcomes
@@ -39,7 +39,7 @@ def audit(
     sample_weight: Column | None = None,
     pos_label: Any = None,
     level: float = 0.05,
-    n_resamples: int = 1000,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> Audit:
     """Say how far predictions are from calibrated, where and in which direction, and draw it.
@@ -59,7 +59,7 @@ def audit(
         columns it is the second label in sorted order without it. Not for more than two classes.
     level : float, default 0.05
         A calibrated curve lies outside the consistency band with at most this probability at each point.
-    n_resamples : int, default 1000
+    n_resamples : int, default 999
         Resamples behind the band; 0 for no band and no test, else at least 2 / level - 1. The test takes as many as
         half a second allows, 3,000 to 50,000.
     random_state : int, numpy.random.Generator or None
@@ -109,7 +109,7 @@ def audit_classes(
     found: MulticlassSample,
     *,
     level: float = 0.05,
-    n_resamples: int = 1000,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
     title: str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -152,7 +152,7 @@ def audit_sample(
     sample: Sample,
     *,
     level: float = 0.05,
-    n_resamples: int = 1000,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
     title: str | None = None,
     progress: Callable[[str], None] | None = None,

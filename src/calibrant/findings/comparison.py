@@ -17,6 +17,7 @@ from calibrant.inference.compare import ComparisonResult, compare_calibration
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
+_RESAMPLES = 199  # each evaluates the measure on four times the rows, and a page must not take minutes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +96,9 @@ def compare(
         why_not = f"above {_MOST_ROWS:,} rows compare_calibration does it"
     else:
         try:
-            result = compare_calibration(rows[0][0], rows[0][1], rows[1][1], level=level, random_state=seed)
+            result = compare_calibration(
+                rows[0][0], rows[0][1], rows[1][1], level=level, n_resamples=_RESAMPLES, random_state=seed
+            )
         except InputError as problem:
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None

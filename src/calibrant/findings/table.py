@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from calibrant.door.arguments import RandomState, check_band
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -45,7 +45,7 @@ class Asked:
     exclude_bad: bool = False
     unweighted: bool = False
     level: float = 0.05
-    n_resamples: int = 1000
+    n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
     title: str | None = None
 
@@ -93,7 +93,7 @@ def audit_table(
     exclude_bad: bool = False,
     unweighted: bool = False,
     level: float = 0.05,
-    n_resamples: int = 1000,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
     title: str | None = None,
 ) -> Audit:

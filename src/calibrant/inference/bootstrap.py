@@ -6,7 +6,7 @@ __all__ = ["bootstrap_bounds"]
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_level, check_resamples
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.rows import Rows
@@ -17,7 +17,12 @@ from calibrant.resampling.redraw import check_surprises, resampled
 
 
 def bootstrap_bounds(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, n_resamples: int = 999, random_state: RandomState = None
+    y_true: Column,
+    y_prob: Column,
+    *,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
 ) -> PopulationBounds:
     """Bound the population's smooth error and lower distance more tightly than `population_bounds`, in large samples.
 

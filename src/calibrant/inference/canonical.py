@@ -6,7 +6,7 @@ __all__ = ["canonical_kernel_test"]
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_level, check_resamples, generator
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.inference.result import TestResult
@@ -22,7 +22,7 @@ def canonical_kernel_test(
     bandwidth: float = 1.0,
     block_size: int = 16,
     level: float = 0.05,
-    n_resamples: int = 999,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> TestResult:
     """Test whether whole vectors of class probabilities are the frequencies of the classes, by their kernel error.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_level, positive_integer
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, positive_integer
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
@@ -54,7 +54,12 @@ class CoxResult(ClassicalResult):
 
 
 def cox_test(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, n_resamples: int = 999, random_state: RandomState = None
+    y_true: Column,
+    y_prob: Column,
+    *,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
 ) -> CoxResult:
     """Test whether a line through the log-odds of the predictions has intercept 0 and slope 1, by its score.
 
@@ -149,7 +154,7 @@ def hosmer_lemeshow_test(
     *,
     n_bins: int = 10,
     level: float = 0.05,
-    n_resamples: int = 999,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ClassicalResult:
     """Test whether groups of rows with similar predictions have as many ones as predicted.
@@ -215,7 +220,12 @@ def hosmer_lemeshow_test_on_rows(
 
 
 def miller_test(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, n_resamples: int = 999, random_state: RandomState = None
+    y_true: Column,
+    y_prob: Column,
+    *,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
 ) -> ClassicalResult:
     """Test whether each distinct prediction has as many ones as predicted, by one chi-squared over all of them.
 
@@ -267,7 +277,12 @@ def miller_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_st
 
 
 def spiegelhalter_test(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, n_resamples: int = 999, random_state: RandomState = None
+    y_true: Column,
+    y_prob: Column,
+    *,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
 ) -> ClassicalResult:
     """Test whether the Brier score is what calibrated predictions would have; two-sided.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, one_of
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, one_of
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
@@ -79,7 +79,7 @@ def compare_calibration(
     *,
     measure: str | Evaluate = "smooth_calibration_error",
     level: float = 0.05,
-    n_resamples: int = 199,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ComparisonResult:
     """Say which of two predictors is better calibrated on the population, from the same rows, by any measure.
@@ -95,7 +95,7 @@ def compare_calibration(
         predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called from threads.
     level : float, default 0.05
         Largest probability that the interval misses the population's difference.
-    n_resamples : int, default 199
+    n_resamples : int, default 999
         Times that the rows are halved, and that outcomes are redrawn.
     random_state : int, numpy.random.Generator or None
         The same number gives the same result, whatever the number of threads and the order of the rows.

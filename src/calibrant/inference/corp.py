@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv
 
-from calibrant.door.arguments import RandomState, check_level, check_resamples
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import confidence
 from calibrant.door.rows import Rows
@@ -59,7 +59,12 @@ class CorpRegions(Result):
 
 
 def corp_regions(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, n_resamples: int = 999, random_state: RandomState = None
+    y_true: Column,
+    y_prob: Column,
+    *,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
 ) -> CorpRegions:
     """Return the consistency and the confidence region of the isotonic reliability curve.
 

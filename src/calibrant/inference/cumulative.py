@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_level, one_of
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, one_of
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.rows import Rows
 from calibrant.inference.classical import ClassicalResult
@@ -27,7 +27,7 @@ def cumulative_calibration_test(
     *,
     form: Form = "kuiper",
     level: float = 0.05,
-    n_resamples: int = 999,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ClassicalResult:
     """Test whether outcomes run ahead of, or behind, the predictions over any range of predictions.

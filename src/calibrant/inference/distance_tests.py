@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_level, positive
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, positive
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.rows import Rows
 from calibrant.inference.result import TestResult, impossible_rows
@@ -21,7 +21,12 @@ Error = Callable[[FloatArray, FloatArray], float]
 
 
 def smooth_calibration_test(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, n_resamples: int = 999, random_state: RandomState = None
+    y_true: Column,
+    y_prob: Column,
+    *,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
 ) -> TestResult:
     """Test whether a smooth calibration error as large as this one is more than chance.
 
@@ -87,7 +92,7 @@ def kernel_calibration_test(
     *,
     bandwidth: float = 1.0,
     level: float = 0.05,
-    n_resamples: int = 999,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> TestResult:
     """Test whether a Laplace-kernel calibration error as large as this one is more than chance.

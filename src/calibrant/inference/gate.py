@@ -183,7 +183,7 @@ def tolerant_calibration_test(
     *,
     accept_below: float,
     reject_above: float,
-    level: float = 1.0 / 3.0,
+    level: float = 0.05,
 ) -> TolerantResult:
     """Tell populations near to calibration from those far from it, or say that the rows are too few to.
 
@@ -198,9 +198,9 @@ def tolerant_calibration_test(
     reject_above : float
         More than `accept_below`. Of a population whose lower distance is at least this, "within" is said with
         probability at most `level`.
-    level : float, default 1/3
-        Probability of a wrong answer, at most, at any number of rows; 1/3 as in the paper, which repeats the test for
-        less: here less costs a logarithm in the margin.
+    level : float, default 0.05
+        Probability of a wrong answer, at most, at any number of rows. The paper has 1/3 and repeats the test for less;
+        here less costs a logarithm in the margin.
 
     Returns
     -------

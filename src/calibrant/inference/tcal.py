@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from calibrant.door.arguments import (
+    N_RESAMPLES,
     RandomState,
     check_level,
     check_number,
@@ -66,7 +67,7 @@ def tcal_test(
     *,
     smoothness: float | None = None,
     level: float = 0.05,
-    n_resamples: int = 3000,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
     critical_value: CriticalValue = "label_resampling",
     null_error: float = 0.0,
@@ -86,7 +87,7 @@ def tcal_test(
         is the adaptive test: 2, 4, ..., 2^B bins, each at level / B.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions, over all scales, classes and resamples together.
-    n_resamples : int, default 3000
+    n_resamples : int, default 999
         Resamples for the critical values.
     random_state : int, numpy.random.Generator or None
         The same number gives the same result, whatever the number of threads and the order of the rows.
@@ -151,7 +152,7 @@ def tcal_test(
     >>> tcal_test(y_true, y_prob, random_state=0).reject
     False
     >>> tcal_test(y_true, y_prob**2, random_state=0).summary()
-    'miscalibrated: adaptive T-Cal (20 scales, labels redrawn) rejects calibration at level 0.05 (p = 0.0067)'
+    'miscalibrated: adaptive T-Cal (20 scales, labels redrawn) rejects calibration at level 0.05 (p = 0.02)'
     """
     one_of(reduction, get_args(Reduction), "reduction")
     plan = TCalPlan(level, n_resamples, smoothness, critical_value, null_error)

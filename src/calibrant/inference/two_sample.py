@@ -81,7 +81,8 @@ def two_sample_calibration_test(
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 3000
-        Permutations for each class.
+        Permutations for each class. 999 could not reject at all: a p-value is multiplied by 3 K and by the number of
+        scales, which takes 1,600 and more already at a hundred rows.
     random_state : int, numpy.random.Generator or None
         Decides the halves, the generated labels and the permutations; row order and the number of threads do not show.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_level, check_resamples, generator, positive_integer
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, positive_integer
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
@@ -203,7 +203,7 @@ def squared_error_bootstrap(
     strategy: Strategy = "exact",
     debiased: bool = True,
     level: float = 0.05,
-    n_resamples: int = 1000,
+    n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> SquaredErrorInterval:
     """Return the squared calibration error with a bootstrap interval, corrected for the bias of redrawing.
@@ -219,7 +219,7 @@ def squared_error_bootstrap(
         debiased estimator's; debiased=False shows the plug-in estimate, and widens the interval to hold it.
     level : float, default 0.05
         Probability with which the interval may miss, half on either side, asymptotically.
-    n_resamples : int, default 1000
+    n_resamples : int, default 999
         Redrawn samples.
     random_state : int, numpy Generator or None
         Source of randomness.

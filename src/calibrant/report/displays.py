@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from calibrant.door.arguments import RandomState, check_band, seeded
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, seeded
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -67,7 +67,7 @@ class ReliabilityDisplay:
         *,
         sample_weight: Column | None = None,
         level: float = 0.05,
-        n_resamples: int = 1000,
+        n_resamples: int = N_RESAMPLES,
         random_state: RandomState = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -107,7 +107,7 @@ class ReliabilityDisplay:
         sample_weight: Column | None = None,
         pos_label: Any = None,
         level: float = 0.05,
-        n_resamples: int = 1000,
+        n_resamples: int = N_RESAMPLES,
         random_state: RandomState = None,
         ax: Axes | None = None,
     ) -> Self:
