@@ -10,6 +10,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import seeded
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
+from calibrant.door.outwards import outwards
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number, proved
@@ -58,13 +59,13 @@ class Comparison(Finding):
             return (
                 f"Neither of {first} and {second} is proved better calibrated: smooth errors {number(one)} and "
                 f"{number(other)}; with {sure} the population's difference, the first less the second, is between "
-                f"{low:+.4f} and {high:+.4f}."
+                f"{' and '.join(outwards(low, high, signed=True))}."
             )
         (better, less), (worse, more) = named if said.statistic < 0.0 else named[::-1]
-        least, most = sorted((abs(low), abs(high)))
+        least, most = outwards(*sorted((abs(low), abs(high))))
         return (
             f"{better} is better calibrated than {worse}: smooth errors {number(less)} and {number(more)}; with {sure} "
-            f"the population's are {least:.4f} to {most:.4f} apart (p = {said.pvalue:.2g})."
+            f"the population's are {least} to {most} apart (p = {said.pvalue:.2g})."
         )
 
     def facts(self) -> list[tuple[str, str, str]]:

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
+from calibrant.door.outwards import at_most, outwards
 
 if TYPE_CHECKING:
     from calibrant.inference.bounds import PopulationBounds
@@ -38,21 +39,12 @@ def number(value: float) -> str:
     return f"{value:.2g}"
 
 
-def bracket(lower: float, upper: float) -> tuple[str, str]:
-    """Ends of a proved interval, rounded outwards so that what is printed is proved as well."""
-    width = upper - lower
-    decimals = 4 if upper >= 0.00095 or upper == 0.0 else min(12, 1 - math.floor(math.log10(upper)))
-    decimals = max(decimals, min(12, 1 - math.floor(math.log10(width)))) if 0.0 < width < 1e-4 else decimals
-    step = 10.0**decimals
-    return f"{math.floor(lower * step) / step:.{decimals}f}", f"{math.ceil(upper * step) / step:.{decimals}f}"
-
-
 def proved(lower: float, upper: float) -> tuple[str, str]:
     """A proved interval in short, and as a clause: a single number where its four decimals hold all of it."""
     middle = 0.5 * (lower + upper)
     if lower >= 0.00095 and upper - lower < 1e-6:
-        return number(middle), f"is {number(middle)} (proved to within {upper - lower:.1g})"
-    low, high = bracket(lower, upper)
+        return number(middle), f"is {number(middle)} (proved to within {at_most(upper - lower, 1)})"
+    low, high = outwards(lower, upper)
     return f"{low} to {high}", f"lies between {low} and {high}"
 
 
@@ -101,18 +93,18 @@ def population_in_words(bounds: PopulationBounds) -> str:
     """What the rows prove about the distance from calibration on the population they were drawn from."""
     low, high = bounds.lower_distance
     sure = f"With {confidence(bounds.level)} confidence the population's distance from calibration is"
-    down, up = math.floor(low * 1e4) / 1e4, math.ceil(high * 1e4) / 1e4
-    if down > 0.0:
-        return f"{sure} at least {down:.4f}" + (f", its lower distance at most {up:.4f}." if up < 1.0 else ".")
-    if up < 1.0:
-        return f"With {confidence(bounds.level)} confidence the population's lower distance is at most {up:.4f}."
+    down, up = outwards(low, high)
+    if float(down) > 0.0:
+        return f"{sure} at least {down}" + (f", its lower distance at most {up}." if float(up) < 1.0 else ".")
+    if float(up) < 1.0:
+        return f"With {confidence(bounds.level)} confidence the population's lower distance is at most {up}."
     return "The rows are too few to bound the population's distance from calibration."
 
 
 def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True) -> str:
     """How many segments are off, and the worst of them; without `chance`, the worst alone."""
     if not chance:
-        distance = " to ".join(bracket(*segments[0].lower_distance))
+        distance = " to ".join(outwards(*segments[0].lower_distance))
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
         return f"Of {len(segments):,} segments by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)
@@ -140,8 +132,9 @@ def periods_in_words(periods: Sequence[Period]) -> str:
     alarm = next((period for period in periods if period.reading.reject), None)
     if alarm is None:
         last = periods[-1].reading
-        return f"No drift is proved in {len(periods):,} periods (anytime-valid p = {last.pvalue:.2g})."
+        return f"No drift is proved in {len(periods):,} periods (anytime-valid p = {at_most(last.pvalue, 2)})."
+    p = at_most(alarm.reading.pvalue, 2)
     return (
-        f"By {alarm.key} the evidence against calibration was enough (anytime-valid p = {alarm.reading.pvalue:.2g}): "
+        f"By {alarm.key} the evidence against calibration was enough (anytime-valid p = {p}): "
         f"{alarm.reading.alternative}."
     )

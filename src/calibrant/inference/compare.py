@@ -16,6 +16,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, chec
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
+from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference.result import TestResult
@@ -58,7 +59,7 @@ class ComparisonResult(TestResult):
         >>> result.summary()[:76]
         'the first is better calibrated than the second: smooth calibration error 0.0'
         """
-        low, high = self.interval
+        low, high = outwards(*self.interval, signed=True)
         values = (self.value_a, self.value_b)
         said = "neither the first nor the second is proved better calibrated"
         if self.reject:
@@ -68,7 +69,7 @@ class ComparisonResult(TestResult):
             values = values if first_is_better else values[::-1]  # in the order of the names
         return (
             f"{said}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
-            f"{low:+.4f} and {high:+.4f} with {confidence(self.level)} confidence (p = {self.pvalue:.2g})"
+            f"{low} and {high} with {confidence(self.level)} confidence (p = {self.pvalue:.2g})"
         )
 
 

@@ -12,6 +12,7 @@ from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
+from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result
 from calibrant.inference.bounds import Moments
@@ -49,8 +50,8 @@ class CalibrationGate(Result):
 
     def summary(self) -> str:
         """One sentence."""
-        low, high = self.lower_distance
-        where = f"the population's lower distance from calibration is between {low:.4f} and {high:.4f}"
+        low, high = outwards(*self.lower_distance)
+        where = f"the population's lower distance from calibration is between {low} and {high}"
         said = {
             "within": f"within {_asked(self.max_distance)}",
             "beyond": f"beyond {_asked(self.max_distance)}",
@@ -171,8 +172,10 @@ class TolerantResult(Result):
             "undecided": f"undecided between {low} and {high}",
         }[self.verdict]
         more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
+        shown = f"{self.statistic:.4f}"
+        margin = outwards(0.0, self.margin + abs(float(shown) - self.statistic))[1]
         return (
-            f"{said}: lower distance {self.statistic:.4f} of {self.n_rows:,} rows, at most {self.margin:.4f} "
+            f"{said}: lower distance {shown} of {self.n_rows:,} rows, at most {margin} "
             f"from the population's on either side, except with probability {_asked(self.level)}{more}"
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
+from calibrant.door.outwards import at_least, at_most
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
@@ -63,8 +64,8 @@ class MonitorReading(Result):
         said = "miscalibrated" if self.reject else "no miscalibration proved"
         best = f"; {self.alternative} fits best" if self.evalue > 1.0 else ""
         return (
-            f"{said} after {self.n_rows:,} rows in {self.n_batches:,} batches: evidence {self.evalue:.3g}, "
-            f"{1.0 / self.level:g} is enough (anytime-valid p = {self.pvalue:.2g}){best}"
+            f"{said} after {self.n_rows:,} rows in {self.n_batches:,} batches: evidence {at_least(self.evalue, 3)}, "
+            f"{1.0 / self.level:g} is enough (anytime-valid p = {at_most(self.pvalue, 2)}){best}"
         )
 
 

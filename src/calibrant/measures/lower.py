@@ -14,6 +14,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import one_of, positive
 from calibrant.door.columns import Column
 from calibrant.door.ends import rounded_down, rounded_up
+from calibrant.door.outwards import at_most
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import lower as kernel
@@ -192,7 +193,7 @@ def lower_calibration_distance(
     value, width = _upper_end(Sample.from_columns(y_true, y_prob, sample_weight), tol)
     if width > tol:
         warnings.warn(
-            f"the lower distance is within {width:.2g} below the number returned, not within tol={tol:g}; "
+            f"the lower distance is within {at_most(width, 2)} below the number returned, not within tol={tol:g}; "
             "lower_calibration_certificate says what is proved",
             RuntimeWarning,
             stacklevel=2,

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from calibrant.door.arguments import one_of, positive_integer
 from calibrant.door.errors import InputError
+from calibrant.door.outwards import at_most
 from calibrant.door.sample import Sample
 from calibrant.measures.interval import partition_from_sample
 from calibrant.recalibration.base import Levels, Recalibrator, check_ends_agree
@@ -285,7 +286,7 @@ class NearestCalibrated(Recalibrator):
     def _in_words(self) -> str:
         return (
             f"The nearest calibrated map pools predictions into {_many(self.values_.size, 'interval')} and moves them "
-            f"by {self.interval_error_:.3g} on average at most."
+            f"by {at_most(self.interval_error_, 3)} on average at most."
         )
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
-from calibrant.findings.words import bracket, number, proved
+from calibrant.door.outwards import outwards
+from calibrant.findings.words import number, proved
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -36,7 +37,7 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     if audit.population is not None:
         ends = audit.population.lower_distance
         sure = confidence(audit.population.level)
-        shown.append((f"Population, {sure} confidence", " to ".join(bracket(*ends)), "population", *ends))
+        shown.append((f"Population, {sure} confidence", " to ".join(outwards(*ends)), "population", *ends))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":
         name = f"After {best.method.replace('_', ' ')}, on rows it was not fitted to"

@@ -11,10 +11,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from calibrant.door.ends import confidence
+from calibrant.door.outwards import outwards
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
-    bracket,
     number,
     percent,
     periods_in_words,
@@ -67,7 +67,7 @@ def _environment() -> Environment:
         whole=whole,
         segment_name=segment_name,
         segment_in_words=segment_in_words,
-        bracket=lambda ends: bracket(*ends),
+        outwards=lambda ends: outwards(*ends),
     )
     return environment
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from calibrant.door.outwards import at_least, outwards
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
-    bracket,
     number,
     percent,
     periods_in_words,
@@ -137,14 +137,15 @@ def _(comparison: Comparison) -> str:
 
 
 def _segment(segment: Segment, chance: bool) -> str:
-    low, high = bracket(*segment.lower_distance)
+    low, high = outwards(*segment.lower_distance)
     if not chance or segment.bias_interval is None:
         name, rows = segment_name(segment), whole(segment.n_rows)
         return f"{name}: distance {low} to {high}, {rows} rows; outcome minus prediction {segment.bias:+.4f}"
-    where, (least, most) = f", {segment_in_words(segment)}" if segment.reject else "", segment.bias_interval
+    where = f", {segment_in_words(segment)}" if segment.reject else ""
+    least, most = outwards(*segment.bias_interval, signed=True)
     return (
         f"{segment_name(segment)}: distance {low} to {high}, {whole(segment.n_rows)} rows, q = {segment.qvalue:.2g}"
-        f"{where}; outcome minus prediction {segment.bias:+.4f} [{least:+.4f}, {most:+.4f}]"
+        f"{where}; outcome minus prediction {segment.bias:+.4f} [{least}, {most}]"
     )
 
 
@@ -157,7 +158,7 @@ def _periods(periods: Sequence[Period]) -> Table:
     for period in periods[step - 1 :: step]:
         mark = " !" if period.reading.reject else ""
         rate, mean = percent(period.base_rate), percent(period.mean_prediction)
-        table.add_row(str(period.key), whole(period.n_rows), rate, mean, f"{period.reading.evalue:.3g}{mark}")
+        table.add_row(str(period.key), whole(period.n_rows), rate, mean, f"{at_least(period.reading.evalue, 3)}{mark}")
     return table
 
 

@@ -1,0 +1,66 @@
+"""Proved bounds in print: rounded so that what is printed is proved as well."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+_MOST_DECIMALS = 12
+
+
+def outwards(low: float, high: float, *, signed: bool = False) -> tuple[str, str]:
+    """Both ends of an interval in about four decimals, the low one rounded down and the high one up.
+
+    More decimals where four would hide a small interval or a narrow one; `signed` ends keep their signs, and one that
+    is not 0 is not shown as 0.
+
+    >>> outwards(0.06126, 0.07991)
+    ('0.0612', '0.0800')
+    >>> outwards(-0.08, -0.00003, signed=True)
+    ('-0.08000', '-0.00003')
+    """
+    decimals = 4
+    largest, width = max(abs(low), abs(high)), high - low
+    if 0.0 < largest < 0.00095:
+        decimals = _two_digits(largest)
+    if 0.0 < width < 1e-4:
+        decimals = max(decimals, _two_digits(width))
+    for end in (low, -high):
+        if signed and end > 0.0:
+            decimals = max(decimals, min(_MOST_DECIMALS, math.ceil(-math.log10(end))))
+    return _fixed(low, decimals, ROUND_FLOOR, signed), _fixed(high, decimals, ROUND_CEILING, signed)
+
+
+def at_least(value: float, digits: int) -> str:
+    """A number above 0 rounded down to significant digits.
+
+    >>> at_least(19.96, 3), at_least(1234.0, 2)
+    ('19.9', '1.2e+03')
+    """
+    return _significant(value, digits, ROUND_FLOOR)
+
+
+def at_most(value: float, digits: int) -> str:
+    """A number above 0 rounded up to significant digits.
+
+    >>> at_most(0.0502, 2), at_most(1e-300, 2)
+    ('0.051', '1e-300')
+    """
+    return _significant(value, digits, ROUND_CEILING)
+
+
+def _two_digits(value: float) -> int:
+    return min(_MOST_DECIMALS, 1 - math.floor(math.log10(value)))
+
+
+def _fixed(value: float, decimals: int, rounding: str, signed: bool) -> str:
+    # Reading decimals back keeps their order, so the shortest decimals of a float stand for it.
+    rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), rounding) + 0
+    return f"{rounded:{'+' if signed else ''}.{decimals}f}"
+
+
+def _significant(value: float, digits: int, rounding: str) -> str:
+    exact = Decimal(repr(float(value)))
+    if exact.is_finite() and exact:
+        exact = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding)
+    return f"{float(exact):.{digits}g}"

@@ -1,0 +1,81 @@
+"""What is printed of a proved bound is proved as well."""
+
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from calibrant import CalibrationMonitor, tolerant_calibration_test
+from calibrant.door.outwards import at_least, at_most, outwards
+from calibrant.findings.words import population_in_words, proved
+from calibrant.inference.bounds import PopulationBounds
+from calibrant.inference.compare import ComparisonResult
+from calibrant.inference.gate import GateDecision, TolerantResult
+from calibrant.inference.monitor import MonitorReading
+
+ENDS = st.floats(-1.0, 1.0)
+
+
+@given(ENDS, ENDS, st.booleans())
+@example(0.23449999999999999, 0.23450000000000001, False)  # times 10^4 it is rounded to a whole number
+@example(5e-324, 1.0, True)
+@example(-1.0, -5e-324, True)
+def test_printed_ends_hold_the_interval(a, b, signed):
+    low, high = sorted((a, b))
+    down, up = outwards(low, high, signed=signed)
+    assert float(down) <= low
+    assert high <= float(up)
+    assert float(up) - float(down) <= high - low + 2.001e-4
+    if signed and low > 1e-12:
+        assert float(down) > 0.0
+    assert not {down, up} & {"-0.0000", "-0.00000"}
+
+
+@given(st.floats(1e-300, 1e300), st.integers(1, 4))
+@example(0.05, 1)
+def test_significant_digits_lie_on_the_side_asked_for(value, digits):
+    assert float(at_least(value, digits)) <= value <= float(at_most(value, digits))
+    assert float(at_most(value, digits)) <= value * (1.0 + 1.01 * 10.0 ** (1 - digits))
+
+
+def test_ends_that_need_no_rounding_stay():
+    assert outwards(0.08, 0.1) == ("0.0800", "0.1000")
+    assert outwards(0.0, 0.0) == ("0.0000", "0.0000")
+    assert at_most(0.05, 2) == at_least(0.05, 2) == "0.05"
+    assert at_least(math.inf, 3) == "inf"
+
+
+def test_a_gate_prints_no_more_than_it_proves():
+    said = GateDecision("within", 0.08, 0.95, (0.01238, 0.07543), 1000, None).summary()
+    assert "between 0.0123 and 0.0755" in said  # to the nearest: 0.0124 and 0.0754
+
+
+def test_a_tolerant_test_keeps_its_margin_about_the_distance_that_is_printed():
+    said = TolerantResult("accept", 0.01234, 0.02004, 0.01, 0.1, 1 / 3, 1000, None).summary()
+    assert "distance 0.0123 of" in said
+    assert "at most 0.0201 from" in said
+    assert tolerant_calibration_test([0, 1], [0.0, 1.0], accept_below=0.1, reject_above=0.9).summary()
+
+
+@pytest.mark.parametrize(("evalue", "pvalue", "reject"), [(19.96, 0.0502, False), (20.04, 0.0499, True)])
+def test_evidence_that_is_not_enough_does_not_look_enough(evalue, pvalue, reject):
+    said = MonitorReading(evalue, pvalue, reject, 0.05, 100, 2, "predictions too low").summary()
+    assert f"evidence {at_least(evalue, 3)}, 20 is enough" in said
+    assert ("evidence 20," in said) is reject
+    assert ("p = 0.051)" in said) is not reject
+    assert "p = 1)" in CalibrationMonitor().reading().summary()
+
+
+def test_an_interval_that_leaves_0_out_is_not_shown_with_it():
+    said = ComparisonResult(-0.05, 0.04, True, 0.05, "error", (-0.12344, -0.00002), 0.02, 0.07).summary()
+    assert "between -0.12344 and -0.00002 with" in said
+    assert "between -0.1235 and +0.0001 with" in (
+        ComparisonResult(-0.05, 0.06, False, 0.05, "error", (-0.12344, 0.00001), 0.02, 0.07).summary()
+    )
+
+
+def test_bounds_of_the_population_and_widths():
+    said = population_in_words(PopulationBounds((0.0, 1.0), (0.01238, 0.07543), 0.05, 1000))
+    assert "at least 0.0123, its lower distance at most 0.0755" in said
+    assert proved(0.05, 0.05 + 1.3e-9)[1] == "is 0.0500 (proved to within 2e-09)"
