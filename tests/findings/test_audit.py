@@ -11,6 +11,7 @@ import calibrant
 from calibrant import FileError, InputError, audit
 from calibrant.door.sample import Sample
 from calibrant.findings.auditing import audit_sample
+from calibrant.findings.reliability import reliability
 from calibrant.measures.registry import measures
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 from tests.strategies import samples
@@ -25,8 +26,17 @@ def draw(n, rate, seed=0):
 @settings(max_examples=400, deadline=None)
 @given(samples())
 def test_every_inequality_holds_on_every_sample(sample):
+    is_in_order(audit_sample(Sample.from_columns(*sample), n_resamples=0, advise=False))
+
+
+@settings(max_examples=40, deadline=None)
+@given(samples())
+def test_advice_is_in_order_too(sample):
     y_true, y_prob, weight = sample
-    found = audit(y_true, y_prob, sample_weight=weight, n_resamples=0)
+    is_in_order(audit(y_true, y_prob, sample_weight=weight, n_resamples=0))
+
+
+def is_in_order(found):
     assert found.violations == ()
     assert found.distance.lower <= found.distance.upper
     assert max(map(len, found.summary().splitlines())) <= 80
@@ -73,8 +83,10 @@ def test_regions_say_where_and_in_which_direction():
 
 def test_the_band_holds_calibrated_curves_and_not_others():
     shares = [
-        audit(*draw(2000, lambda p: p, seed), n_resamples=199, random_state=1).reliability.outside for seed in range(40)
+        reliability(Sample.from_columns(*draw(2000, lambda p: p, seed)), 0.05, 199, np.random.default_rng(1)).outside
+        for seed in range(40)
     ]
+    assert audit(*draw(2000, lambda p: p, 0), n_resamples=199, random_state=1).reliability.outside == shares[0]
     assert np.mean(shares) == pytest.approx(0.05, abs=0.04)
     off = audit(*draw(2000, lambda p: p**2), n_resamples=199, random_state=1).reliability
     assert off.outside > 0.5

@@ -49,9 +49,9 @@ def test_two_calibrated_predictors_are_not_told_apart(measure):
     # The coarse one is calibrated too; a plain bootstrap would exclude 0 here far too often.
     rejected = 0
     for seed in range(40):
-        y, v = drawn(300, seed)
+        y, v = drawn(200, seed)
         coarse = (np.floor(v * 10) + 0.5) / 10
-        rejected += compare_calibration(y, v, coarse, measure=measure, n_resamples=99, random_state=seed).reject
+        rejected += compare_calibration(y, v, coarse, measure=measure, n_resamples=39, random_state=seed).reject
     assert rejected <= 6
 
 

@@ -27,6 +27,9 @@ def _error(v, residual, sigma, points):
     density = np.zeros(t.size)
     for k in range(-images, images + 1):
         for sign in (1, -1):
-            z = (t[:, None] - (2 * k + sign * v)[None, :]) / sigma
+            image = 2 * k + sign * v
+            if np.maximum(-image, image - 1).min() > 9 * sigma:  # exp(-40) of it reaches [0, 1]
+                continue
+            z = (t[:, None] - image[None, :]) / sigma
             density += np.exp(-0.5 * z**2) @ residual
     return float(np.trapezoid(np.abs(density), t) / (sigma * math.sqrt(2 * math.pi)))

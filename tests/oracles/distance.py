@@ -2,13 +2,17 @@
 
 import numpy as np
 
+_PARTITIONS = {}
+
 
 def partitions(n):
-    """Every partition of range(n) as a list of label arrays, labels numbered by first appearance."""
-    found = [[]]
-    for _ in range(n):
-        found = [[*labels, new] for labels in found for new in range(max(labels, default=-1) + 2)]
-    return [np.array(labels) for labels in found]
+    """Every partition of range(n) as a row of labels, numbered by first appearance; listed once."""
+    if n not in _PARTITIONS:
+        found = [[]]
+        for _ in range(n):
+            found = [[*labels, new] for labels in found for new in range(max(labels, default=-1) + 2)]
+        _PARTITIONS[n] = np.array(found).reshape(len(found), n)
+    return _PARTITIONS[n]
 
 
 def calibration_distance(y_true, y_prob, sample_weight=None):
@@ -17,14 +21,14 @@ def calibration_distance(y_true, y_prob, sample_weight=None):
     mass = weight / weight.sum()
     rows = mass > 0
     y, v, w = np.asarray(y_true)[rows], np.asarray(y_prob)[rows], mass[rows]
-    best = np.inf
-    for labels in partitions(v.size):
-        cost = 0.0
-        for label in range(labels.max() + 1):
-            part = labels == label
-            cost += (w[part] * np.abs(v[part] - (w[part] * y[part]).sum() / w[part].sum())).sum()
-        best = min(best, cost)
-    return best
+    every = partitions(v.size)
+    cost = np.zeros(len(every))
+    for label in range(v.size):
+        part = w * (every == label)  # of each partition the rows with this label, with their weights
+        total = part.sum(axis=1)
+        mean = (part * y).sum(axis=1) / np.where(total > 0.0, total, 1.0)
+        cost += (part * np.abs(v - mean[:, None])).sum(axis=1)
+    return cost.min()
 
 
 def upper_calibration_distance(y_true, y_prob, sample_weight=None):

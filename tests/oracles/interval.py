@@ -16,9 +16,13 @@ def interval_calibration_error(y_true, y_prob, sample_weight=None):
             for cuts in product([False, True], repeat=len(values) - 1)
         )
     # Too many partitions to list: the best one for the first j values ends with some group i..j.
-    best = [0.0]
-    for j in range(1, len(values) + 1):
-        best.append(min(best[i] + _cost(y_true, y_prob, weight, values[i:j]) for i in range(j)))
+    at = np.searchsorted(values, y_prob)
+    residual = np.append(0.0, np.cumsum(np.bincount(at, weight * (y_true - y_prob))))
+    mass, v = np.append(0.0, np.cumsum(np.bincount(at, weight))), np.array(values)
+    best = np.zeros(v.size + 1)
+    for j in range(1, v.size + 1):
+        group = abs(residual[j] - residual[:j]) + (mass[j] - mass[:j]) * (v[j - 1] - v[:j])
+        best[j] = np.min(best[:j] + group)
     return best[-1]
 
 

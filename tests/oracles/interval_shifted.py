@@ -1,7 +1,6 @@
 """Random and surrogate interval errors: every shift of the grid that differs from its neighbours, in turn."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 
@@ -14,11 +13,12 @@ def random_interval_calibration_error(y_true, y_prob, sample_weight=None, width=
     offset = np.array([math.fmod(v, width) for v in y_prob])
     cell = np.round((y_prob - offset) / width)
     shifts = np.unique(np.concatenate([[0.0], offset, [width]]))
-    total = 0.0
-    for low, high in pairwise(shifts):
-        bins = np.where(offset > low, cell, cell - 1)  # the shift lies between low and high, beyond offsets <= low
-        total += (high - low) * sum(abs(residual[bins == b].sum()) for b in np.unique(bins))
-    return float(total / width)
+    low, high = shifts[:-1], shifts[1:]  # the shift lies between these two, beyond offsets <= low
+    names, place = np.unique(np.concatenate([cell - 1, cell]), return_inverse=True)
+    bins = np.where(offset > low[:, None], place[y_prob.size :], place[: y_prob.size])
+    sums = np.zeros((low.size, names.size))  # the residual of every bin under every shift
+    np.add.at(sums, (np.arange(low.size)[:, None], bins), residual)
+    return float((high - low) @ np.abs(sums).sum(axis=1) / width)
 
 
 def surrogate_interval_calibration_error(y_true, y_prob, sample_weight=None):

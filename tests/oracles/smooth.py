@@ -20,14 +20,12 @@ def smooth_calibration_error(y_true, y_prob, sample_weight=None):
         if previous is not None:
             gap = v - previous
             peak = heights[np.argmax(best)]
-            moved = np.concatenate([[-1.0, 1.0], heights - gap, heights + gap])
-            moved = np.unique(moved[(moved >= -1.0) & (moved <= 1.0)])
+            # The sum can bend at the ends, at the peak and where it bent before, moved away from the peak.
+            left, right = heights[heights <= peak] - gap, heights[heights >= peak] + gap
+            moved = np.unique(np.concatenate([[-1.0, 1.0], left[left > -1.0], right[right < 1.0]]))
             # From t the last height could have been anything in [t - gap, t + gap]: nearest to the peak is best.
             best = np.interp(np.clip(peak, moved - gap, moved + gap), heights, best)
             heights = moved
         best = best + np.sum(weight[here] * (y_true[here] - v)) * heights
-        bent = np.abs(np.diff(np.diff(best) / np.diff(heights))) > 1e-14
-        keep = np.concatenate([[True], bent, [True]])
-        heights, best = heights[keep], best[keep]
         previous = v
     return float(best.max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,9 @@ _RESAMPLES = 99
 
 def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often the interval of `compare_calibration` holds the truth."""
-    sizes, trials = ((200,), 4) if quick else ((200, 2000), 200)
+    sizes, trials, grid, resamples = ((200,), 2, 2000, 39) if quick else ((200, 2000), 200, _GRID, _RESAMPLES)
     cells = [
-        (measure, rates, *pair, n, trials)
+        (measure, rates, *pair, n, trials, grid, resamples)
         for measure in measures()
         for n in sizes
         for rates, pairs in _PAIRS.items()
@@ -41,11 +42,11 @@ def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Repro
     found = on_all_processors(_coverage, cells)
     rows = [
         [measure.replace("_", " "), rates, f"{first} - {second}", f"{n:,}", *numbers]
-        for (measure, rates, first, second, n, _), numbers in zip(cells, found, strict=True)
+        for (measure, rates, first, second, n, *_), numbers in zip(cells, found, strict=True)
     ]
     worst = min(numbers[1] for numbers in found)
     body = (
-        f"Nominal 0.95; {trials:,} trials a row, {_RESAMPLES} resamples. Predictors of one rate, uniform or skewed "
+        f"Nominal 0.95; {trials:,} trials a row, {resamples} resamples. Predictors of one rate, uniform or skewed "
         "(Beta(0.3, 3)): itself (calibrated), its tenths (coarse, calibrated where the rate is uniform), shifted by 0.05 "
         "or 0.06 (more), sharpened.\n\n"
         + table(["measure", "rates", "difference", "rows", "truth", "covered", "mean width"], rows)
@@ -63,20 +64,31 @@ def _predictors(rate: FloatArray) -> dict[str, FloatArray]:
     }
 
 
-def _coverage(measure: str, rates: str, first: str, second: str, n: int, trials: int) -> list[float]:
-    """Truth, share of intervals that hold it, and their mean width; the population is a grid, its rates outcomes."""
-    grid = (np.arange(_GRID) + 0.5) / _GRID
-    fine = grid if rates == "uniform" else np.asarray(beta(0.3, 3.0).ppf(grid))
-    found, every = measures()[measure], _predictors(fine)
-    truth = found.function(fine, every[first], **found.parameters)
-    truth -= found.function(fine, every[second], **found.parameters)
+@cache
+def _population(rates: str, grid: int) -> FloatArray:
+    """Rates on a grid, which are its outcomes too."""
+    even = (np.arange(grid) + 0.5) / grid
+    return even if rates == "uniform" else np.asarray(beta(0.3, 3.0).ppf(even))
+
+
+@cache
+def _truth(measure: str, rates: str, predictor: str, grid: int) -> float:
+    rate, found = _population(rates, grid), measures()[measure]
+    return found.function(rate, _predictors(rate)[predictor], **found.parameters)
+
+
+def _coverage(
+    measure: str, rates: str, first: str, second: str, n: int, trials: int, grid: int, resamples: int
+) -> list[float]:
+    """Truth, share of intervals that hold it, and their mean width."""
+    truth = _truth(measure, rates, first, grid) - _truth(measure, rates, second, grid)
     held, width = 0, 0.0
     for trial in range(trials):
         rng = np.random.default_rng([n, trial])
         rate = PREDICTIONS[rates](rng, n)
         y_true, every = (rng.random(n) < rate).astype(np.float64), _predictors(rate)
         low, high = calibrant.compare_calibration(
-            y_true, every[first], every[second], measure=measure, n_resamples=_RESAMPLES, random_state=trial
+            y_true, every[first], every[second], measure=measure, n_resamples=resamples, random_state=trial
         ).interval
         held += low - 1e-6 <= truth <= high + 1e-6  # the truth itself is known to a grid
         width += high - low

@@ -37,6 +37,7 @@ _MEANT_CORNERS = (
 )
 _MEANT = "Skewed predictions are Beta(0.3, 3), discrete ones take three values, tied ones are rounded to hundredths."
 _CHUNK = 500
+_QUICK_TRIALS = 10
 _LOOKS = 20
 _NEAR, _FAR = 0.02, 0.1
 _OFF = 0.05
@@ -198,7 +199,7 @@ _USUAL = _Plan(PREDICTIONS, (100, 1000, 10_000), 10_000, _MEANT)
 
 
 def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, plan: _Plan = _USUAL) -> Reproduction:
-    sizes, most = (plan.sizes[:1], plan.trials // 100) if quick else (plan.sizes, plan.trials)
+    sizes, most = (plan.sizes[:1], _QUICK_TRIALS) if quick else (plan.sizes, plan.trials)
     cells = [(test, n, kind) for test in tests for n in sizes for kind in plan.predictions]
     chunks = [
         (*cell, first, min(first + _CHUNK, trials))
