@@ -195,10 +195,60 @@ def test_never_a_verdict_without_its_words_whatever_the_memory(rows, megabytes):
     if megabytes < 640:
         assert done.returncode == 70
         assert "address space" in done.stderr
-    # A library that ends the process itself leaves a signal's code.
+    assert done.returncode in (0, 70)
     assert (done.returncode == 0) is ("within 0.08" in done.stdout)
-    assert done.returncode in (0, 70) or done.returncode < 0
+    assert (done.returncode == 70) is ("no verdict was reached" in done.stderr)
     assert "Traceback" not in done.stderr
+
+
+LIMITED = """
+import os, signal, sys, time
+from calibrant import exits
+with exits.explained():
+    exits.heed_memory_limit()
+    if sys.argv[1] == "wait":
+        print("waits", flush=True)
+        time.sleep(60)
+    elif sys.argv[1] == "code":
+        os._exit(int(sys.argv[2]))
+    os.kill(os.getpid(), int(sys.argv[2]))
+"""
+
+
+def limited(*arguments, **options):
+    line = f"ulimit -v 2000000; exec '{sys.executable}' -c \"$0\" {' '.join(map(str, arguments))}"
+    return subprocess.Popen(["bash", "-c", line, LIMITED], text=True, stdout=-1, stderr=-1, **options)
+
+
+@needs_posix
+@pytest.mark.parametrize(
+    ("how", "number", "code"),
+    [
+        *(("signal", number, 70) for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL)),
+        *(("code", number, number) for number in (0, 1, 2, 3, 70)),
+        ("code", 127, 70),
+        ("signal", signal.SIGTERM, 143),
+        ("signal", signal.SIGINT, 130),
+    ],
+)
+def test_a_library_that_ends_the_process_leaves_70_and_a_line(how, number, code):
+    with limited(how, int(number)) as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == code
+    died = number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, 127)
+    assert ("no verdict was reached" in said) is died
+    assert len(said.splitlines()) == (1 if died or code > 128 else 0)
+
+
+@needs_posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_signals_reach_the_work_under_a_limit(number, code, whole_group):
+    with limited("wait", start_new_session=True) as process:
+        assert process.stdout.readline() == "waits\n"
+        (os.killpg if whole_group else os.kill)(process.pid, number)
+        process.communicate(timeout=60)
+    assert process.returncode == code
 
 
 @pytest.mark.parametrize(

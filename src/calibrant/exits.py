@@ -22,6 +22,8 @@ TRACEBACK = "CALIBRANT_TRACEBACK"
 
 _LEAST_MEMORY = 640_000_000
 """Address space that the libraries take when they are loaded."""
+_NOT_LOADED = 127
+"""The linker's code where it has no memory for what a library keeps for each thread."""
 _LAST_WORDS = b"calibrant: something unforeseen: no verdict was reached (out of memory)\n"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _USERS = {
@@ -198,9 +200,9 @@ def _drop(stream: IO[str] | Any) -> None:
 
 
 def heed_memory_limit() -> None:
-    """Under a limit of address space, refuse what cannot even be imported, and leave out buffers for threads.
+    """Under a limit of address space, refuse what cannot even be imported, and outlive libraries that give up.
 
-    OpenBLAS tries for ever to get the memory that it wants when it is loaded.
+    OpenBLAS tries for ever to get the memory that it wants for its threads when it is loaded.
     """
     try:
         import resource
@@ -216,6 +218,40 @@ def heed_memory_limit() -> None:
         )
         raise Leave(UNFORESEEN)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if hasattr(signal, "sigwaitinfo"):
+        _go_on_in_a_child(limit)
+
+
+def _go_on_in_a_child(limit: int) -> None:
+    """Return in a child alone; this process, small, waits for it and puts its end into an exit code and a line.
+
+    Libraries written in C, the linker among them, end the process where they get no memory: by a signal, or with 127.
+    """
+    awaited = {signal.SIGCHLD, *filter(_can_be_heeded, _SIGNALS)}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # were it ignored, nobody would say that the child has ended
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    child = os.fork()
+    if not child:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
+    ended = 0
+    while not ended:
+        heard = signal.sigwaitinfo(awaited)
+        if heard.si_signo == signal.SIGCHLD:
+            ended, status = os.waitpid(child, os.WNOHANG)
+        elif heard.si_code <= 0:  # sent by a process to this one; what the terminal sends, the child gets itself
+            os.kill(child, heard.si_signo)
+    code = os.waitstatus_to_exitcode(status)
+    if -code in _SIGNALS:
+        raise Leave(128 - code)
+    if code < 0 or code == _NOT_LOADED:
+        tell(
+            f"calibrant: a library ended the process ({f'signal {-code}' if code < 0 else f'code {code}'}), as it does "
+            f"where memory runs out; the address space is limited to {limit / 1e6:,.0f} MB (ulimit -v): "
+            "no verdict was reached"
+        )
+        code = UNFORESEEN
+    raise Leave(code)
 
 
 def claim_streams() -> None:
