@@ -131,6 +131,19 @@ def test_one_class_goes_to_its_end(label):
     assert certificate.upper == pytest.approx(np.abs(y_prob - label).mean(), abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", [756, 819, 2193])
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_one_class_at_every_order_of_magnitude(seed, label):
+    """Predictions next to 0 and 1, at distances of up to 320 orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 40))
+    tiny = 10.0 ** rng.uniform(-320, 0, n)
+    y_prob = np.where(rng.random(n) < 0.5, tiny, 1.0 - tiny)
+    certificate = proven(np.full(n, label), y_prob)
+    assert certificate.width <= 1e-13
+    assert certificate.upper == pytest.approx(np.abs(y_prob - label).mean(), abs=1e-14)
+
+
 def test_a_wider_tolerance_is_kept():
     rng = np.random.default_rng(0)
     y_prob = rng.random(5000)

@@ -28,6 +28,12 @@ def test_epsilon_guarantee(sample, tol):
     assert proved == pytest.approx(found.lower, abs=1e-9)
 
 
+def test_calibrated_and_certain_needs_no_step():
+    found = lower_calibration_certificate([0, 1], [0.0, 1.0], tol=0.2, method="first-order")
+    assert found.converged
+    assert found.upper < 1e-13
+
+
 @pytest.mark.parametrize("tol", [0.02, 0.01])
 def test_a_finer_guarantee(tol):
     rng = np.random.default_rng(0)

@@ -20,6 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.kernels import lower_lift as lift
 from calibrant.kernels.types import FloatArray
 from calibrant.measures.lower_check import Potentials, label_masses, value_of_potentials
+from calibrant.measures.lower_solve import LowerProblem
 
 SMALLEST = 0.002
 """The least tol: a step costs about 64 / tol**2 operations, and there are some 10 / tol of them."""
@@ -50,23 +51,26 @@ class FirstOrderProblem:
             raise InputError("tol", f"is {tol}; method='first-order' needs at least {SMALLEST}")
         self.v = sample.prediction
         self.p, self.q = label_masses(sample)
-        self.u = np.linspace(0.0, 1.0, math.ceil(4.0 / tol) + 1)
         self._sample, self._tol = sample, tol
-        self.upper, self.lower, self.steps = math.inf, 0.0, 0
-        self.calibrated = np.zeros_like(self.u)
-        self.potentials = Potentials(self.v, np.zeros_like(self.v), np.zeros_like(self.v))
-        self._play()
+        start = LowerProblem(self.v, self.p, self.q)  # every prediction moved to its outcomes' mean
+        self.u, self.calibrated = start.u, start.calibrated
+        self.upper, self.lower, self.steps = start.upper, start.lower, 0
+        self.potentials = Potentials(self.v, start.r[:, 0], start.r[:, 1])
+        self._targets = np.linspace(0.0, 1.0, math.ceil(4.0 / tol) + 1)
+        self._enough = tol * (1.0 - 1e-9)  # the proofs round away from each other
+        if self.upper - self.lower > self._enough:
+            self._play()
 
     def _play(self) -> None:
         mass, v, outcome = _pieces(self.v, self.p, self.q, self._tol / 8.0)
-        cost = np.abs(v[:, None] - self.u)
-        push = outcome[:, None] - self.u  # what a unit of mass adds to the residual at a target
+        cost = np.abs(v[:, None] - self._targets)
+        push = outcome[:, None] - self._targets  # what a unit of mass adds to the residual at a target
         spread = np.abs(push)
         game = (mass, push, spread)
-        sum_x, sum_y = np.zeros_like(cost), np.zeros_like(self.u)  # gradients so far
-        plan, price = np.zeros_like(cost), np.zeros_like(self.u)  # and points
-        y = np.zeros_like(self.u)
-        most = math.ceil(_STEPS * math.log(self.u.size) / self._tol)
+        sum_x, sum_y = np.zeros_like(cost), np.zeros_like(self._targets)  # gradients so far
+        plan, price = np.zeros_like(cost), np.zeros_like(self._targets)  # and points
+        y = np.zeros_like(self._targets)
+        most = math.ceil(_STEPS * math.log(self._targets.size) / self._tol)
         for step in range(1, most + 1):
             x, y = _proximal(sum_x, sum_y, y, *game)
             _, here = _proximal(sum_x + cost + push * y, sum_y - mass @ (x * push), y, *game)
@@ -78,7 +82,7 @@ class FirstOrderProblem:
             self.steps = step
             if step == most or step % max(8, step // 8) == 0:
                 self._round(mass[:, None] * plan / step, outcome, price / step)
-                if self.upper - self.lower <= self._tol:
+                if self.upper - self.lower <= self._enough:
                     return
 
     def _round(self, plan: FloatArray, outcome: FloatArray, price: FloatArray) -> None:
@@ -87,12 +91,12 @@ class FirstOrderProblem:
         The coupling is the monotone one of the whole sample with what the targets hold, so its marginals are exact,
         which is what Lemma 20 is for.
         """
-        calibrated = calibrated_masses(plan, outcome, self.u)
+        calibrated = calibrated_masses(plan, outcome, self._targets)
         whole = np.array([0, self.v.size])
-        upper = lift.lift_coupling(self.v, self.p, self.q, self.u, calibrated, whole, np.empty(1))
+        upper = lift.lift_coupling(self.v, self.p, self.q, self._targets, calibrated, whole, np.empty(1))
         if upper < self.upper:
-            self.upper, self.calibrated = upper, calibrated
-        heights = [_cheapest(self.u, price * (label - self.u), self.v) for label in (0.0, 1.0)]
+            self.upper, self.u, self.calibrated = upper, self._targets, calibrated
+        heights = [_cheapest(self._targets, price * (label - self._targets), self.v) for label in (0.0, 1.0)]
         found = [np.where(m > 0.0, r, -np.inf) for m, r in zip((self.p, self.q), heights, strict=True)]
         potentials = Potentials(self.v, *found)
         lower = value_of_potentials(potentials, self._sample)

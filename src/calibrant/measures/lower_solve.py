@@ -45,6 +45,9 @@ class LowerProblem:
         self.v, self.p, self.q = v, p, q
         self.lower = 0.0
         self.r = np.zeros((v.size, 2))
+        if not (p.any() and q.any()):  # nothing is nearer than the end of the only outcome: the mean error proves it
+            self.r[:] = np.column_stack([v, v - 1.0]) if p.any() else np.column_stack([-v, 1.0 - v])
+            self.lower = max(0.0, dot(p, self.r[:, 0]) + dot(q, self.r[:, 1]))
         self._spare = np.empty_like(self.r)
         self._lowering = np.empty(v.size)
         self._cells = np.array([0, v.size])
