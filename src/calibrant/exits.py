@@ -218,6 +218,7 @@ def heed_memory_limit() -> None:
         )
         raise Leave(UNFORESEEN)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # its own reserves a gigabyte of addresses
     if hasattr(signal, "sigwaitinfo"):
         _go_on_in_a_child(limit)
 

@@ -84,3 +84,11 @@ def test_without_any_folder_it_compiles_without_a_cache(tmp_path, monkeypatch):
     kernel = compiled.njit(cache=True)(scope["twice"])
     assert kernel(2) == 4
     assert type(kernel._cache).__name__ == "NullCache"
+
+
+def test_no_folder_for_temporary_files_is_no_place_for_a_cache(monkeypatch):
+    def nowhere():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    assert compiled._private_folder() is None

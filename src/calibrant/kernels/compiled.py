@@ -41,8 +41,8 @@ def _private_folder() -> str | None:
     """A folder of this user's alone: what is loaded from there is run, so nobody else may write to it."""
     if not hasattr(os, "geteuid"):
         return None
-    folder = Path(tempfile.gettempdir()) / f"calibrant-{os.geteuid()}"
-    try:
+    try:  # there may be no folder for temporary files at all
+        folder = Path(tempfile.gettempdir()) / f"calibrant-{os.geteuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
         found, above = folder.lstat(), folder.parent.stat()
         tempfile.TemporaryFile(dir=folder).close()
