@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from calibrant import CalibrationMonitor, tolerant_calibration_test
+from calibrant import CalibrationMonitor
 from calibrant.door.outwards import at_least, at_most, outwards
 from calibrant.findings.words import population_in_words, proved
 from calibrant.inference.bounds import PopulationBounds
 from calibrant.inference.compare import ComparisonResult
-from calibrant.inference.gate import GateDecision, TolerantResult
+from calibrant.inference.gate import GateDecision, TolerantResult, tolerant_calibration_test
 from calibrant.inference.monitor import MonitorReading
 
 ENDS = st.floats(-1.0, 1.0)
