@@ -16,7 +16,6 @@ from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
-from calibrant.findings.verdict import sentences
 from calibrant.findings.views import Finding, view
 from calibrant.findings.words import proved
 from calibrant.inference.bounds import PopulationBounds
@@ -186,7 +185,7 @@ class Audit(Finding):
     @property
     def verdict_sentences(self) -> tuple[str, ...]:
         """The sentences of the verdict."""
-        return sentences(self)
+        return tuple(view("verdict", "sentences")(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it."""

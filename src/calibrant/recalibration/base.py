@@ -17,7 +17,7 @@ from calibrant.door.arguments import between
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
-from calibrant.recalibration.storage import Stored, check
+from calibrant.recalibration.stored import Stored, check
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from calibrant.door.sample import Sample
 from calibrant.measures.interval import partition_from_sample
 from calibrant.recalibration.base import Levels, Recalibrator, check_ends_agree
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.storage import Kind, check, count, increasing, number, shares, stored
+from calibrant.recalibration.stored import Kind, check, count, increasing, number, shares, stored
 
 FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["quantile", "ceil", "uniform"]

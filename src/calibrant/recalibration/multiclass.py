@@ -19,7 +19,7 @@ from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.kernels.sums import dot
 from calibrant.recalibration.base import check_clip
-from calibrant.recalibration.storage import Kind, Stored, check, column, labels, square
+from calibrant.recalibration.stored import Kind, Stored, check, column, labels, square
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip
 from calibrant.recalibration.logistic import base_log_odds, fit_logistic, inner_expit, log_odds
-from calibrant.recalibration.storage import Kind, check, column, ends, flag, number
+from calibrant.recalibration.stored import Kind, check, column, ends, flag, number
 
 FloatArray = npt.NDArray[np.float64]
 

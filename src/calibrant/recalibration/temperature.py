@@ -20,7 +20,7 @@ from calibrant.recalibration.base import FloatArray, Levels, Recalibrator, check
 from calibrant.recalibration.logistic import inner_expit, log_odds
 from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses
 from calibrant.recalibration.scaling import what_a_line_does
-from calibrant.recalibration.storage import Kind, check, count, ends, number, optional
+from calibrant.recalibration.stored import Kind, check, count, ends, number, optional
 
 _COLDEST, _HOTTEST = 1e-3, 1e3
 
