@@ -37,6 +37,7 @@ LIBRARIES: dict[str, set[str]] = {
     "door": {"numpy", "narwhals"},
     "measures": {"numpy", "scipy"},
     "synthetic": {"numpy"},
+    "exits": {"scipy"},
     "resampling": {"numpy", "sklearn"},
     "recalibration": {"numpy", "scipy", "sklearn"},
     "inference": {"numpy", "scipy"},

@@ -221,6 +221,8 @@ def heed_memory_limit() -> None:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # its own reserves a gigabyte of addresses
     if hasattr(signal, "sigwaitinfo"):
         _go_on_in_a_child(limit)
+    # The first libraries to be loaded, while there is memory: OpenBLAS would ask for ever for what it does not get.
+    import scipy.linalg  # noqa: F401
 
 
 def _go_on_in_a_child(limit: int) -> None:
