@@ -98,7 +98,8 @@ def check_level(level: float) -> float:
         sure = f"{1.0 - found:.6g}"
         raise InputError(
             "level",
-            f"is {found:g}; it is alpha, the chance of error, at most 0.5. For {found:g} confidence pass {sure}",
+            f"is {found:g}",
+            allowed=f"it is alpha, the chance of error, at most 0.5. For {found:g} confidence pass {sure}",
         )
     return found
 

@@ -6,7 +6,7 @@ __all__ = ["squared_canonical_kernel_error"]
 
 import numpy as np
 
-from calibrant.door.arguments import positive, positive_integer
+from calibrant.door.arguments import generator, positive, positive_integer
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
@@ -73,9 +73,7 @@ def squared_canonical_kernel_error(
     >>> abs(calibrated) < 0.02 < off
     True
     """
-    label, table, pairs = paired(
-        multiclass_sample(y_true, y_prob), bandwidth, block_size, np.random.default_rng(random_state)
-    )
+    label, table, pairs = paired(multiclass_sample(y_true, y_prob), bandwidth, block_size, generator(random_state))
     return paired_sum(label, table, *pairs) / pairs[0].size
 
 

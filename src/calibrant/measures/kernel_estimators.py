@@ -6,7 +6,7 @@ __all__ = ["squared_kernel_error_binning", "squared_kernel_error_fourier"]
 
 import numpy as np
 
-from calibrant.door.arguments import positive, positive_integer
+from calibrant.door.arguments import generator, positive, positive_integer
 from calibrant.door.columns import Column
 from calibrant.door.sample import Sample
 
@@ -136,4 +136,4 @@ def _prepare(
     positive(bandwidth, "bandwidth")
     positive_integer(n_draws, "n_draws")
     sample = Sample.from_columns(y_true, y_prob, sample_weight)
-    return sample.prediction, sample.residual(), float(bandwidth), np.random.default_rng(random_state)
+    return sample.prediction, sample.residual(), float(bandwidth), generator(random_state)
