@@ -28,12 +28,17 @@ def offer(
         if name in rooms:
             return import_module(f"calibrant.{name}")
         if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, [*names, *rooms], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         value = getattr(import_module(f"calibrant.{HOMES[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names, *rooms})
+        own = (name for name in vars(sys.modules[package]) if name.startswith("__"))
+        return sorted({*own, *names, *rooms})
 
     return names, look_up, listed

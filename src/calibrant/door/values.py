@@ -80,7 +80,8 @@ def _part(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 4:
         return f"<array of shape {value.shape}>"
     if is_dataclass(value) and not isinstance(value, type):
-        return f"{type(value).__name__}(...)"
+        short = all(isinstance(getattr(value, field.name), float | int) for field in fields(value) if field.repr)
+        return short_repr(value) if short else f"{type(value).__name__}(...)"
     if isinstance(value, Mapping | list | tuple) and len(value) > 4:
         return f"<{len(value)} items>"
     if type(value) is tuple:
