@@ -22,8 +22,6 @@ TRACEBACK = "CALIBRANT_TRACEBACK"
 
 _LEAST_MEMORY = 640_000_000
 """Address space that the libraries take when they are loaded."""
-_NOT_LOADED = 127
-"""The linker's code where it has no memory for what a library keeps for each thread."""
 _LAST_WORDS = b"calibrant: something unforeseen: no verdict was reached (out of memory)\n"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _USERS = {
@@ -48,6 +46,7 @@ _OPTIONS = {
 """What an argument of the audit is called here."""
 
 _received: list[int] = []
+_waiting: list[int] = []
 
 
 class Leave(SystemExit):
@@ -74,7 +73,15 @@ def explained() -> Iterator[None]:
             except MemoryError:  # not enough was left to say even that
                 os.write(2, _LAST_WORDS)
                 code = UNFORESEEN
+            _vouch(code)
             raise Leave(code) from None
+        _vouch(0)
+
+
+def _vouch(code: int) -> None:
+    """Tell the process that waits, where there is one, that this exit code is ours."""
+    for pipe in _waiting:
+        os.write(pipe, bytes([code]))
 
 
 def _explain(problem: BaseException) -> int:
@@ -228,15 +235,20 @@ def heed_memory_limit() -> None:
 def _go_on_in_a_child(limit: int) -> None:
     """Return in a child alone; this process, small, waits for it and puts its end into an exit code and a line.
 
-    Libraries written in C, the linker among them, end the process where they get no memory: by a signal, or with 127.
+    Libraries written in C, the linker among them, end the process where they get no memory: by a signal, with 127, or,
+    as OpenBLAS does, with 1. So only a code that was vouched for counts.
     """
-    awaited = {signal.SIGCHLD, *filter(_can_be_heeded, _SIGNALS)}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # were it ignored, nobody would say that the child has ended
+    awaited = {signal.SIGCHLD, *filter(_can_be_heeded, _SIGNALS)}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    ours, theirs = os.pipe()
     child = os.fork()
     if not child:
+        os.close(ours)
+        _waiting.append(theirs)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
+    os.close(theirs)
     ended = 0
     while not ended:
         heard = signal.sigwaitinfo(awaited)
@@ -244,17 +256,17 @@ def _go_on_in_a_child(limit: int) -> None:
             ended, status = os.waitpid(child, os.WNOHANG)
         elif heard.si_code <= 0:  # sent by a process to this one; what the terminal sends, the child gets itself
             os.kill(child, heard.si_signo)
-    code = os.waitstatus_to_exitcode(status)
+    vouched, code = os.read(ours, 64), os.waitstatus_to_exitcode(status)
+    if vouched:  # whatever became of the libraries after that
+        raise Leave(vouched[-1])
     if -code in _SIGNALS:
         raise Leave(128 - code)
-    if code < 0 or code == _NOT_LOADED:
-        tell(
-            f"calibrant: a library ended the process ({f'signal {-code}' if code < 0 else f'code {code}'}), as it does "
-            f"where memory runs out; the address space is limited to {limit / 1e6:,.0f} MB (ulimit -v): "
-            "no verdict was reached"
-        )
-        code = UNFORESEEN
-    raise Leave(code)
+    how = f"signal {-code}" if code < 0 else f"code {code}"
+    tell(
+        f"calibrant: a library ended the process ({how}), as it does where memory runs out; the address space is limited "
+        f"to {limit / 1e6:,.0f} MB (ulimit -v): no verdict was reached"
+    )
+    raise Leave(UNFORESEEN)
 
 
 def claim_streams() -> None:
