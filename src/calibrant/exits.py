@@ -263,8 +263,8 @@ def _go_on_in_a_child(limit: int) -> None:
         raise Leave(128 - code)
     how = f"signal {-code}" if code < 0 else f"code {code}"
     tell(
-        f"calibrant: a library ended the process ({how}), as it does where memory runs out; the address space is limited "
-        f"to {limit / 1e6:,.0f} MB (ulimit -v): no verdict was reached"
+        f"calibrant: a library ended the process ({how}), as it does where memory runs out; the address space is "
+        f"limited to {limit / 1e6:,.0f} MB (ulimit -v): no verdict was reached"
     )
     raise Leave(UNFORESEEN)
 
