@@ -6,11 +6,11 @@ __all__ = ["Bracket", "Interval"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from math import isfinite
+from decimal import Decimal
 from typing import Any
 
 from calibrant.door.columns import FloatArray
+from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.values import Result
 
 
@@ -95,23 +95,6 @@ class Bracket(Result):
         if self.exact:
             return f"{self.upper:.6g}, exact to 1e-9"
         return f"at least {rounded_down(self.lower)} and at most {rounded_up(self.upper)}, proved"
-
-
-def rounded_down(end: float) -> str:
-    """Return a lower end in six decimals, no higher than it is."""
-    return _rounded(end, ROUND_FLOOR)
-
-
-def rounded_up(end: float) -> str:
-    """Return an upper end in six decimals, no lower than it is."""
-    return _rounded(end, ROUND_CEILING)
-
-
-def _rounded(end: float, rounding: str) -> str:
-    if not isfinite(end):
-        return repr(end)
-    shown = f"{Decimal(repr(float(end))).quantize(Decimal('0.000001'), rounding):f}"
-    return shown.rstrip("0").rstrip(".").replace("-0.000000", "0") or "0"
 
 
 def confidence(level: float) -> str:

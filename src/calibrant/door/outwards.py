@@ -49,6 +49,16 @@ def at_most(value: float, digits: int) -> str:
     return _significant(value, digits, ROUND_CEILING)
 
 
+def rounded_down(end: float) -> str:
+    """Return a lower end in six decimals, no higher than it is."""
+    return _rounded(end, ROUND_FLOOR)
+
+
+def rounded_up(end: float) -> str:
+    """Return an upper end in six decimals, no lower than it is."""
+    return _rounded(end, ROUND_CEILING)
+
+
 def _two_digits(value: float) -> int:
     return min(_MOST_DECIMALS, 1 - math.floor(math.log10(value)))
 
@@ -64,3 +74,10 @@ def _significant(value: float, digits: int, rounding: str) -> str:
     if exact.is_finite() and exact:
         exact = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding)
     return f"{float(exact):.{digits}g}"
+
+
+def _rounded(end: float, rounding: str) -> str:
+    if not math.isfinite(end):
+        return repr(end)
+    shown = f"{Decimal(repr(float(end))).quantize(Decimal('0.000001'), rounding):f}"
+    return shown.rstrip("0").rstrip(".").replace("-0.000000", "0") or "0"

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.classes import BinaryReduction, MulticlassSample
-from calibrant.door.ends import rounded_up
+from calibrant.door.outwards import rounded_up
 from calibrant.door.values import Result
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.canonical import canonical_kernel_test_on_classes

@@ -272,7 +272,7 @@ def tolerant_calibration_test_on_rows(
     return TolerantResult(
         verdict,
         high,
-        margin,
+        margin + (high - low),  # the sample's own distance is known up to its bracket
         float(accept_below),
         float(reject_above),
         level,

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import one_of, positive
 from calibrant.door.columns import Column
-from calibrant.door.ends import rounded_down, rounded_up
-from calibrant.door.outwards import at_most
+from calibrant.door.outwards import at_most, rounded_down, rounded_up
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.kernels import lower as kernel
