@@ -22,6 +22,8 @@ TRACEBACK = "CALIBRANT_TRACEBACK"
 
 _LEAST_MEMORY = 640_000_000
 """Address space that the libraries take when they are loaded."""
+_GRACE = 5.0
+"""Seconds that the work has to end itself when it is asked to."""
 _LAST_WORDS = b"calibrant: something unforeseen: no verdict was reached (out of memory)\n"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _USERS = {
@@ -249,18 +251,22 @@ def _go_on_in_a_child(limit: int) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
     os.close(theirs)
-    ended = 0
+    ended, asked = 0, 0
     while not ended:
-        heard = signal.sigwaitinfo(awaited)
-        if heard.si_signo == signal.SIGCHLD:
+        heard = signal.sigtimedwait(awaited, _GRACE) if asked else signal.sigwaitinfo(awaited)
+        if heard is None:  # a library that waits for ever lets nobody else hear
+            os.kill(child, signal.SIGKILL)
+        elif heard.si_signo == signal.SIGCHLD:
             ended, status = os.waitpid(child, os.WNOHANG)
-        elif heard.si_code <= 0:  # sent by a process to this one; what the terminal sends, the child gets itself
-            os.kill(child, heard.si_signo)
+        else:
+            asked = heard.si_signo
+            if heard.si_code <= 0:  # sent by a process to this one; what the terminal sends, the child gets itself
+                os.kill(child, asked)
     vouched, code = os.read(ours, 64), os.waitstatus_to_exitcode(status)
     if vouched:  # whatever became of the libraries after that
         raise Leave(vouched[-1])
-    if -code in _SIGNALS:
-        raise Leave(128 - code)
+    if -code in _SIGNALS or (asked and -code == signal.SIGKILL):
+        raise Leave(128 + asked if asked else 128 - code)
     how = f"signal {-code}" if code < 0 else f"code {code}"
     tell(
         f"calibrant: a library ended the process ({how}), as it does where memory runs out; the address space is "

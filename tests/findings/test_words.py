@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant import audit, calibration_by_segment
+from calibrant.door.ends import confidence
 from calibrant.door.sample import Sample
 from calibrant.findings.auditing import audit_sample
-from calibrant.findings.regions import regions_from_witness
+from calibrant.findings.regions import Region, regions_from_witness
 from calibrant.findings.sketched import with_bounds
 from calibrant.findings.words import ends, percent, segment_in_words, whole
 from calibrant.measures.smooth import witness_from_sample
@@ -101,3 +102,29 @@ def test_the_two_expected_errors_cannot_be_confused():
     said = " ".join(each.words for each in found.ties.inequalities)
     assert "smooth error <= error of single distinct predictions" in said
     assert "expected" not in said  # the name of the measure over bins, another number on the same page
+
+
+@pytest.mark.parametrize("chance", [1e-300, 1e-6, 1e-5])
+def test_an_event_that_chance_does_not_explain_is_beyond_noise(chance):
+    """One event in a hundred rows of these chances has probability under 0.001: nothing may call it noise."""
+    found = audit(np.r_[np.zeros(99), 1.0], np.full(100, chance), n_resamples=0, random_state=0)
+    assert found.regions[0].exceeds_noise
+    assert "beyond noise" in found.regions[0].summary()
+
+
+def test_what_is_said_to_be_beyond_noise_is_rare_among_calibrated_rows():
+    """As rare as three standard errors, 2 exp(-4.5), were the stretch all rows: no stretch is chosen here."""
+    rng = np.random.default_rng(0)
+    said = 0
+    for _ in range(2000):
+        v = np.full(60, 0.02)
+        y = (rng.random(60) < v) * 1.0
+        if abs(y.mean() - 0.02) > 0.0:
+            region = Region(0.02, 0.02, 60, 1.0, y.mean() - 0.02, float(np.sqrt(0.02 * 0.98 / 60)), 1 / 60, 1.0, 0.02)
+            said += bool(region.exceeds_noise)
+    assert said / 2000 <= 2.0 * np.exp(-4.5)
+
+
+def test_a_confidence_that_is_not_100_percent_is_not_printed_so():
+    assert confidence(1e-30) == "1 - 1e-30"
+    assert confidence(1e-6) == "99.9999%"

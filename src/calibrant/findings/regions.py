@@ -12,6 +12,7 @@ from __future__ import annotations
 
 __all__ = ["Region"]
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy.typing as npt
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.words import ends, number, percent, whole
+from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,6 +54,8 @@ class Region(Result):
         Largest share of its weight that a single row may have.
     share : float
         What the stretch contributes, mass * |mean error|, as a share of the error that the witness exposes.
+    mean_prediction : float
+        Weighted mean of its predictions.
     before, after : float or None
         The nearest predictions of the sample outside the stretch; None where there are none.
     """
@@ -64,6 +68,7 @@ class Region(Result):
     standard_error: float | None
     heaviest: float
     share: float
+    mean_prediction: float
     before: float | None = None
     after: float | None = None
 
@@ -71,14 +76,16 @@ class Region(Result):
     def exceeds_noise(self) -> bool | None:
         """Whether the mean error is beyond noise: as unlikely as three standard errors; None for event rates.
 
-        Two are common in a stretch chosen by looking. By Bernstein's inequality an error e of independent rows has
-        probability at most 2 exp(-e**2 / (2 (standard_error**2 + e * heaviest / 3))); three standard errors of many
-        rows make the exponent 4.5, and of a few expected events many more are needed.
+        Two are common in a stretch chosen by looking. Bernstein's and Hoeffding's inequalities bound the probability
+        of an error e of independent rows, none with a larger share h of the weight, by 2 exp(-x) with
+        x = e**2 / (2 (standard_error**2 + e h / 3)) and x = KL(observed, predicted) / h; three standard errors of many
+        rows make x 4.5, and of a few expected events the second is the sharper (docs/report.md).
         """
         if self.standard_error is None:
             return None
-        error = abs(self.mean_error)
-        return error * error > 9.0 * (self.standard_error**2 + error * self.heaviest / 3.0)
+        error, seen = abs(self.mean_error), self.mean_prediction + self.mean_error
+        bernstein = error * error > 9.0 * (self.standard_error**2 + error * self.heaviest / 3.0)
+        return bernstein or _divergence(seen, self.mean_prediction) > 4.5 * self.heaviest
 
     @property
     def direction(self) -> str:
@@ -158,11 +165,21 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
                     standard_error=_standard_error(chance, variance, stretch, weight) if sample.binary else None,
                     heaviest=min(1.0, float(_heaviest(sample, stretch)) / total / weight),
                     share=abs(error) / exposed,
+                    mean_prediction=min(1.0, dot(mass[stretch], sample.prediction[stretch]) / weight),
                     before=float(sample.prediction[stretch.start - 1]) if stretch.start else None,
                     after=float(sample.prediction[stretch.stop]) if stretch.stop < side.size else None,
                 )
             )
     return tuple(sorted(found, key=lambda region: -region.share))
+
+
+def _divergence(seen: float, predicted: float) -> float:
+    """Kullback-Leibler divergence between events of two rates; infinite where what was seen cannot be."""
+    found = 0.0
+    for a, b in ((seen, predicted), (1.0 - seen, 1.0 - predicted)):
+        if a > 0.0:
+            found += a * math.log(a / b) if b > 0.0 else math.inf
+    return found
 
 
 def _standard_error(chance: FloatArray, variance: FloatArray, stretch: slice, weight: float) -> float:

@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from calibrant.door.classes import class_probabilities
-from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
+from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, check_weights
 from calibrant.door.errors import InputError
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.methods import Method, make_recalibrator
@@ -128,6 +128,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         weight = None if sample_weight is None else as_numbers(sample_weight, "sample_weight")
         if weight is not None and weight.size != labels.size:
             raise InputError("sample_weight", f"has {weight.size:,} rows but y has {labels.size:,}; they must match")
+        if weight is not None:
+            check_weights(weight)
         params = self._params_of_fit(weight)
         if frozen:
             if groups is not None:

@@ -106,7 +106,9 @@ def _bracket(found: Bracket, proofs: tuple[str, str]) -> dict[str, Any]:
 
 def _region(region: Region) -> dict[str, Any]:
     """A region; its neighbours matter to its words alone."""
-    found = {name: value for name, value in asdict(region).items() if name not in ("before", "after")}
+    found = {
+        name: value for name, value in asdict(region).items() if name not in ("before", "after", "mean_prediction")
+    }
     return {**found, "words": region.words, "exceeds_noise": region.exceeds_noise}
 
 

@@ -46,6 +46,15 @@ def folds(
     group = None if groups is None else np.asarray(groups)
     if group is not None and group.shape != (n,):
         raise InputError("groups", f"has shape {group.shape}; one group a row, ({n},), is needed")
+    if group is not None:
+        missing = [each is None or each != each for each in group.tolist()]
+        if any(missing):
+            row = missing.index(True)
+            raise InputError("groups", f"row {row} is {group[row]!s}; every row needs a group", row=row)
+        try:
+            np.unique(group)
+        except TypeError:
+            raise InputError("groups", "holds names of several types; write all in one way") from None
     if not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
         splitter = check_cv(cv, labels, classifier=True)
         try:

@@ -34,7 +34,7 @@ def group_relation(
             held = f"{types[name]:.40}"
             raise InputError(option, f"names the column {name!r}, which holds {held}; single values are needed")
     segments = [f"_s{i}" for i in range(len(by))]
-    rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
+    rows += [f"{_key(name, types[name])} AS {segment}" for name, segment in zip(by, segments, strict=True)]
     # Statistics of Parquet files leave NaN out, and DuckDB folds comparisons and isnan() by them; not isfinite().
     good = _within_unit("v") + " AND " + _within_unit("y")
     if weighted:
@@ -72,6 +72,14 @@ def group_relation(
             instants = table.column(at).cast(pyarrow.timestamp(field.type.unit, "UTC"))
             table = table.set_column(at, field.name, instants)
     return table
+
+
+def _key(name: str, kind: str) -> str:
+    """A column that rows are grouped by: a number is one key whatever the sign of its zero, or of its NaN."""
+    column = quoted(name)
+    if kind not in ("DOUBLE", "FLOAT"):
+        return column
+    return f"CASE WHEN isnan({column}) THEN 'nan'::{kind} ELSE {column} + 0 END"
 
 
 def _within_unit(number: str) -> str:
