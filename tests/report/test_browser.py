@@ -1,41 +1,82 @@
 """The report in headless Chromium: no console message, a cursor that tells numbers, nothing wider than the page."""
 
+import html
 import shutil
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from calibrant import audit
+from calibrant import audit, audit_table
+from calibrant.findings.comparison import compare
 
 BROWSER = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 
-PROBE = """<script>
+CURSOR = """<script>
 const slider = document.querySelector(".lookup input");
 slider.value = 730;
 slider.dispatchEvent(new Event("input"));
-document.title = [document.querySelector(".lookup output").textContent,
-  document.documentElement.scrollWidth - document.documentElement.clientWidth].join("|");
+parent.document.title = document.querySelector(".lookup output").textContent;
+</script></body>"""
+WIDTH = """<script>
+const page = document.documentElement.clientWidth;  // less the scroll bar
+const cut = (box) => box.getBoundingClientRect().right > page || box.scrollWidth > box.clientWidth + 1;
+const boxes = [...document.querySelectorAll("section, table, caption, th, td")].filter((box) => box.clientWidth > 0);
+const labels = [...document.querySelectorAll("#drift svg [id^=xtick] text")]
+  .map((label) => label.getBoundingClientRect()).filter((box) => box.width > 0);
+const collide = labels.filter((box, i) => i > 0 && box.left < labels[i - 1].right);
+parent.document.title += [innerWidth, document.documentElement.scrollWidth - page,
+  boxes.filter(cut).length, labels.length > 1, collide.length].join("|") + ";";
 </script></body>"""
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_the_page_works_and_fits(tmp_path, width):
+def titled(folder, page, probe, *widths):
+    """The title that a probe at the page's end gives; frames, because Chromium's windows are 500 px wide at least."""
+    outer = folder / "outer.html"
+    inner = html.escape(page.read_text().replace("</body>", probe))
+    frames = [f'<iframe width="{width}" height="2000" style="border: 0" srcdoc="{inner}"></iframe>' for width in widths]
+    outer.write_text("<title></title>" + "".join(frames))
+    command = [BROWSER, "--headless=new", "--no-sandbox", "--enable-logging=stderr", "--window-size=1600,2100"]
+    done = subprocess.run(
+        [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "CONSOLE" not in done.stderr
+    return done.stdout.partition("<title>")[2].partition("</title>")[0]
+
+
+def test_the_cursor_tells_numbers(tmp_path):
     rng = np.random.default_rng(0)
     v = rng.random(800)
     page = tmp_path / "report.html"
-    found = audit(rng.random(800) < v**1.5, v, random_state=0)
-    found.to_html(page)
-    page.write_text(page.read_text().replace("</body>", PROBE))
-    command = [BROWSER, "--headless=new", "--no-sandbox", "--enable-logging=stderr", f"--window-size={width},2000"]
-    done = subprocess.run(
-        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    )
-    assert "CONSOLE" not in done.stderr
-    said, _, wider = done.stdout.partition("<title>")[2].partition("</title>")[0].rpartition("|")
+    audit(rng.random(800) < v**1.5, v, random_state=0).to_html(page)
+    said = titled(tmp_path, page, CURSOR, 390)
     assert said.startswith("At 0.7")
     assert "a calibrated predictor would show" in said
-    assert wider == "0"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A report with segments and drift, and a comparison."""
+    rng = np.random.default_rng(0)
+    v = rng.random(800)
+    day = pd.date_range("2026-01-01", periods=20).strftime("%Y-%m-%d").repeat(40)
+    frame = pd.DataFrame({"y": (rng.random(800) < v**2).astype(int), "p": v, "day": day})
+    frame["site"] = np.where(v < 0.5, "a" * 60, "Kuala Lumpur")
+    folder = tmp_path_factory.mktemp("pages")
+    asked = {"y_true": "y", "y_prob": "p", "n_resamples": 0, "random_state": 0}
+    audit_table(frame, by="site", drift="day", **asked).to_html(folder / "grouped.html")
+    columns = (frame["y"].to_numpy(float), v), (frame["y"].to_numpy(float), v**2)
+    both = tuple(audit(*each, n_resamples=0, random_state=0) for each in columns)
+    compare(("naive Bayes", "b" * 60), both, columns, seed=0).to_html(folder / "compared.html")
+    return folder
+
+
+@pytest.mark.parametrize(("name", "drifts"), [("grouped", "true"), ("compared", "false")])
+def test_nothing_is_cut_off_and_no_labels_collide(pages, tmp_path, name, drifts):
+    widths = (390, 660, 1000, 1440)
+    said = titled(tmp_path, pages / f"{name}.html", WIDTH, *widths).strip(";").split(";")
+    assert sorted(said) == sorted(f"{width}|0|0|{drifts}|0" for width in widths)

@@ -108,7 +108,8 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
         return f"Of {len(segments):,} segments by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)
-    said = f"Of {len(segments):,} segments by {', '.join(by)}, {off:,} are off by more than noise"
+    be = "is" if off == 1 else "are"
+    said = f"Of {len(segments):,} segments by {', '.join(by)}, {off:,} {be} off by more than noise"
     if not off:
         return f"{said}."
     return f"{said}, {segment_name(segments[0])} most: {segment_in_words(segments[0])}."

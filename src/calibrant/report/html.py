@@ -83,7 +83,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "diagram": _diagram(audit),
         "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},
         "drift_words": periods_in_words(audit.periods) if audit.periods else "",
-        "drift_picture": _coloured(drift_svg(audit), "Evidence by period") if audit.periods else "",
+        "drift_pictures": _drift(audit) if audit.periods else {},
         "infinity": math.inf,
         "version": __version__,
     }
@@ -114,6 +114,14 @@ def _diagram(audit: Audit) -> dict[str, Any]:
             for name, column in columns.items()
             if column is not None
         },
+    }
+
+
+def _drift(audit: Audit) -> dict[str, Markup]:
+    """The evidence by period, once for each width of page; the page shows the one that it has room for."""
+    return {
+        page: _coloured(_renamed(drift_svg(audit, inches), f"-{page}"), "Evidence by period")
+        for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
     }
 
 

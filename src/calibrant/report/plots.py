@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,6 +55,8 @@ COLOURS: Mapping[str, str] = {
 """Names of colours in the diagram; the HTML report replaces each by a CSS variable of the same name."""
 
 _WITNESS_POINTS = 401
+_LETTER = 0.65  # widths of letters, in sizes of the font
+_BESIDE = 0.9  # inches beside the axes of the drift, for labels
 _NARROW = 0.25  # predictions in a narrower range fill the axis
 
 
@@ -214,20 +217,28 @@ def diagram_geometry(audit: Audit) -> tuple[float, float, float, float]:
     return (float(box.x0), float(box.x1), *limits(audit))
 
 
-def drift_svg(audit: Audit) -> str:
-    """Evidence by period as an SVG element."""
-    fig = Figure(figsize=(9.0, 2.6), layout="constrained")
+def drift_svg(audit: Audit, width: float) -> str:
+    """Evidence by period as an SVG element so many inches wide, with as many labels as there is room for."""
+    with mpl.rc_context(_STYLE):
+        return _as_svg(_drift_figure(audit, width))
+
+
+def _drift_figure(audit: Audit, width: float) -> Figure:
+    fig = Figure(figsize=(width, 2.6), layout="constrained")
     ax = fig.add_subplot()
     evidence = np.array([max(period.reading.evalue, 1e-12) for period in audit.periods])
     at = np.arange(evidence.size)
     ax.plot(at, np.minimum(evidence, 1e12), color=COLOURS["curve"], lw=2)
     ax.axhline(1.0 / audit.level, color=COLOURS["high"], lw=1.2, dashes=(4, 3))
     ax.set_yscale("log")
-    marks = np.unique(np.linspace(0, evidence.size - 1, min(8, evidence.size)).astype(int))
-    ax.set_xticks(marks, [str(audit.periods[i].key)[:10] for i in marks])
+    names = [str(period.key)[:10] for period in audit.periods]
+    room = 72 * (width - _BESIDE) / max(evidence.size - 1, 1)  # points from one period to the next
+    needed = _STYLE["font.size"] * (_LETTER * max(map(len, names)) + 1)
+    marks = range(0, evidence.size, math.ceil(needed / room))
+    ax.set_xticks(marks, [names[i] for i in marks])
     ax.set_ylabel("evidence")
     _tidy(ax)
-    return _as_svg(fig)
+    return fig
 
 
 def svg(audit: Audit) -> str:
