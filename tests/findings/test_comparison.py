@@ -120,3 +120,11 @@ def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
     weighted = CliRunner().invoke(app, [*asked, "--exclude-bad", "--sample-weight", "day"])
     assert weighted.exit_code == 2
     assert "--drift" in weighted.stderr
+
+
+def test_files_whose_bad_rows_were_left_out_are_not_taken_for_the_same_rows(tmp_path):
+    y, v = np.ones(40, int), rows(40)[1]
+    files = [written(tmp_path, f"{row}.csv", y, np.where(np.arange(40) == row, np.nan, v).round(3)) for row in (3, 30)]
+    done = CliRunner().invoke(app, ["audit", *files, "--exclude-bad", "--resamples", "0"])
+    assert done.exit_code == 0, done.output
+    assert "not compared row by row: bad rows were left out" in " ".join(done.stdout.split())

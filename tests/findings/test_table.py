@@ -10,6 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrant import CalibrationSketch, FileError, InputError, audit, audit_table
+from calibrant.scale.cells import MEASURED
+from calibrant.scale.frames import OpenedFrame
+from calibrant.scale.opened import OpenedFile
 
 N = 240
 
@@ -138,3 +141,85 @@ def test_cells_are_no_distinct_predictions():
 def test_what_is_no_table_is_refused(wrong):
     with pytest.raises(InputError, match="table: is a"):
         audit_table(wrong)
+
+
+BAD = [("score", 1.5), ("score", -0.1), ("score", np.nan), ("label", np.inf), ("label", 2.0), ("score", None)]
+EAGER = [road for road in ROADS if road not in LAZY]
+
+
+def with_bad_rows(weighted):
+    """The columns with a bad row for each fault, and without those rows."""
+    data = {name: list(values) for name, values in columns().items()}
+    faults = list(BAD)
+    if weighted:
+        data["sample_weight"] = np.linspace(0.5, 2.0, N).tolist()
+        faults += [("sample_weight", -1.0), ("sample_weight", np.inf), ("sample_weight", None)]
+    rows = range(5, 5 + 20 * len(faults), 20)
+    clean = {name: [value for i, value in enumerate(values) if i not in rows] for name, values in data.items()}
+    for row, (name, bad) in zip(rows, faults, strict=True):
+        data[name][row] = bad
+    kinds = {"label": pa.float64(), "score": pa.float64(), "sample_weight": pa.float64()}
+    held = [
+        pa.table({name: pa.array(each, kinds.get(name), from_pandas=False) for name, each in table.items()})
+        for table in (data, clean)
+    ]
+    return *held, len(faults)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("road", EAGER)
+def test_without_bad_rows_the_rest_is_audited_as_a_clean_table(tmp_path, road, weighted):
+    dirty, clean, n_bad = with_bad_rows(weighted)
+    (tmp_path / "clean").mkdir()
+    asked = {"by": "site", "n_resamples": 99, "random_state": 0, "title": "rows"} | (
+        {} if weighted else {"drift": "day"}
+    )
+    wanted = audit_table(ROADS[road](clean, tmp_path / "clean"), **asked)
+    found = audit_table(ROADS[road](dirty, tmp_path), **asked, exclude_bad=True)
+    assert (found.n_excluded, found.n_cells) == (n_bad, None)
+    assert found.population is not None or weighted
+    assert json.loads(found.to_json()) == json.loads(wanted.to_json())
+
+
+@pytest.mark.parametrize("road", EAGER)
+def test_rows_are_bad_by_the_same_rules_where_they_are_read_and_summed(tmp_path, road):
+    dirty, _, n_bad = with_bad_rows(weighted=True)
+    table = ROADS[road](dirty, tmp_path)
+    table = OpenedFile(table) if road in ("csv", "parquet") else OpenedFrame(table)
+    names = table.choose().names
+    groups = table.groups(names, (), 64, exclude_bad=True)
+    read = table.read(exclude_bad=True)
+    assert read.n_excluded == groups.n_excluded == n_bad
+    assert len(read.y_true) == groups.cells[:, MEASURED.index("count")].sum() == N - n_bad
+
+
+TEXTS = ["0.5", "high", "0_1", "0x1", "true", " 0.25 ", "inf", "nan", "", "1e-3", "yes", "1.01"]
+VALUES = [0.5, "high", None, True, 0.25, -1, 1e-3]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "good"),
+    [
+        ("rows.csv", "y,p\n" + "".join(f"{i % 2},{text}\n" for i, text in enumerate(TEXTS)), [0.5, 1.0, 0.25, 0.001]),
+        (
+            "rows.jsonl",
+            "\n".join(json.dumps({"y": i % 2, "p": value}) for i, value in enumerate(VALUES)),
+            [0.5, 1.0, 0.25, 0.001],
+        ),
+    ],
+    ids=["csv", "jsonl"],
+)
+def test_texts_are_bad_rows_by_the_same_rules(tmp_path, name, text, good):
+    (tmp_path / name).write_text(text)
+    file = OpenedFile(tmp_path / name)
+    read = file.read(exclude_bad=True)
+    assert read.y_prob.tolist() == good
+    n_bad = text.strip().count("\n") + (name == "rows.jsonl") - len(good)
+    assert read.n_excluded == file.groups(read.names, (), 64, exclude_bad=True).n_excluded == n_bad
+
+
+def test_where_no_row_is_good_there_is_no_audit(tmp_path):
+    table = pa.table({"label": [0, 1], "score": [1.5, np.nan]})
+    for road in EAGER:
+        with pytest.raises(InputError, match="holds no rows that are not excluded"):
+            audit_table(ROADS[road](table, tmp_path), exclude_bad=True)

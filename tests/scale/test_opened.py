@@ -48,7 +48,7 @@ def counted(monkeypatch):
 COMMANDS = {
     "audit": ["audit", "--resamples", "0"],
     "with segments and drift": ["audit", "--resamples", "0", "--by", "site", "--drift", "day"],
-    "sketched": ["audit", "--resamples", "0", "--by", "site", "--exclude-bad"],
+    "without bad rows": ["audit", "--resamples", "0", "--by", "site", "--exclude-bad"],
     "with a report": ["audit", "--resamples", "0", "--html"],
     "gate": ["gate", "--max-distance", "0.2"],
 }

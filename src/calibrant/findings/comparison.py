@@ -91,6 +91,8 @@ def compare(
     result, why_not = None, None
     if rows[0] is None or rows[1] is None:
         why_not = "that takes single, unweighted rows with outcomes 0 or 1"
+    elif any(audit.n_excluded for audit in audits):
+        why_not = "bad rows were left out, so those that are left may not be the same"
     elif rows[0][0].size != rows[1][0].size or (rows[0][0] != rows[1][0]).any():
         why_not = "their outcomes differ, so they are not of the same rows in the same order"
     elif rows[0][0].size > _MOST_ROWS:

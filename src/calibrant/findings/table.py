@@ -114,7 +114,8 @@ def audit_table(
     drift : str, optional
         Column of days or other periods: when did calibration go wrong? Not with weights.
     exclude_bad : bool, default False
-        Leave out rows that are null, NaN or out of range, and count them in ``.n_excluded``, instead of refusing them.
+        Leave out rows that are null, NaN, no numbers or out of range, and count them in ``.n_excluded``, instead of
+        refusing them.
     unweighted : bool, default False
         Leave out a column that holds weights by its name.
     level, n_resamples, random_state
@@ -125,8 +126,8 @@ def audit_table(
     Returns
     -------
     Audit
-        Of the rows themselves, or, of lazy tables, of files of more than 5,000,000 rows (500 MB of text) and where bad
-        rows are excluded, of their sums in cells: every number with the bound of what that costs.
+        Of the rows themselves, or, of lazy tables and of files of more than 5,000,000 rows (500 MB of text), of their
+        sums in cells: every number with the bound of what that costs.
 
     Raises
     ------
@@ -185,7 +186,7 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
         if grouped:
             raise InputError(grouped, "is for single predictions; name one column as y_prob")
         return Audited(_audit_of_classes(table, classes, asked, told))
-    summed = not harness and (asked.exclude_bad or table.summed)
+    summed = not harness and table.summed
     done = _audit_of_sums(table, asked, told) if summed else _audit_of_rows(table, asked, told)
     return replace(done, audit=_in_parts(table, done.audit, asked, told))
 
@@ -196,8 +197,9 @@ def _is_harness_log(table: Table, asked: Asked) -> bool:
 
 
 def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
-    read = table.read(**asked.columns)
+    read = table.read(**asked.columns, exclude_bad=asked.exclude_bad)
     say_guessed(read.names, read.guessed, told.say)
+    _say_excluded(read.n_excluded, told)
     _check_drift(asked, read.names)
     told.progress("Pooling")
     try:
@@ -206,7 +208,8 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
         raise in_table(problem, read.names) from None
     audit = audit_sample(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
     single = sample.binary and read.sample_weight is None
-    return Audited(replace(audit, columns=read.names), (read.y_true, read.y_prob) if single else None)
+    audit = replace(audit, columns=read.names, n_excluded=read.n_excluded)
+    return Audited(audit, (read.y_true, read.y_prob) if single else None)
 
 
 def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
@@ -214,8 +217,7 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
     _check_drift(asked, chosen.names)
     groups = table.groups(chosen.names, (), _FINE, exclude_bad=asked.exclude_bad)
     say_guessed(chosen.names, chosen.guessed, told.say)
-    if groups.n_excluded:
-        told.say(f"Left out {groups.n_excluded:,} rows that are null, no numbers, NaN or out of range.")
+    _say_excluded(groups.n_excluded, told)
     sketch = CalibrationSketch.from_groups(groups, chosen.names, _FINE)
     audit = _of_sketch(sketch, Asked(**asked.of_audit, title=asked.title or table.name), told)
     return Audited(replace(audit, columns=chosen.names, n_excluded=groups.n_excluded))
@@ -282,6 +284,11 @@ def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:
     if problem.row is not None:
         where = f"{where.removesuffix(': ')}{', ' if where else ''}rows counted from 0: "
     return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
+
+
+def _say_excluded(n_rows: int, told: Told) -> None:
+    if n_rows:
+        told.say(f"Left out {n_rows:,} rows that are null, no numbers, NaN or out of range.")
 
 
 def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:

@@ -11,8 +11,11 @@ import narwhals as nw
 from calibrant.door.errors import InputError
 from calibrant.scale.columns import asked_columns, refuse_unspoken_weights
 from calibrant.scale.duck import as_double, group_relation
-from calibrant.scale.groups import Groups, good_groups
+from calibrant.scale.groups import Groups, good_groups, no_rows
 from calibrant.scale.tables import Table
+
+_NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
+"""What numbers are called in the queries."""
 
 
 class OpenedFrame(Table):
@@ -58,10 +61,26 @@ class OpenedFrame(Table):
 
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Columns as the table holds them."""
-        table = self._table
-        if isinstance(table, nw.LazyFrame):
-            table = table.select(*dict.fromkeys(names.values())).collect("pyarrow")
+        table = self._eager(names)
         return {argument: nw.to_native(table[name]) for argument, name in names.items()}
+
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        """Columns as the table holds them, of the rows that are good, and how many are not."""
+        for argument, name in names.items():
+            _check_column(self._schema, name, argument)
+        table = self._eager(names)
+        numbers = _renamed(table, table.collect_schema(), names, ())
+        good = numbers.with_columns(_fault=_fault(numbers.columns))["_fault"] == 0
+        if not good.any():
+            raise InputError(self._argument, no_rows(exclude_bad=True))
+        return {argument: nw.to_native(table[name].filter(good)) for argument, name in names.items()}, int(
+            (~good).sum()
+        )
+
+    def _eager(self, names: Mapping[str, str]) -> Any:
+        if isinstance(self._table, nw.LazyFrame):
+            return self._table.select(*dict.fromkeys(names.values())).collect("pyarrow")
+        return self._table
 
     def groups(
         self,
@@ -100,14 +119,6 @@ def group_cells(
             raise InputError(option, f"names a column {name!r} that is not there; there are {list(schema)}")
         _check_single_values(table, schema[name], name, option)
     table = table.lazy() if isinstance(table, nw.DataFrame) and table.implementation.is_polars() else table
-
-    def number(argument: str) -> Any:
-        name = names[argument]
-        column = nw.col(name)
-        if schema[name] == nw.Boolean:
-            column = column.cast(nw.Int8)
-        return column.cast(nw.Float64)
-
     if table.implementation.is_duckdb():
         numbers = {argument: as_double(name) for argument, name in names.items()}
         import duckdb
@@ -118,21 +129,9 @@ def group_cells(
             raise InputError("frame", f"cannot be read by DuckDB: {problem!s:.300}") from None
         return nw.from_native(found, eager_only=True)
     weighted = "sample_weight" in names
-    parts = {"_y": number("y_true"), "_v": number("y_prob")}
-    if weighted:
-        parts["_w"] = number("sample_weight")
+    parts = [_NUMBERS[argument] for argument in names]
     segments = [f"_s{i}" for i in range(len(by))]
-    if table.implementation.is_pyarrow():
-        new = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
-        numbers = {new[argument]: name for argument, name in names.items()}
-        table = _of_pyarrow(table, numbers, dict(zip(segments, by, strict=True)))
-    else:
-        table = table.select(
-            *(expression.alias(name) for name, expression in parts.items()),
-            *(nw.col(name).alias(segment) for name, segment in zip(by, segments, strict=True)),
-        )
-    fault = _fault(parts)
-    table = table.with_columns(_fault=fault)
+    table = _renamed(table, schema, names, by).with_columns(_fault=_fault(parts))
     good = nw.col("_fault") == 0
     table = table.with_columns(
         *(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts),
@@ -162,6 +161,23 @@ def group_cells(
     return grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped
 
 
+def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str]) -> Any:
+    """Numbers as doubles and the columns of segments, under names of our own."""
+    numbers = {_NUMBERS[argument]: name for argument, name in names.items()}
+    segments = {f"_s{i}": name for i, name in enumerate(by)}
+    if table.implementation.is_pyarrow():
+        return _of_pyarrow(table, numbers, segments)
+
+    def number(name: str) -> Any:
+        column = nw.col(name)
+        return (column.cast(nw.Int8) if schema[name] == nw.Boolean else column).cast(nw.Float64)
+
+    return table.select(
+        *(number(name).alias(new) for new, name in numbers.items()),
+        *(nw.col(name).alias(new) for new, name in segments.items()),
+    )
+
+
 def _of_pyarrow(table: Any, numbers: dict[str, str], segments: dict[str, str]) -> Any:
     """Columns under new names, numbers as the nearest doubles; a checked cast refuses whole numbers above 2**53."""
     import pyarrow
@@ -172,7 +188,7 @@ def _of_pyarrow(table: Any, numbers: dict[str, str], segments: dict[str, str]) -
     return nw.from_native(pyarrow.table(columns), eager_only=True)
 
 
-def _fault(parts: dict[str, Any]) -> Any:
+def _fault(parts: Sequence[str]) -> Any:
     """The first fault of a row by its number in `calibrant.scale.groups`, 0 if it is good."""
     fault = nw.lit(0, dtype=nw.Int32)
     for code, name in ((-5, "_w"), (-3, "_y"), (-1, "_v")):

@@ -47,6 +47,18 @@ class Groups:
     n_excluded: int
 
 
+def is_good(argument: str, numbers: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which numbers of an argument have none of the faults that the queries look for."""
+    highest = np.finfo(np.float64).max if argument == "sample_weight" else 1.0
+    good: npt.NDArray[np.bool_] = (numbers >= 0.0) & (numbers <= highest)  # false for NaN as well
+    return good
+
+
+def no_rows(exclude_bad: bool) -> str:
+    """Say that there are no rows, or none that is good."""
+    return "holds no rows" + (" that are not excluded" if exclude_bad else "")
+
+
 def good_groups(found: Any, exclude_bad: bool, argument: str = "frame") -> Groups:
     """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
 
@@ -64,7 +76,7 @@ def good_groups(found: Any, exclude_bad: bool, argument: str = "frame") -> Group
         n_bad = int(count[bad].sum())
         found, index = found.filter((~bad).tolist()), index[~bad]
     if index.size == 0:
-        raise InputError(argument, "holds no rows" + (" that are not excluded" if exclude_bad else ""))
+        raise InputError(argument, no_rows(exclude_bad))
     cells = stacked(found)
     _check_sums(cells)
     keys = found.select([name for name in found.columns if name.startswith("_s")])

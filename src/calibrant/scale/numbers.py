@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from calibrant.door.errors import FileError
 from calibrant.scale.duck import as_double, quoted
+from calibrant.scale.groups import is_good, no_rows
 
 _NUMBERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
@@ -49,12 +50,10 @@ def fetch(
     FileError
         If there are no rows, or one holds no number.
     """
-    fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in numbers.items())).fetchnumpy()
+    fetched = _fetched(relation, numbers)
     arrays = {}
     for argument, name in names.items():
         values = fetched[argument]
-        if values.size == 0:
-            raise FileError("file", "holds column names but no rows")
         missing = np.ma.getmaskarray(values)
         if missing.any():
             row = int(np.argmax(missing))
@@ -62,6 +61,33 @@ def fetch(
             raise _no_number(argument, names, row, text[0][0] if text else None, n_files)
         arrays[argument] = np.asarray(values, dtype=np.float64)
     return arrays
+
+
+def fetch_good(relation: Any, numbers: Mapping[str, str]) -> tuple[dict[str, npt.NDArray[np.float64]], int]:
+    """Argument -> the numbers of its column in the rows that are good, and how many are not.
+
+    Raises
+    ------
+    FileError
+        If no row is good.
+    """
+    arrays = {
+        argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+        for argument, values in _fetched(relation, numbers).items()
+    }
+    good = np.logical_and.reduce([is_good(argument, values) for argument, values in arrays.items()])
+    if not good.any():
+        raise FileError("file", no_rows(exclude_bad=True))
+    return {argument: values[good] for argument, values in arrays.items()}, int((~good).sum())
+
+
+def _fetched(relation: Any, numbers: Mapping[str, str]) -> dict[str, Any]:
+    fetched: dict[str, Any] = relation.project(
+        ", ".join(f"{sql} AS {argument}" for argument, sql in numbers.items())
+    ).fetchnumpy()
+    if next(iter(fetched.values())).size == 0:
+        raise FileError("file", "holds column names but no rows")
+    return fetched
 
 
 def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:

@@ -17,7 +17,7 @@ from calibrant.scale.duck import group_relation, json_segments
 from calibrant.scale.engine import connect, lacks_memory, shortened
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.harness import is_harness_log, read_harness_log
-from calibrant.scale.numbers import fetch, first_text, numbers_in_sql, texts_in_rows
+from calibrant.scale.numbers import fetch, fetch_good, first_text, numbers_in_sql, texts_in_rows
 from calibrant.scale.readers import (
     Dialect,
     arrow_reader,
@@ -132,19 +132,25 @@ class OpenedFile(Table):
         with _of_file():
             return super().choose_classes(y_prob)
 
-    def read(self, **asked: Any) -> Rows:
+    def read(self, *, exclude_bad: bool = False, **asked: Any) -> Rows:
         """Read outcomes, predictions and weights; samples of lm-evaluation-harness where no column is asked for."""
         if self.is_harness_log and asked.get("y_true") is None and asked.get("y_prob") is None:
             right, confidence = read_harness_log(self.files)
             names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}
             return Rows(right, confidence, None, names, ("y_true", "y_prob"))
-        return super().read(**asked)
+        return super().read(exclude_bad=exclude_bad, **asked)
 
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Numbers of columns as float64."""
         with self._explained():
             relation = self._rows(list(names.values()))
             return fetch(relation, names, self._numbers(relation, names), len(self.files))
+
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        """Numbers of columns as float64 in the rows that are good, and how many are not."""
+        with self._explained():
+            relation = self._rows(list(names.values()))
+            return fetch_good(relation, self._numbers(relation, names))
 
     def groups(
         self,

@@ -39,6 +39,8 @@ class Rows:
         Arguments whose column was guessed by its name.
     classes : tuple of int
         Of classes the label of each column: the numbers in their names, or 0 to K - 1 where they are named without.
+    n_excluded : int
+        Bad rows that were left out.
     """
 
     y_true: Any
@@ -47,6 +49,7 @@ class Rows:
     names: dict[str, str]
     guessed: tuple[str, ...]
     classes: tuple[int, ...] = ()
+    n_excluded: int = 0
 
 
 class Table(ABC):
@@ -86,6 +89,10 @@ class Table(ABC):
         """Argument -> numbers of its column, as they stand there."""
 
     @abstractmethod
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        """The same in the rows that `groups` takes for good, and how many are not."""
+
+    @abstractmethod
     def groups(
         self,
         names: Mapping[str, str],
@@ -123,11 +130,12 @@ class Table(ABC):
         """Columns of class probabilities, as `calibrant.scale.class_columns.choose_classes` finds them."""
         return choose_classes(y_prob, self.columns, self.twins)
 
-    def read(self, **asked: Any) -> Rows:
-        """Read outcomes, predictions and weights from columns chosen as `choose` does."""
+    def read(self, *, exclude_bad: bool = False, **asked: Any) -> Rows:
+        """Read outcomes, predictions and weights from columns chosen as `choose` does; all rows, or the good ones."""
         chosen = self.choose(**asked)
-        arrays = self.arrays(chosen.names)
-        return Rows(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"), chosen.names, chosen.guessed)
+        arrays, n_bad = self.good_arrays(chosen.names) if exclude_bad else (self.arrays(chosen.names), 0)
+        columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
+        return Rows(*columns, chosen.names, chosen.guessed, n_excluded=n_bad)
 
     def read_classes(
         self,
