@@ -54,13 +54,16 @@ def audit_file(
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
-    level: Annotated[float, typer.Option(help="One minus the coverage of the consistency band.")] = 0.05,
+    level: Annotated[
+        float,
+        typer.Option(help="Chance of being wrong that each test, the population's bounds and the band take."),
+    ] = 0.05,
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 999,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the resamples.")] = None,
     by: Annotated[str | None, typer.Option(help="Columns, with commas between: say which segments are worst.")] = None,
     drift: Annotated[str | None, typer.Option(help="Column of days or other periods: say when it went wrong.")] = None,
     exclude_bad: Annotated[
-        bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN or out of range; say how many.")
+        bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
     ] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
 ) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import IO, Any
 
-from calibrant.door.errors import InputError
+from calibrant.door.errors import InputError, Ways
 
 BAD_INPUT = 2
 UNFORESEEN = 70
@@ -117,7 +117,8 @@ def _in_words(problem: InputError | OSError) -> str:
     if isinstance(problem, OSError):
         return f"{problem.filename or 'output'}: {problem.strerror or problem}"
     argument = _OPTIONS.get(problem.argument, problem.argument)
-    return str(InputError(argument, problem.problem, allowed=problem.allowed))
+    allowed = problem.allowed.command if isinstance(problem.allowed, Ways) else problem.allowed
+    return str(InputError(argument, problem.problem, allowed=allowed))
 
 
 @contextmanager

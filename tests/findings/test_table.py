@@ -1,6 +1,8 @@
 """One table by every road of `audit_table`: one answer, the same columns, the same refusals."""
 
 import json
+import math
+import pickle
 
 import duckdb
 import numpy as np
@@ -8,8 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, FileError, InputError, audit, audit_table
+from calibrant.cli import app
 from calibrant.scale.cells import MEASURED
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.opened import OpenedFile
@@ -223,3 +227,49 @@ def test_where_no_row_is_good_there_is_no_audit(tmp_path):
     for road in EAGER:
         with pytest.raises(InputError, match="holds no rows that are not excluded"):
             audit_table(ROADS[road](table, tmp_path), exclude_bad=True)
+
+
+def said_by(table, path, *options, **asked):
+    """What Python is told, and what the command line is."""
+    with pytest.raises(InputError) as caught:
+        audit_table(table, n_resamples=0, **asked)
+    pickled = pickle.loads(pickle.dumps(caught.value))
+    assert (str(pickled), pickled.allowed) == (str(caught.value), caught.value.allowed)
+    done = CliRunner().invoke(app, ["audit", str(path), "--resamples", "0", *options])
+    assert done.exit_code == 2
+    return str(caught.value), done.stderr
+
+
+@pytest.mark.parametrize("road", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("fault", "options", "python", "command"),
+    [
+        ({"w": [1, 2]}, {}, "leave them out with unweighted=True", "leave them out with --unweighted"),
+        ({"sample_weight": [1, 2]}, {"drift": "day"}, "unweighted=True leaves", "--unweighted leaves"),
+        ({"score": [0.5, None]}, {}, "every row needs a value, or exclude_bad=True", "or --exclude-bad leaves"),
+        ({"score": [0.5, math.inf]}, {}, "must be finite, or exclude_bad=True leaves", "or --exclude-bad leaves"),
+        ({"score": [0.5, None]}, {"by": "day"}, "exclude_bad=True", "--exclude-bad"),
+        (
+            {"label": [0.5, 0.2], "score": [0, 1]},
+            {},
+            "'label' and 'score' look swapped: as y_prob, 'score' is 0 or 1 in every row, and as y_true, 'label' is "
+            "not; name y_true='score' and y_prob='label'",
+            "name --y-true score and --y-prob label",
+        ),
+    ],
+)
+def test_each_is_told_in_its_own_words(tmp_path, road, fault, options, python, command):
+    path = ROADS[road](pa.table({"label": [0, 1], "score": [0.2, 0.7], "day": [0, 1]} | fault), tmp_path)
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    in_python, on_the_command_line = said_by(path, path, *flags, **options)
+    assert python in in_python
+    assert command in on_the_command_line
+    assert "--" not in in_python
+    assert "=True" not in on_the_command_line
+
+
+def test_a_gate_is_not_told_of_options_it_has_not(tmp_path):
+    path = ROADS["csv"](pa.table({"label": [0, 1], "score": [0.2, None]}), tmp_path)
+    done = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.1"])
+    assert done.exit_code == 2
+    assert "is null; every row needs a value\n" in done.stderr

@@ -13,6 +13,11 @@ import numpy.typing as npt
 
 from calibrant.door.errors import InputError
 
+NOT_NULL = "every row needs a value"
+FINITE = "every value must be finite"
+NOT_SWAPPED = "the order is (y_true, y_prob); event rates at hard predictions need sample_weight"
+"""What is allowed, where more may be said of it to someone who sees a table."""
+
 
 class HasArray(Protocol):
     """What NumPy can read: arrays, columns and tables of pandas, polars and pyarrow, torch tensors."""
@@ -125,7 +130,7 @@ def _as_array(values: Column, name: str) -> npt.NDArray[Any]:
         if isinstance(series, nw.Series):
             if series.null_count():
                 row = int(np.argmax(series.is_null().to_numpy()))
-                raise InputError(name, f"row {row} is null; every row needs a value", row=row)
+                raise InputError(name, f"row {row} is null", row=row, allowed=NOT_NULL)
             if series.dtype in (nw.Int128, nw.UInt128):  # which numpy has not
                 series = series.cast(nw.Float64)
             return np.asarray(series.to_numpy())
@@ -141,7 +146,7 @@ def _from_objects(array: npt.NDArray[Any], name: str) -> FloatArray:
     # Decimals, fractions and Python integers are numbers; text that looks like one is not.
     for row, value in enumerate(array):
         if value is None:
-            raise InputError(name, f"row {row} is None; every row needs a value", row=row)
+            raise InputError(name, f"row {row} is None", row=row, allowed=NOT_NULL)
         if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
             hint = _EVENT if name == "y_true" and isinstance(value, str) else ""
             raise InputError(name, f"row {row} is {value!r:.40}; numbers are needed{hint}", row=row)
@@ -176,7 +181,7 @@ def _check_finite(values: FloatArray, name: str) -> None:
     finite = np.isfinite(values)
     if not finite.all():
         row = _first(~finite)
-        raise InputError(name, f"row {row} is {values[row]}; every value must be finite", row=row)
+        raise InputError(name, f"row {row} is {values[row]}", row=row, allowed=FINITE)
 
 
 def _check_predictions(prediction: FloatArray) -> None:
@@ -233,9 +238,9 @@ def _check_not_swapped(outcome: FloatArray, prediction: FloatArray) -> None:
     row = _first((outcome != 0.0) & (outcome != 1.0))
     raise InputError(
         "y_true",
-        f"row {row} is {_shown(outcome[row])} while every prediction is 0 or 1: the arguments look swapped. "
-        "The order is (y_true, y_prob); event rates at hard predictions need sample_weight",
+        f"row {row} is {_shown(outcome[row])} while every prediction is 0 or 1: the arguments look swapped",
         row=row,
+        allowed=NOT_SWAPPED,
     )
 
 

@@ -8,6 +8,18 @@ from collections.abc import Callable
 from functools import partial
 
 
+class Ways(str):
+    """What is allowed, in Python's words; `command` says the same in the command line's."""
+
+    command: str
+
+    def __new__(cls, python: str, command: str = "") -> Ways:
+        """Python's words are the text itself."""
+        ways = super().__new__(cls, python)
+        ways.command = command
+        return ways
+
+
 class InputError(ValueError):
     """An argument that cannot be used: the message names it, its first bad row and what is allowed.
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 __all__ = ["audit_table"]
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band
 from calibrant.door.classes import multiclass_sample
-from calibrant.door.errors import InputError
+from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
+from calibrant.door.errors import InputError, Ways
 from calibrant.door.sample import Sample
 from calibrant.findings.auditing import audit_classes, audit_sample
 from calibrant.findings.found import Audit
@@ -197,7 +199,10 @@ def _is_harness_log(table: Table, asked: Asked) -> bool:
 
 
 def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
-    read = table.read(**asked.columns, exclude_bad=asked.exclude_bad)
+    try:
+        read = table.read(**asked.columns, exclude_bad=asked.exclude_bad)
+    except InputError as problem:
+        raise _or_left_out(problem) from None
     say_guessed(read.names, read.guessed, told.say)
     _say_excluded(read.n_excluded, told)
     _check_drift(asked, read.names)
@@ -205,7 +210,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     try:
         sample = Sample.from_columns(read.y_true, read.y_prob, read.sample_weight)
     except InputError as problem:
-        raise in_table(problem, read.names) from None
+        raise _or_left_out(in_table(problem, read.names)) from None
     audit = audit_sample(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
     single = sample.binary and read.sample_weight is None
     audit = replace(audit, columns=read.names, n_excluded=read.n_excluded)
@@ -274,16 +279,40 @@ def _drift_of(table: Table, names: Mapping[str, str], by: str, asked: Asked) -> 
 def _check_drift(asked: Asked, names: Mapping[str, str]) -> None:
     if asked.drift and "sample_weight" in names:
         column = names["sample_weight"]
-        ways = f"column {column!r} holds weights. Leave them out (--unweighted; unweighted=True in Python)"
-        raise InputError("drift", f"{SINGLE}, and {ways}")
+        ways = Ways("unweighted=True leaves them out", "--unweighted leaves them out")
+        raise InputError("drift", f"{SINGLE}, and column {column!r} holds weights", allowed=ways)
 
 
 def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:
     """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
+    if problem.allowed == NOT_SWAPPED:
+        return _swapped(names["y_true"], names["y_prob"])
     where = in_column(problem.argument, names)
     if problem.row is not None:
         where = f"{where.removesuffix(': ')}{', ' if where else ''}rows counted from 0: "
     return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
+
+
+def _swapped(y_true: str, y_prob: str) -> InputError:
+    said = f"columns {y_true!r} and {y_prob!r} look swapped: as y_prob, {y_prob!r} is 0 or 1 in every row"
+    said += f", and as y_true, {y_true!r} is not"
+    rates = "event rates at hard predictions need a column of weights"
+    ways = Ways(
+        f"name y_true={y_prob!r} and y_prob={y_true!r}; {rates}",
+        f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {rates}",
+    )
+    return InputError("y_true", said, allowed=ways)
+
+
+def _or_left_out(problem: InputError) -> InputError:
+    """Of a row without a finite number, say that such rows can be left out."""
+    if problem.allowed not in (FINITE, NOT_NULL):
+        return problem
+    ways = Ways(
+        f"{problem.allowed}, or exclude_bad=True leaves such rows out",
+        f"{problem.allowed}, or --exclude-bad leaves such rows out",
+    )
+    return type(problem)(problem.argument, problem.problem, row=problem.row, allowed=ways)
 
 
 def _say_excluded(n_rows: int, told: Told) -> None:

@@ -21,20 +21,30 @@ def gate_opened(
     """`calibration_gate` of a table that is open; a column of weights is refused unless it is left out."""
     told.progress("Reading")
     _refuse_classes(table.choose_classes(y_prob))
-    read = table.read(y_true=y_true, y_prob=y_prob, unweighted=unweighted)
+    if not unweighted:
+        _refuse_weights(table, y_true, y_prob)
+    read = table.read(y_true=y_true, y_prob=y_prob, unweighted=True)
     say_guessed(read.names, read.guessed, told.say)
-    if read.sample_weight is not None:
-        column = read.names["sample_weight"]
-        raise InputError(
-            "sample_weight",
-            f"column {column!r} holds weights, and the proof is of unweighted rows; --unweighted leaves them out, and "
-            "calibrant audit measures with them",
-        )
     told.progress("Bounds")
     try:
         return calibration_gate(read.y_true, read.y_prob, max_distance=max_distance, level=level)
     except InputError as problem:
         raise in_table(problem, read.names) from None
+
+
+def _refuse_weights(table: Table, y_true: str | None, y_prob: str | None) -> None:
+    try:
+        names = table.choose(y_true=y_true, y_prob=y_prob).names
+    except InputError as problem:
+        if problem.argument != "sample_weight":
+            return  # which reading the columns says, unless it does without their names
+        said = problem.problem
+    else:
+        if "sample_weight" not in names:
+            return
+        said = f"column {names['sample_weight']!r} holds weights"
+    ways = "--unweighted leaves them out, and calibrant audit measures with them"
+    raise InputError("unweighted", f"{said}, and the proof is of unweighted rows", allowed=ways)
 
 
 def _refuse_classes(columns: list[str] | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from calibrant.door.errors import InputError
+from calibrant.door.errors import InputError, Ways
 
 USUAL_NAMES = {
     "y_true": ("y_true", "label", "target", "outcome", "obs", "observed", "correct", "is_correct", "y"),
@@ -18,9 +18,9 @@ _PERHAPS_WEIGHTS = frozenset(
     ("weight", "weights", "sample_weights", "w", "wt", "wts", "freq", "frequency", "trials", "n_trials")
 )
 """Names of columns that change every number if they are weights, and may be something else."""
-_WAYS = (
-    "Leave them out (--unweighted; unweighted=True in Python), or measure with the column that is named "
-    "(calibrant audit --sample-weight; sample_weight in Python)"
+_WAYS = Ways(
+    "leave them out with unweighted=True, or name the column to measure with as sample_weight",
+    "leave them out with --unweighted, or name the column to measure with by --sample-weight",
 )
 
 
@@ -110,14 +110,14 @@ def _refuse_perhaps_weights(found: str | None, free: Sequence[str]) -> None:
     if not perhaps:
         return
     beside = "" if found is None else f" as well as {found!r}"
-    raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}. {_WAYS}")
+    raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}", allowed=_WAYS)
 
 
 def refuse_unspoken_weights(columns: Iterable[str], spoken: Collection[str], ways: str = _WAYS) -> None:
     """Raise if a column holds weights by its name and nobody spoke of it."""
     for name in columns:
         if name not in spoken and name.lower() in {*USUAL_NAMES["sample_weight"], *_PERHAPS_WEIGHTS}:
-            raise InputError("sample_weight", f"column {name!r} may hold weights. {ways}")
+            raise InputError("sample_weight", f"column {name!r} may hold weights", allowed=ways)
 
 
 def _is_number(text: str) -> bool:

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.errors import InputError
+from calibrant.door.errors import InputError, Ways
 from calibrant.scale.cells import MEASURED
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
+LEAVE_OUT = Ways(
+    "correct them, or leave them out with exclude_bad=True", "correct them, or leave them out with --exclude-bad"
+)
 _FAULTS = {
     -1: ("y_prob", "null or NaN"),
     -2: ("y_prob", "outside [0, 1]"),
@@ -95,8 +98,7 @@ def _bad_rows(index: IntArray, count: npt.NDArray[Any]) -> InputError:
     (first, n), *more = told
     argument, what = _FAULTS[first]
     said = [f"{n:,} rows are {what}", *(f"{_FAULTS[code][0]}: {n:,} rows are {_FAULTS[code][1]}" for code, n in more)]
-    ways = "Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)"
-    return InputError(argument, f"{'; '.join(said)}. {ways}")
+    return InputError(argument, "; ".join(said), allowed=LEAVE_OUT)
 
 
 def _check_sums(cells: FloatArray) -> None:

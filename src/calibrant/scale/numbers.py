@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import NOT_NULL
 from calibrant.door.errors import FileError
 from calibrant.scale.duck import as_double, quoted
-from calibrant.scale.groups import is_good, no_rows
+from calibrant.scale.groups import LEAVE_OUT, is_good, no_rows
 
 _NUMBERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
@@ -101,7 +102,7 @@ def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
 def texts_in_rows(argument: str, names: Mapping[str, str], count: int, shown: str) -> FileError:
     """Say of rows that they hold text instead of a number."""
     said = f"{in_column(argument, names)}{count:,} rows are text, such as {shown!r:.40}; {_needed(argument, names)}"
-    return FileError(argument, f"{said}. Correct them, or leave them out (--exclude-bad; exclude_bad=True in Python)")
+    return FileError(argument, said, allowed=LEAVE_OUT)
 
 
 def in_column(argument: str, names: Mapping[str, str]) -> str:
@@ -113,9 +114,9 @@ def in_column(argument: str, names: Mapping[str, str]) -> str:
 def _no_number(argument: str, names: Mapping[str, str], row: int, text: str | None, n_files: int) -> FileError:
     """Say what is there instead of a number."""
     where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
-    held = "is null; every row needs a value" if text is None else f"holds text, {text!r:.40}; "
-    needed = "" if text is None else _needed(argument, names)
-    return FileError(argument, f"{in_column(argument, names)}{where} {held}{needed}", row=row)
+    held = "is null" if text is None else f"holds text, {text!r:.40}"
+    needed = NOT_NULL if text is None else _needed(argument, names)
+    return FileError(argument, f"{in_column(argument, names)}{where} {held}", row=row, allowed=needed)
 
 
 def _text_of(name: str) -> str:
