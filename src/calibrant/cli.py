@@ -88,7 +88,7 @@ def audit_file(
             y_true,
             y_prob,
             sample_weight,
-            tuple(by.split(",")) if by else (),
+            () if by is None else tuple(by.split(",")),
             drift,
             exclude_bad,
             unweighted,

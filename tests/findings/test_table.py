@@ -273,3 +273,53 @@ def test_a_gate_is_not_told_of_options_it_has_not(tmp_path):
     done = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.1"])
     assert done.exit_code == 2
     assert "is null; every row needs a value\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("by", 3),
+        ("by", b"g"),
+        ("by", ["g", 3]),
+        ("by", ""),
+        ("drift", ["g"]),
+        ("drift", ""),
+        ("y_prob", 3),
+        ("y_true", b"y"),
+        ("sample_weight", True),
+        ("exclude_bad", "no"),
+        ("unweighted", "yes"),
+        ("title", 3),
+        ("by", "nowhere"),
+        ("drift", "nowhere"),
+    ],
+)
+def test_what_names_no_column_is_refused_by_the_name_of_its_argument(argument, value):
+    table = pa.table({"y_true": [0, 1] * 20, "y_prob": [0.2, 0.7] * 20, "g": [1] * 40})
+    with pytest.raises(InputError) as told:
+        audit_table(table, n_resamples=0, **{argument: value})
+    assert told.value.argument == argument
+
+
+def test_names_of_columns_are_text():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match="named 0; names of columns must be text"):
+        audit_table(pandas.DataFrame({0: [0, 1], "y_prob": [0.2, 0.7]}))
+
+
+@pytest.mark.parametrize("road", ["arrow", "duckdb", "parquet", "polars"])
+def test_a_zero_is_one_key_whatever_its_sign(road, tmp_path):
+    rng = np.random.default_rng(0)
+    p = np.where(np.arange(400) % 2, 0.3, 0.7)
+    key = np.where(rng.random(400) < 0.5, 0.0, -0.0)
+    table = pa.table({"y_true": (rng.random(400) < p) * 1, "y_prob": p, "g": key})
+    if road == "duckdb":
+        held = duckdb.connect()
+        table = held.from_arrow(table)
+    elif road == "parquet":
+        pq.write_table(table, tmp_path / "t.parquet")
+        table = str(tmp_path / "t.parquet")
+    elif road == "polars":
+        table = pl.from_arrow(table)
+    (segment,) = audit_table(table, by="g", n_resamples=0).segments
+    assert segment.n_rows == 400

@@ -43,6 +43,18 @@ def one_of(value: object, allowed: Collection[str], name: str) -> None:
         raise InputError(name, f"is {value!r:.40}", allowed=f"it must be one of {', '.join(map(repr, allowed))}")
 
 
+def text(value: str | None, name: str) -> None:
+    """Raise unless value is text that is not empty, or None."""
+    if value is not None and (not isinstance(value, str) or not value):
+        raise InputError(name, f"is {value!r:.40}", allowed="it must be text, and not empty")
+
+
+def flag(value: bool, name: str) -> None:
+    """Raise unless value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(name, f"is {value!r:.40}", allowed="it must be True or False")
+
+
 def positive(value: float, name: str) -> float:
     """Return a positive, finite number."""
     number = _real(value)

@@ -6,11 +6,11 @@ __all__ = ["audit_table"]
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
@@ -50,6 +50,15 @@ class Asked:
     n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
     title: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what names no column, before anything is read."""
+        for argument in ("y_true", "y_prob", "sample_weight", "drift", "title"):
+            text(getattr(self, argument), argument)
+        for name in self.by:
+            text("" if name is None else name, "by")
+        flag(self.exclude_bad, "exclude_bad")
+        flag(self.unweighted, "unweighted")
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -160,7 +169,7 @@ def audit_table(
         y_true,
         y_prob,
         sample_weight,
-        (by,) if isinstance(by, str) else tuple(by or ()),
+        _names(by),
         drift,
         exclude_bad,
         unweighted,
@@ -176,6 +185,15 @@ def audit_table(
     return audit_opened(opened, asked, Told()).audit
 
 
+def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of segments; each is looked at where they are asked for."""
+    if by is None or isinstance(by, str):
+        return () if by is None else (by,)
+    if not isinstance(by, Iterable) or isinstance(by, bytes):
+        raise InputError("by", f"is {by!r:.40}", allowed="it must be the name of a column, or several")
+    return tuple(by)
+
+
 def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     """`audit_table` of a table that is open."""
     told.progress("Reading")
@@ -188,6 +206,8 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
         if grouped:
             raise InputError(grouped, "is for single predictions; name one column as y_prob")
         return Audited(_audit_of_classes(table, classes, asked, told))
+    table.require(asked.by, "by")
+    table.require([asked.drift] if asked.drift else [], "drift")
     summed = not harness and table.summed
     done = _audit_of_sums(table, asked, told) if summed else _audit_of_rows(table, asked, told)
     return replace(done, audit=_in_parts(table, done.audit, asked, told))

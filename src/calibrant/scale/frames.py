@@ -101,11 +101,15 @@ def _looked_at(frame: Any, argument: str) -> tuple[Any, Any]:
     """The table as narwhals has it, and the types of its columns."""
     try:
         table = nw.from_native(frame)
-        return table, table.collect_schema()
+        schema = table.collect_schema()
     except TypeError as problem:
         raise InputError(argument, f"is a {type(frame).__name__}, not a table: {problem!s:.200}") from None
     except nw.exceptions.DuplicateError:
         raise InputError(argument, "has several columns of one name; rename all but one") from None
+    for name in schema:
+        if not isinstance(name, str):
+            raise InputError(argument, f"has a column named {name!r:.40}", allowed="names of columns must be text")
+    return table, schema
 
 
 def group_cells(
@@ -166,7 +170,12 @@ def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str
     numbers = {_NUMBERS[argument]: name for argument, name in names.items()}
     segments = {f"_s{i}": name for i, name in enumerate(by)}
     if table.implementation.is_pyarrow():
-        return _of_pyarrow(table, numbers, segments)
+        table = _of_pyarrow(table, numbers, segments)
+        one_zero = (nw.col(new) + 0.0 for new, name in segments.items() if schema[name].is_float())
+        return table.with_columns(*one_zero)
+
+    def key(name: str) -> Any:
+        return nw.col(name) + 0.0 if schema[name].is_float() else nw.col(name)  # one key whatever the sign of a zero
 
     def number(name: str) -> Any:
         column = nw.col(name)
@@ -174,7 +183,7 @@ def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str
 
     return table.select(
         *(number(name).alias(new) for new, name in numbers.items()),
-        *(nw.col(name).alias(new) for new, name in segments.items()),
+        *(key(name).alias(new) for new, name in segments.items()),
     )
 
 

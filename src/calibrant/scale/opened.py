@@ -12,7 +12,6 @@ from typing import Any
 import narwhals as nw
 
 from calibrant.door.errors import FileError, InputError
-from calibrant.scale.columns import present, refuse_twins
 from calibrant.scale.duck import group_relation, json_segments
 from calibrant.scale.engine import connect, lacks_memory, shortened
 from calibrant.scale.groups import Groups, good_groups, missing_values
@@ -152,6 +151,11 @@ class OpenedFile(Table):
             relation = self._rows(list(names.values()))
             return fetch_good(relation, self._numbers(relation, names))
 
+    def require(self, names: Sequence[str], option: str) -> None:
+        """As `Table.require`; of a file it is a FileError."""
+        with _of_file():
+            super().require(names, option)
+
     def groups(
         self,
         names: Mapping[str, str],
@@ -162,10 +166,7 @@ class OpenedFile(Table):
         option: str = "by",
     ) -> Groups:
         """Sums of cells by one GROUP BY; never loaded."""
-        with _of_file():
-            for name in by:
-                refuse_twins(name, self.twins, option)
-                present(name, self.columns, option)
+        self.require(by, option)
         with self._explained(), self._in_any_order():
             relation = self._rows([*names.values(), *by])
             numbers = self._numbers(relation, names)

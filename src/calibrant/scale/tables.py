@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.scale.class_columns import choose_classes, numbers_of
-from calibrant.scale.columns import asked_columns, choose_columns
+from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.groups import Groups
 
 
@@ -125,6 +125,18 @@ class Table(ABC):
         """
         asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
         return Chosen(*choose_columns(asked, self.columns, self.twins, grouped_by))
+
+    def require(self, names: Sequence[str], option: str) -> None:
+        """Raise unless each of the names is that of one column; `option` is who named them.
+
+        Raises
+        ------
+        InputError
+            If it is of none, or of several.
+        """
+        for name in names:
+            refuse_twins(name, self.twins, option)
+            present(name, self.columns, option)
 
     def choose_classes(self, y_prob: str | None) -> list[str] | None:
         """Columns of class probabilities, as `calibrant.scale.class_columns.choose_classes` finds them."""
