@@ -138,7 +138,7 @@ def gate(
     of weights, or one whose name says that it may hold them (weight, w, freq, trials, ...), is refused unless
     --unweighted leaves it out.
 
-    For example: calibrant gate predictions.parquet --max-distance 0.05 --level 0.05
+    For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
     """
     with explained(), Progress() as progress:
         from calibrant.findings.table import Told
