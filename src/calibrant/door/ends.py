@@ -105,6 +105,6 @@ def confidence(level: float) -> str:
     >>> confidence(0.05)
     '95%'
     """
-    if level < 1e-9:  # nobody counts so many nines
+    if level < 1e-20:  # nobody counts so many nines
         return f"1 - {level!r}"
     return f"{(1 - Decimal(repr(float(level)))) * 100:f}".rstrip("0").rstrip(".") + "%"
