@@ -3,8 +3,37 @@
 import os
 from importlib.util import find_spec
 
+from hypothesis import settings
+
 # Two workers on two processors: matrix libraries that each start as many threads wait for each other, which takes
 # twenty times as long as the work. It is read when NumPy is first imported; commands that tests start inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 collect_ignore = [] if find_spec("torch") else ["src/calibrant/torch.py"]
+pytest_plugins = ["tests.processor_seconds"]
+
+# How many examples a test draws: in percent of what it asks for (`tests.strategies.examples`). Every run draws others.
+# No test depends on the wall clock: the first example may compile a kernel, and the machine may be busy.
+for name, percent in {"quick": 2, "suite": 10, "thorough": 100}.items():
+    settings.register_profile(name, max_examples=percent, deadline=None)
+settings.load_profile("suite")  # another: pytest --hypothesis-profile thorough
+
+
+def pytest_addoption(parser):
+    """The quick loop is one option."""
+    parser.addoption("--quick", action="store_true", help="few examples, and no test that is marked as slow")
+
+
+def pytest_configure(config):
+    """Name the marker and load the profile before any test is collected."""
+    config.addinivalue_line("markers", "slow: left out by --quick")
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is marked as slow."""
+    if config.getoption("--quick"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]

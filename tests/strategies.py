@@ -1,6 +1,7 @@
 """Samples that break careless code: ties, neighbours one ulp apart, exact 0 and 1, weights over many orders."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 _ULPS = [
@@ -21,6 +22,12 @@ _PREDICTIONS = st.one_of(
 _RATES = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0.0, 1.0))
 _WEIGHTS = st.one_of(st.floats(0.0, 3.0), st.integers(-6, 6).map(lambda e: 10.0**e), st.sampled_from([0.0, 1.0]))
 _CHOSEN = 8  # rows that are searched for and shrunk one by one: choosing takes longer than most of what is tested
+
+
+def examples(asked):
+    """How many a test draws in the long run; the profile (conftest.py) says what share of them another run draws."""
+    percent = settings().max_examples
+    return settings(max_examples=max(min(asked, percent), asked * percent // 100))
 
 
 @st.composite

@@ -67,7 +67,7 @@ def test_resamples_are_a_whole_number(name):
 
 @pytest.mark.parametrize("name", sorted(set(LEVELS) & set(RESAMPLES) & set(SEEDS) - {"choose_recalibrator"}))
 def test_scalars_of_numpy_are_numbers(name):
-    few = 3000 if name in ("two_sample_calibration_test", "tcal_test") else 199
+    few = 3000 if name == "two_sample_calibration_test" else 199
     try:
         by_numpy = call(name, level=np.float64(0.1), n_resamples=np.int64(few), random_state=np.int64(1))
     except InputError as problem:  # 200 rows may be too few for it: then that is what it says

@@ -5,18 +5,18 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant
 from calibrant.door.sample import Sample
 from calibrant.measures.registry import measures, register
 from tests.registered import TOOL
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 MEASURES = measures()
 EVERY = pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES.keys())
-CASES = settings(max_examples=150, deadline=None)
+CASES = examples(150)
 
 
 def evaluate(measure, y_true, y_prob, weight=None):

@@ -65,7 +65,47 @@ def test_the_reference_has_every_module_with_public_names():
     ]
     assert set(HOMES.values()) - set(listed) == set()
     assert len(listed) == len(set(listed))
-    assert all((ROOT / "src" / "calibrant" / f"{name.replace('.', '/')}.py").exists() for name in listed)
+    assert set(listed) - set(HOMES.values()) == {"synthetic", "torch"}  # which are imported by name alone
+
+
+def test_the_book_loads_nothing_from_elsewhere_and_shows_public_names():
+    """What `tools/check_book.py` finds in the built book, as far as its configuration tells."""
+    written = (ROOT / "mkdocs.yml").read_text()
+    assert "://" not in written
+    assert "filters: public" in written
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        assert not re.search(r"!\[[^]]*\]\(\s*(https?:)?//|<(img|script|link|iframe)\b", text), page.name
+
+
+def test_what_the_built_book_would_load_is_found_out(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    check = runpy.run_path(str(ROOT / "tools" / "check_book.py"))
+    (tmp_path / "index.html").write_text(
+        '<script src="//cdn.x/a.js"></script><a href="https://x">x</a><img src="a.png">'
+        '<style>@import "https://x/a.css";</style><h3 id="calibrant.scale.sketch.CalibrationSketch._table">_</h3>'
+        '<h3 id="calibrant.scale.sketch.CalibrationSketch.update">_</h3><h3 id="calibrant.kernels.sorting.x">_</h3>'
+    )
+    (tmp_path / "a.css").write_text("a { background: url(https://x/b.png) } b { background: url(c.png) }")
+    found = check["faults"](tmp_path)
+    assert [line.split()[1] for line in found] == [
+        "<script>", "<style>", "calibrant.scale.sketch.CalibrationSketch._table", "calibrant.kernels.sorting.x", "loads"
+    ]  # fmt: skip
+
+
+def test_there_are_thirty_recipes_each_with_code():
+    recipes = re.split(r"^### ", (ROOT / "docs" / "recipes.md").read_text(), flags=re.MULTILINE)[1:]
+    assert len(recipes) == 30
+    assert all("```python" in recipe and recipe.partition("\n")[0].endswith("?") for recipe in recipes)
+
+
+def test_a_contributor_is_told_of_files_that_are_there():
+    told = (ROOT / "CONTRIBUTING.md").read_text()
+    commands = re.findall(r"(?:tests|tools|docs|src)/[\w/.-]*\w", told)
+    assert len(commands) > 10
+    assert all((ROOT / name).exists() for name in commands), commands
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert all((ROOT / name).exists() for name in re.findall(r"python (tools/\w+\.py)", hooks))
 
 
 def test_the_pictures_are_those_that_the_program_draws(tmp_path):

@@ -1,10 +1,12 @@
-"""What a docstring says of its function's parameters and errors is what the function has."""
+"""What a docstring says of parameters, defaults, errors and other names is what the code has."""
 
+import ast
 import inspect
 import re
 
 import pytest
 
+from tests.public import CLASSES
 from tests.public import FUNCTIONS as PUBLIC
 from tests.public import PUBLIC as ANY
 
@@ -23,7 +25,45 @@ def documented(doc):
     return [name.lstrip("*") for head in heads for name in head.split(", ")]
 
 
+HEAD = r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : (.*))?\n((?:[ \t]+.*\n?|\n)*)"
+
+
+def wrong_defaults(function):
+    """Parameters whose default is another than "default X", the first of {"X", ...} or that of `f`, "As for `f`"."""
+    found = []
+    for names, kind, text in re.findall(HEAD, section(inspect.cleandoc(function.__doc__), "Parameters") or "", re.M):
+        for name in names.replace("*", "").split(", "):
+            has = inspect.signature(function).parameters[name].default
+            said = re.search(r"\bdefault (\S+?)(?:,|$)", kind) or re.match(r"\{([^,}]+)[,}]", kind)
+            other = re.search(r"As for `(\w+)`", text)
+            if said is not None:
+                right = ast.literal_eval(said[1]) == has
+            elif other is not None and not kind:
+                right = has == inspect.signature(ANY[other[1]]).parameters[name].default
+            else:
+                right = has in (None, inspect.Parameter.empty) or "optional" in kind
+            found += [] if right else [f"{name}={has!r}: {kind or text.strip()}"]
+    return found
+
+
+def named_also(doc):
+    """The names of a See Also section."""
+    rows = (section(doc, "See Also") or "").splitlines()
+    return {each.strip().strip("`") for row in rows for each in row.partition(" : ")[0].split(",")} - {""}
+
+
+def others(name, doc):
+    """Whether See Also names public names, and others than this one."""
+    return bool(named_also(doc)) and named_also(doc) <= set(ANY) - {name}
+
+
 FUNCTIONS = list(PUBLIC.items())
+
+
+def methods(cls):
+    """Public methods that a class defines itself."""
+    found = {name: getattr(cls, name) for name in vars(cls) if not name.startswith("_")}
+    return {name: inspect.unwrap(each) for name, each in found.items() if inspect.isroutine(each)}
 
 
 @pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
@@ -42,15 +82,11 @@ def test_what_takes_columns_says_that_it_raises(name, function):
 def lacks(name, function):
     """What the docstring of a public function does not say."""
     doc = inspect.cleandoc(function.__doc__)
-    also = [
-        each for row in (section(doc, "See Also") or "").splitlines() for each in row.partition(" : ")[0].split(",")
-    ]
     asked = {"y_true", "y_prob"} & set(inspect.signature(function).parameters)
     said = {
         "one sentence first": doc.partition("\n")[0].endswith("."),
         "an example that runs": ">>> " in (section(doc, "Examples") or ""),
-        "other public names in See Also": {each.strip().strip("`") for each in also} - {""} <= set(ANY) - {name}
-        and bool(also),
+        "other public names in See Also": others(name, doc),
         "what it returns": section(doc, "Returns") is not None,
         "its cost": "Cost:" in doc or not asked,
         "its source": section(doc, "References") is not None or not name.endswith(("_error", "_distance", "_test")),
@@ -61,6 +97,42 @@ def lacks(name, function):
 @pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
 def test_everything_is_said_that_a_reader_asks_for(name, function):
     assert lacks(name, function) == []
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS, ids=[name for name, _ in FUNCTIONS])
+def test_defaults_are_those_of_the_signature(name, function):
+    assert wrong_defaults(function) == [], name
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_say_what_they_are_and_what_to_see_also(name):
+    cls = CLASSES[name]
+    doc = inspect.cleandoc(cls.__doc__)
+    assert doc.partition("\n")[0].endswith(".")
+    assert others(name, doc)
+    given = inspect.signature(cls.__init__).parameters if "__init__" in vars(cls) else {}
+    made_by_users = not hasattr(cls, "__dataclass_fields__") and not issubclass(cls, Exception)
+    if made_by_users and len(given) > 1:
+        assert sorted(documented(cls.__doc__)) == sorted(set(given) - {"self"})
+        assert wrong_defaults(cls) == []
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_methods_say_what_they_do_with_the_parameters_that_they_have(name):
+    for method, function in methods(CLASSES[name]).items():
+        assert function.__doc__, method
+        said = documented(function.__doc__)
+        assert said in ([], [each for each in inspect.signature(function).parameters if each != "self"]), method
+
+
+def test_a_wrong_default_is_found_out():
+    def wrong(a=1, b="x", c=2, level=0.1): ...
+
+    wrong.__doc__ = (
+        'Say.\n\nParameters\n----------\na : int, default 2\n    One.\nb : {"y", "x"}\n    Two.\n'
+        "c : int\n    Three.\nlevel\n    As for `cox_test`.\n"
+    )
+    assert [fault.partition("=")[0] for fault in wrong_defaults(wrong)] == ["a", "b", "c", "level"]
 
 
 def test_what_a_docstring_lacks_is_found_out():

@@ -62,9 +62,8 @@ def test_what_is_not_foreseen_is_70_and_one_line(rows, monkeypatch, raised, comm
     def fails(*_, **__):
         raise raised
 
-    monkeypatch.setattr(
-        f"calibrant.findings.{'table.audit_sample' if command == 'audit' else 'table_gate.calibration_gate'}", fails
-    )
+    done = "table.audit_sample" if command == "audit" else "table_gate.calibration_gate_on_sample"
+    monkeypatch.setattr(f"calibrant.findings.{done}", fails)
     done = run(command, rows, *(("--max-distance", 0.05) if command == "gate" else ()))
     assert done.exit_code == 70
     assert not done.stdout
@@ -169,10 +168,12 @@ def test_a_signal_while_a_report_is_written_leaves_nothing(rows, tmp_path, monke
         ("gate missing.csv --max-distance 1e400", 2),
     ],
 )
-def test_exit_codes_of_the_parser(line, code):
-    done = shell(f"{COMMAND} {line}")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_exit_codes_of_the_parser(line, code, unbuffered):
+    done = shell(f"PYTHONUNBUFFERED={unbuffered} {COMMAND} {line}")
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
+    assert "ignored" not in done.stderr
 
 
 @needs_posix
@@ -183,9 +184,24 @@ def test_exit_codes_of_the_parser(line, code):
 def test_a_gate_without_a_reader_keeps_its_verdict(rows, beyond, output, code):
     if beyond:
         pd.read_csv(rows).assign(y_true=0).to_csv(rows, index=False)
-    done = shell(f"{COMMAND} gate '{rows}' --max-distance 0.05 {output}")
+    done = shell(f"PYTHONUNBUFFERED= {COMMAND} gate '{rows}' --max-distance 0.05 {output}")
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
+
+
+CUT_SHORT = "from calibrant import exits; exits.claim_streams()\nwith exits.explained(): exits.show('x' * 3000)"
+
+
+@needs_posix
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_cut_short_is_not_passed_for_whole(tmp_path, unbuffered):
+    line = f"ulimit -f 1; PYTHONUNBUFFERED={unbuffered} '{sys.executable}' -c \"{CUT_SHORT}\" > '{tmp_path / 'out'}'"
+    done = shell(line)
+    assert done.returncode == 2
+    assert done.stderr == "calibrant: output: File too large\n"
+    assert (tmp_path / "out").stat().st_size < 3000
+    done = shell(line.replace("ulimit -f 1; ", ""))
+    assert (done.returncode, (tmp_path / "out").read_text()) == (0, "x" * 3000 + "\n")
 
 
 @needs_posix

@@ -92,15 +92,7 @@ def audits(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-RENAMED = (
-    (r"/population/(smooth_error|lower_distance)/0$", r"/population/\1/low"),
-    (r"/population/(smooth_error|lower_distance)/1$", r"/population/\1/high"),
-    (r"/comparison/interval/0$", "/comparison/interval/low"),
-    (r"/comparison/interval/1$", "/comparison/interval/high"),
-    (r"/segments/(\d+)/lower_distance/0$", r"/segments/\1/lower_distance/lower"),
-    (r"/segments/(\d+)/lower_distance/1$", r"/segments/\1/lower_distance/upper"),
-    (r"/segments/(\d+)/bias_(low|high)$", r"/segments/\1/bias_interval/\2"),
-)
+RENAMED: tuple[tuple[str, str], ...] = ()
 """What a path is called now that was called otherwise when the file was written."""
 
 

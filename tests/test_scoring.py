@@ -187,7 +187,7 @@ def test_a_fold_in_which_a_class_is_missing():
         ),
         (
             lambda: calibration_scorer()(LogisticRegression().fit(X, Y), X, Y, sample_weight=[1.0]),
-            "^sample_weight: has 1 rows",
+            "^sample_weight: has 1 row",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import (
@@ -20,6 +20,7 @@ from calibrant import (
 from calibrant.experiments.tcal_figures import oscillation
 from calibrant.measures import check_predictor
 from tests.oracles import distance as oracle
+from tests.strategies import examples
 
 
 def of(measure, domain, **options):
@@ -32,7 +33,7 @@ def exact(domain):
     return bracket.upper
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.integers(1, 15), min_size=1, max_size=8), st.data())
 def test_the_distance_decides_subset_sums(numbers, data):
     target = data.draw(st.integers(1, sum(numbers)))
@@ -46,7 +47,7 @@ def test_the_distance_decides_subset_sums(numbers, data):
         assert exact(domain) > promised + 1e-5
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(1, 4), st.data())
 def test_the_distance_decides_balanced_subset_sums(half, data):
     numbers = data.draw(st.lists(st.integers(1, 15), min_size=2 * half, max_size=2 * half))
@@ -102,7 +103,7 @@ def test_an_epsilon_that_does_not_shrink_is_no_reduction():
     assert of(lambda y, v, **w: check_predictor(with_b, y, v, **w), domain) > promised + 1e-4
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(1, 8), st.data())
 def test_two_parts_reach_the_bound_only_by_a_solution(half, data):
     numbers = data.draw(st.lists(st.integers(1, 30), min_size=2 * half, max_size=2 * half))
@@ -220,3 +221,20 @@ def test_a_domain_is_drawn_from():
 def test_parameters_out_of_range(call, argument):
     with pytest.raises(InputError, match=argument):
         call()
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", [1, 2], True])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda seed: synthetic.temperature_family(3, 0.5, seed),
+        lambda seed: synthetic.shifted_uniform(3, 0.1, seed),
+        lambda seed: synthetic.oscillating(3, 1, 0.5, 1.0, seed),
+        lambda seed: synthetic.hidden_bias(3, 2, 0.1, seed),
+        lambda seed: synthetic.pure_and_mixed(3, 0.1, seed),
+        lambda seed: synthetic.calibrated_ladder(3).draw(3, seed),
+    ],
+)
+def test_a_seed_is_checked(draw, seed):
+    with pytest.raises(InputError, match="random_state"):
+        draw(seed)

@@ -136,9 +136,10 @@ def house(tmp_path_factory):
         shutil.copytree(ROOT / part, copy / part, ignore=ignore)
     # The kernels stay where they are, and with them what was compiled of them.
     (copy / "src/calibrant/kernels").symlink_to(ROOT / "src/calibrant/kernels")
-    for part in ("__init__", "registered", "strategies", "test_contract"):
+    for part in ("__init__", "processor_seconds", "registered", "strategies", "test_contract"):
         shutil.copy(ROOT / f"tests/{part}.py", copy / "tests")
-    shutil.copy(ROOT / "pyproject.toml", copy)
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(ROOT / name, copy)
     (copy / "src/calibrant/measures/toy.py").write_text(MEASURE)
     (copy / "tests/oracles/toy.py").write_text(ORACLE)
 

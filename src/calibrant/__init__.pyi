@@ -18,6 +18,7 @@ from calibrant.findings.found import Audit as Audit
 from calibrant.findings.table import audit_table as audit_table
 from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
 from calibrant.inference.bounds import population_bounds as population_bounds
+from calibrant.inference.calibration import calibration_test as calibration_test
 from calibrant.inference.classical import cox_test as cox_test
 from calibrant.inference.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
 from calibrant.inference.classical import spiegelhalter_test as spiegelhalter_test
@@ -35,6 +36,7 @@ from calibrant.measures.binned import calibration_bins as calibration_bins
 from calibrant.measures.binned import expected_calibration_error as expected_calibration_error
 from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
 from calibrant.measures.corp import corp_decomposition as corp_decomposition
+from calibrant.measures.cutoff import cutoff_calibration_error as cutoff_calibration_error
 from calibrant.measures.distance import calibration_distance as calibration_distance
 from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
 from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
@@ -48,6 +50,7 @@ from calibrant.measures.lower import lower_calibration_distance as lower_calibra
 from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
 from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
 from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
+from calibrant.measures.two_bin import averaged_two_bin_calibration_error as averaged_two_bin_calibration_error
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
 from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
@@ -70,6 +73,7 @@ __all__ = [
     "ReliabilityDisplay",
     "audit",
     "audit_table",
+    "averaged_two_bin_calibration_error",
     "bootstrap_bounds",
     "calibration_bins",
     "calibration_by_segment",
@@ -77,12 +81,14 @@ __all__ = [
     "calibration_drift",
     "calibration_gate",
     "calibration_scorer",
+    "calibration_test",
     "choose_recalibrator",
     "compare_calibration",
     "convolved_calibration_error",
     "corp_decomposition",
     "cox_test",
     "cumulative_calibration_test",
+    "cutoff_calibration_error",
     "discrete_calibration_test",
     "expected_calibration_error",
     "hosmer_lemeshow_test",

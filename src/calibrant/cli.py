@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.door.errors import InputError
+from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.terminal import Progress, check_target
 
@@ -133,6 +133,8 @@ def gate(
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a distance from calibration on its population.
 
+    The distance is the lower one, all that predictions and outcomes can prove: with features it may be more.
+
     Exit code 0: proved within. 1: proved beyond. 3: undecided, with the rows still needed. 2: bad input, or output that
     cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. The proof is of unweighted rows: a column
     of weights, or one whose name says that it may hold them (weight, w, freq, trials, ...), is refused unless
@@ -177,7 +179,10 @@ def demo(
         from calibrant.demo import comparison
 
         found = comparison(seed, progress)
-        found.to_html(target)
+        try:
+            found.to_html(target)
+        except FileError as problem:
+            raise FileError("--folder", problem.problem) from None
         progress.stop()
         show(found.summary())
         show(f"Report: {target}")
@@ -187,7 +192,10 @@ def demo(
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="Which table or figure; without it, all are listed.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for NAME.md and NAME.svg.")] = Path(),
-    data: Annotated[Path | None, typer.Option(help="Folder of the papers' predictions, where they are needed.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the papers' predictions, where they are needed."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that ends within seconds.")] = False,
 ) -> None:
     """Compute a paper's table or figure again, beside the paper's own numbers.
@@ -206,6 +214,6 @@ def reproduce(
         done = registry.reproduce(name, quick=quick, data=data)
         written = registry.write(name, done, out)
         progress.stop()
-        show(f"{done.finding or done.title} ({done.seconds:,.1f} s)")
+        show(f"{done.finding} ({done.seconds:,.1f} s)")
         for path in written:
             show(f"Wrote {path}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -44,6 +45,7 @@ _OPTIONS = {
     "n_resamples": "--resamples",
     "random_state": "--seed",
     "path": "--html",
+    "out": "--out",
 }
 """What an argument of the audit is called here."""
 
@@ -75,9 +77,20 @@ def explained() -> Iterator[None]:
             except MemoryError:  # not enough was left to say even that
                 os.write(2, _LAST_WORDS)
                 code = UNFORESEEN
+            _let_go()
             _vouch(code)
             raise Leave(code) from None
         _vouch(0)
+
+
+def _let_go() -> None:
+    """Drop what could not be printed: Python would try again at its exit, and fail with a code of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            try:
+                stream.flush()
+            except OSError:
+                _drop(stream)
 
 
 def _vouch(code: int) -> None:
@@ -277,12 +290,21 @@ def _go_on_in_a_child(limit: int) -> None:
 
 
 def claim_streams() -> None:
-    """See that 0, 1 and 2 are taken, lest a file opened later gets what is printed; show any name, however odd."""
+    """See that 0, 1 and 2 are taken, lest a file opened later gets what is printed; show any name, however odd.
+
+    With PYTHONUNBUFFERED, as images of containers set it, Python takes no notice of a write that was cut short, as
+    where a disk becomes full: a buffer, which is emptied after each text, writes all of it or says that it cannot.
+    """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest that is free
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # a name that the terminal cannot show is no reason to fail
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            continue
+        stream.reconfigure(errors="backslashreplace")  # what the terminal cannot show is no reason to fail
+        if isinstance(stream.buffer, io.RawIOBase):
+            whole = io.BufferedWriter(stream.buffer)
+            setattr(sys, name, io.TextIOWrapper(whole, stream.encoding, stream.errors, write_through=True))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.arguments import RandomState, generator
 from calibrant.door.errors import InputError
 
 IntArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
-RandomState = int | Sequence[int] | np.random.Generator | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Domain:
 
     def draw(self, n: int, random_state: RandomState = None) -> tuple[FloatArray, npt.NDArray[np.int64]]:
         """Draw n outcomes and the elements that they come from, both of shape (n,)."""
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         element = rng.choice(self.y_prob.size, n, p=self.sample_weight / self.sample_weight.sum())
         return _outcomes(self.y_true[element], rng), element
 
@@ -55,7 +55,7 @@ def temperature_family(n: int, temperature: float, random_state: RandomState = N
     """
     if not temperature > 0.0:
         raise InputError("temperature", f"is {temperature}; a positive number is needed")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     f = rng.random(n)
     y_true = _outcomes(f, rng)
     with np.errstate(divide="ignore"):
@@ -70,7 +70,7 @@ def shifted_uniform(n: int, shift: float = 0.01, random_state: RandomState = Non
     """
     if not 0.0 <= shift <= 1.0:
         raise InputError("shift", f"is {shift}; it must lie in [0, 1]")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     v = rng.random(n) * (1.0 - shift)
     return _outcomes(v + shift, rng), v
 
@@ -92,7 +92,7 @@ def oscillating(
     """
     if m < 1:
         raise InputError("m", f"is {m}; at least one bump is needed")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     v = rng.random(n)
     place = 2.0 * m * v - m / 2.0
     bump = np.floor(place)
@@ -115,7 +115,7 @@ def hidden_bias(n: int, values: int, bias: float, random_state: RandomState = No
         raise InputError("bias", f"is {bias}; it must lie in [0, 1/3]")
     if values < 1:
         raise InputError("values", f"is {values}; at least one prediction is needed")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     direction = rng.choice([-1.0, 1.0], values)
     element = rng.integers(values, size=n)
     v = np.asarray(1.0 / 3.0 + (element + 1.0) / (3.0 * values), dtype=np.float64)
@@ -230,7 +230,7 @@ def pure_and_mixed(size: int, epsilon: float = 0.125, random_state: RandomState 
     """
     if not 0.0 < epsilon < 0.5:
         raise InputError("epsilon", f"is {epsilon}; it must lie strictly between 0 and 1/2")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     y_prob = np.concatenate([[0.5 - epsilon, 0.5 + epsilon], np.full(size, 0.5)])
     mass = np.concatenate([[0.25, 0.25], np.full(size, 0.5 / size)])
     mixed = np.concatenate([[0.5, 0.5], rng.integers(0, 2, size).astype(float)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, discrete_calibration_test
@@ -11,6 +11,7 @@ from calibrant.door.classes import multiclass_sample
 from calibrant.measures.squared import squared_calibration_error
 from tests.oracles import multiclass as oracle
 from tests.shared_data import FOLDER, needs_data
+from tests.strategies import examples
 
 
 @st.composite
@@ -24,7 +25,7 @@ def tables(draw):
     return label, counts / counts.sum(axis=1, keepdims=True)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(case=tables())
 def test_questions_equal_their_definition(case):
     label, table = case
@@ -59,14 +60,14 @@ TABLE = [[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.25, 0.25, 0.5]]
 def test_labels_of_every_kind(labels, options, classes):
     sample = multiclass_sample(labels, TABLE, **options)
     assert sample.y_true.tolist() == [0, 1, 2, 2]
-    assert sample.classes == classes
+    assert sample.labels == classes
     assert sample.top_label().y_true.tolist() == [1, 1, 1, 1]
 
 
 def test_columns_of_a_frame_name_the_classes():
     frame = pd.DataFrame(TABLE, columns=["cat", "ant", "dog"])
     sample = multiclass_sample(["ant", "ant", "ant", "ant"], frame)
-    assert sample.classes == ("cat", "ant", "dog")
+    assert sample.labels == ("cat", "ant", "dog")
     assert sample.y_true.tolist() == [1, 1, 1, 1]
     assert [q.name for q in sample.class_wise()] == ["class cat", "class ant", "class dog"]
     assert sample.class_wise()[0].y_true.tolist() == [0, 0, 0, 0]  # a class never seen
@@ -88,7 +89,7 @@ def test_columns_of_a_frame_name_the_classes():
         ([0, 1, 1], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: has 3 rows but y_prob has 2", None),
         ([[1, 0], [1, 1]], [[0.5, 0.5], [0.5, 0.5]], {}, "y_true: row 1 is not one-hot", 1),
         ([[1, 0, 0]], [[0.5, 0.5]], {}, "y_true: has 3 columns but y_prob has 2", None),
-        ([0], [[1.0]], {}, "y_prob: has 1 columns", None),
+        ([0], [[1.0]], {}, "y_prob: has 1 column", None),
         ([0], [0.5, 0.5], {}, "y_prob: has shape", None),
         ([0], [[0.5, 0.5], [1.0]], {}, "y_prob: is not a table of numbers", None),
         ([0], np.empty((0, 2)), {}, "y_prob: is empty", None),

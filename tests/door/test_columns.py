@@ -76,7 +76,7 @@ BAD = {
     "percentages": ([0, 1], [3.0, 50.0], None, "look like percentages"),
     "log-probabilities": ([0, 1], [-0.1, -2.0], None, "look like log-probabilities"),
     "lengths": ([0, 1, 1], [0.1, 0.2], None, "y_true: has 3 rows but y_prob has 2"),
-    "weight length": ([0, 1], [0.1, 0.2], [1], "sample_weight: has 1 rows"),
+    "weight length": ([0, 1], [0.1, 0.2], [1], "sample_weight: has 1 row"),
     "empty": ([], [], None, "y_prob: is empty"),
     "two-dimensional": ([0, 1], [[0.1, 0.9], [0.8, 0.2]], None, "y_prob[:, 1]"),
     "a number": ([0, 1], 0.5, None, "y_prob: has shape ()"),

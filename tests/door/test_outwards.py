@@ -48,14 +48,17 @@ def test_ends_that_need_no_rounding_stay():
 
 
 def test_a_gate_prints_no_more_than_it_proves():
-    said = CalibrationGate("within", 0.08, Interval(0.01238, 0.07543), 0.05, 1000, None).summary()
-    assert "between 0.0123 and 0.0755" in said  # to the nearest: 0.0124 and 0.0754
+    ends = Interval(0.01238, 0.07543)  # to the nearest: 0.0124 and 0.0754
+    said = {v: CalibrationGate(v, 0.08, ends, 0.05, 1000, None).summary() for v in ("within", "beyond", "undecided")}
+    assert "is at most 0.0755 (" in said["within"]
+    assert "is at least 0.0123 (" in said["beyond"]
+    assert "is at least 0.0123, and with as much at most 0.0755 (" in said["undecided"]
 
 
-def test_a_tolerant_test_keeps_its_margin_about_the_distance_that_is_printed():
-    said = TolerantResult("within", 0.01234, 0.02004, 0.01, 0.1, 1 / 3, 1000, None).summary()
-    assert "distance 0.0123 of" in said
-    assert "at most 0.0201 from" in said
+def test_a_tolerant_test_prints_no_more_than_it_proves():
+    said = TolerantResult("within", 0.01234, Interval(0.0, 0.03234), 0.01, 0.1, 1 / 3, 1000, None).summary()
+    assert "is at most 0.0324 (" in said
+    assert "own is 0.0123)" in said
 
 
 @pytest.mark.parametrize(("evalue", "pvalue", "reject"), [(19.96, 0.0502, False), (20.04, 0.0499, True)])
@@ -76,6 +79,8 @@ def test_an_interval_that_leaves_0_out_is_not_shown_with_it():
 
 
 def test_bounds_of_the_population_and_widths():
-    said = population_in_words(PopulationBounds(Interval(0.0, 1.0), Interval(0.01238, 0.07543), 0.05, 1000))
+    said = population_in_words(
+        PopulationBounds(Interval(0.0, 1.0), Interval(0.01238, 0.07543), Interval(0.0, 1.0), {}, 0.05, 1000)
+    )
     assert "at least 0.0123, its lower distance at most 0.0755" in said
     assert proved(0.05, 0.05 + 1.3e-9)[1] == "is 0.0500 (proved to within 2e-09)"

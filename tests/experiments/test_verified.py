@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from calibrant.door.errors import FileError
-from calibrant.experiments import verified
+from calibrant.experiments import postprocessing, verified
+from calibrant.experiments.predictions import ten_classes
 from calibrant.experiments.registry import write
 from calibrant.measures.squared import squared_calibration_error
+from tests.oracles.smooth import smooth_calibration_error as oracle
 from tests.shared_data import FOLDER, needs_data
 
 
@@ -20,7 +22,7 @@ def test_the_cancelling_estimator_is_nearer_to_the_truth():
 @needs_data
 def test_the_truth_is_the_plug_in_error_of_the_second_half():
     found = verified.squared_deviations(FOLDER, n_bins=20, rows=(100,), draws=2)[0]
-    top = verified._ten_classes(FOLDER).top_label()
+    top = ten_classes(FOLDER).top_label()
     fitted = verified.ScalingBinning(20, "ceil").fit(top.y_prob[:5000], top.y_true[:5000])
     again = squared_calibration_error(top.y_true[5000:], fitted.predict(top.y_prob[5000:]), debiased=False)
     assert found.truth == pytest.approx(again, abs=1e-12)
@@ -35,7 +37,7 @@ def test_few_bins_certify_less_and_score_worse():
 
 
 @needs_data
-@pytest.mark.parametrize("experiment", [verified.deviation, verified.brier, verified.postprocessing])
+@pytest.mark.parametrize("experiment", [verified.deviation, verified.brier, postprocessing.table_2])
 def test_each_can_be_written(experiment, tmp_path):
     done = experiment(True, FOLDER)
     assert done.finding.endswith(".")
@@ -44,10 +46,19 @@ def test_each_can_be_written(experiment, tmp_path):
 
 @needs_data
 def test_recalibration_lowers_the_smooth_error_of_the_worst_network():
-    found = verified.smooth_errors_after_recalibration(FOLDER, runs=3)
-    before, isotonic, temperature = found["cifar100_resnet56"]
+    found = postprocessing.errors_after_recalibration(FOLDER, runs=3)
+    before, isotonic, temperature = found["cifar100_resnet56"].described
     assert max(isotonic, temperature) < before
-    assert np.isfinite(list(found.values())).all()
+    assert np.isfinite([each for errors in found.values() for each in (*errors.described, *errors.coded)]).all()
+
+
+def test_what_the_script_computes_is_the_error_of_at_most_fifteen_points():
+    rng = np.random.default_rng(0)
+    y_prob = np.concatenate([rng.random(300), [0.0, 1 / 15, 1.0, 1.0]])
+    y_true = (rng.random(304) < y_prob).astype(float)
+    points = [(y_prob > k / 15) & (y_prob <= (k + 1) / 15) for k in range(15)]
+    share, confidence = ([column[rows].mean() for rows in points if rows.any()] for column in (y_true, y_prob))
+    assert postprocessing.as_coded(y_true, y_prob) == pytest.approx(oracle(share, confidence), abs=1e-9)
 
 
 def test_a_missing_file_is_named(tmp_path):

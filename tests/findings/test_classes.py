@@ -13,13 +13,13 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
     label, table = drawn_classes(3000, 4, 0, 2.0)
     found = audit(label, table, random_state=0)
     right, top = (table.argmax(axis=1) == label).astype(float), table.max(axis=1)
-    assert found.smooth_error == pytest.approx(smooth_calibration_error(right, top))
+    assert found.smooth_calibration_error == pytest.approx(smooth_calibration_error(right, top))
     assert [each.name for each in found.classes.questions] == [
         "top 2 labels", "top 3 labels", "class 0", "class 1", "class 2", "class 3",
     ]  # fmt: skip
     for k, each in enumerate(found.classes.questions[2:]):
         expected = lower_calibration_distance((label == k).astype(float), table[:, k], tol=1e-6)
-        assert each.lower_distance == pytest.approx(expected, abs=2e-5)
+        assert each.lower_calibration_distance == pytest.approx(expected, abs=2e-5)
         assert each.rate == pytest.approx((label == k).mean())
     assert found.advice.chosen == "temperature"
     assert "What to do: Temperature scaling" in found.verdict

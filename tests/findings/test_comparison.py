@@ -48,9 +48,8 @@ def test_two_files_are_compared(tmp_path):
 def test_names_and_numbers_are_in_one_order():
     y, v = rows()
     good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
-    said = (
-        f"good is better calibrated than bad: smooth errors {number(good.smooth_error)} and {number(bad.smooth_error)};"
-    )
+    first, second = (number(each.smooth_calibration_error) for each in (good, bad))
+    said = f"good is better calibrated than bad: smooth errors {first} and {second};"
     columns = (y.astype(float), v), (y.astype(float), v**3)
     assert said in compare(("good", "bad"), (good, bad), columns, seed=0).verdict
     assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).verdict
@@ -110,7 +109,7 @@ def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
     assert CliRunner().invoke(app, asked).exit_code == 2
     done = CliRunner().invoke(app, [*asked, "--exclude-bad"])
     assert done.exit_code == 0, done.output
-    assert "Left out 1 rows" in done.stderr
+    assert "Left out 1 row that is" in done.stderr
     assert "the evidence against calibration was enough" in " ".join(done.stdout.split())
     page = target.read_text()
     assert 'id="drift"' in page

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from calibrant import audit
+from calibrant import CalibrationSketch, audit, calibration_test
+from calibrant.inference.calibration_units import pooling, units_of_sample
 
 
 def drawn(n, bend=1.0, seed=0):
@@ -16,21 +17,23 @@ def drawn(n, bend=1.0, seed=0):
 
 def test_a_bent_predictor_is_rejected_in_words():
     result = audit(*drawn(3000, 2.0), random_state=0)
-    test = result.tests["tcal_test"].result
+    test = result.tests["calibration_test"].result
     assert test.reject
     assert test.pvalue < 0.005
-    assert f"(p = {test.pvalue:.2g})." in result.verdict
+    assert f"(p = {test.pvalue:.2g}); predictions from" in result.verdict
     assert "Is it real?" in result.summary()
-    assert json.loads(result.to_json())["tests"]["tcal_test"]["reject"] is True
+    assert json.loads(result.to_json())["tests"]["calibration_test"]["reject"] is True
 
 
 def test_a_calibrated_one_is_not():
-    rejected = sum(audit(*drawn(400, seed=seed), random_state=0).tests["tcal_test"].result.reject for seed in range(20))
+    rejected = sum(
+        audit(*drawn(400, seed=seed), random_state=0).tests["calibration_test"].result.reject for seed in range(20)
+    )
     assert rejected <= 4
 
 
 def test_the_same_seed_gives_the_same_p_value():
-    first, second = (audit(*drawn(500, 1.2), random_state=3).tests["tcal_test"].result.pvalue for _ in range(2))
+    first, second = (audit(*drawn(500, 1.2), random_state=3).tests["calibration_test"].result.pvalue for _ in range(2))
     assert first == second
 
 
@@ -38,8 +41,8 @@ def test_row_order_does_not_matter():
     y_true, y_prob = drawn(500, 1.2)
     y_prob = np.round(y_prob, 2)
     order = np.random.default_rng(1).permutation(500)
-    first = audit(y_true, y_prob, random_state=3).tests["tcal_test"].result
-    second = audit(y_true[order], y_prob[order], random_state=3).tests["tcal_test"].result
+    first = audit(y_true, y_prob, random_state=3).tests["calibration_test"].result
+    second = audit(y_true[order], y_prob[order], random_state=3).tests["calibration_test"].result
     assert first.statistic == second.statistic
     assert first.pvalue == second.pvalue
 
@@ -47,21 +50,56 @@ def test_row_order_does_not_matter():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"sample_weight": np.arange(1.0, 501.0)}, "unweighted"),
+        ({"sample_weight": np.arange(1.0, 501.0)}, "weights"),
         ({"n_resamples": 0}, "no resamples"),
     ],
 )
 def test_why_a_test_was_not_run(options, said):
     result = audit(*drawn(500), random_state=0, **options)
-    assert result.tests["tcal_test"].result is None
-    assert said in result.tests["tcal_test"].not_run
+    assert result.tests["calibration_test"].result is None
+    assert said in result.tests["calibration_test"].not_run
     assert said in result.summary()
 
 
-def test_few_values_take_the_discrete_road():
+def test_few_values_take_the_same_test():
     rng = np.random.default_rng(0)
     y_prob = rng.choice([0.2, 0.8], 400)
     result = audit((rng.random(400) < 0.5).astype(float), y_prob, random_state=0)
-    assert result.tests["tcal_test"].result is None
-    assert "discrete_calibration_test" in result.tests["tcal_test"].not_run
-    assert result.tests["discrete_calibration_test"].result.reject
+    assert set(result.tests) == {"calibration_test"}
+    assert result.tests["calibration_test"].result.reject
+
+
+def test_the_audits_test_is_the_one_that_is_called_by_itself():
+    y_true, y_prob = drawn(500, 1.2)
+    seed = 5
+    found = audit(y_true, y_prob, random_state=seed).tests["calibration_test"].result
+    alone = calibration_test(y_true, y_prob, random_state=0)
+    assert found.components.keys() == alone.components.keys()
+    for name, part in found.components.items():
+        assert part.analytic_pvalue == pytest.approx(alone.components[name].analytic_pvalue, rel=1e-9)
+    assert found.tail_pvalue == pytest.approx(alone.tail_pvalue, rel=1e-9) if alone.tail_pvalue else True
+
+
+def test_cells_of_a_sketch_are_tested_and_what_they_cost_is_said():
+    sketch = CalibrationSketch(resolution=256)
+    sketch.update(*drawn(5000, 2.0))
+    found = sketch.audit(random_state=0).tests["calibration_test"]
+    assert found.result.reject
+    assert 0.0 < found.result.pooling < 0.01
+    assert "pooling near predictions adds at most" in found.summary()
+    exact = calibration_test(*drawn(5000, 2.0), random_state=0)
+    assert np.log10(found.result.pvalue) == pytest.approx(np.log10(exact.pvalue), rel=0.01)
+
+
+def test_what_cells_cost_bounds_the_change_of_the_rows_own_pooling():
+    y_true, y_prob = drawn(400)
+    sketch = CalibrationSketch(resolution=16)
+    sketch.update(y_true, y_prob)
+    cell = np.floor(y_prob * 16)
+    told = units_of_sample(sketch.sample)
+    true = pooling(
+        np.array([y_prob[cell == c].mean() for c in range(16)]),
+        np.array([float((cell == c).sum()) for c in range(16)]),
+        np.array([((y_prob[cell == c] - y_prob[cell == c].mean()) ** 2).sum() for c in range(16)]),
+    )
+    assert 0.0 < true <= told.pooling

@@ -11,6 +11,9 @@ import pytest
 import calibrant
 from calibrant import inference
 from calibrant.door import columns
+from calibrant.findings.table import Told
+from calibrant.findings.table_gate import gate_opened
+from calibrant.scale import opened
 
 RNG = np.random.default_rng(0)
 V = RNG.random(400)
@@ -45,9 +48,9 @@ TESTS = {
 def reads(monkeypatch):
     """How often each column was read, and predictions checked, wherever the function was imported to."""
     count = Counter()
-    numbers, check = columns.as_numbers, columns._check_predictions
+    numbers, check = columns._numbers, columns._check_predictions
 
-    def as_numbers(values, name):
+    def read(values, name):
         count[name] += 1
         return numbers(values, name)
 
@@ -56,8 +59,8 @@ def reads(monkeypatch):
         check(prediction)
 
     # `read_columns` looks both up where it stands, so that whoever imported it is counted.
-    monkeypatch.setattr(columns, "as_numbers", as_numbers)
-    monkeypatch.setattr(columns, "_check_predictions", check_predictions)
+    monkeypatch.setattr(columns, "_numbers", read)
+    monkeypatch.setitem(columns._CHECKS, "y_prob", check_predictions)
     return count
 
 
@@ -71,7 +74,21 @@ def test_a_binary_audit_reads_its_columns_once(reads, values):
     assert reads == ONCE
     ran = {name for name, each in found.tests.items() if each.result is not None}
     assert found.advice.scores
-    assert ran == ({"tcal_test"} if values == "many" else {"discrete_calibration_test"})
+    assert ran == {"calibration_test"}
+
+
+def test_the_gate_of_a_file_reads_its_columns_once(reads, monkeypatch, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y_true,y_prob\n" + "\n".join(f"{y:.0f},{v!r}" for y, v in zip(Y, V.tolist(), strict=True)) + "\n")
+    fetched = []
+    fetch = opened.fetch
+    monkeypatch.setattr(opened, "fetch", lambda *arguments: fetched.append(arguments) or fetch(*arguments))
+    found = gate_opened(
+        opened.OpenedFile(path), y_true=None, y_prob=None, unweighted=False, max_distance=0.1, level=0.05, told=Told()
+    )
+    assert reads == ONCE
+    assert len(fetched) == 1
+    assert found == calibrant.calibration_gate(Y, V, max_distance=0.1)
 
 
 def test_an_audit_of_classes_reads_its_table_once(reads):

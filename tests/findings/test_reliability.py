@@ -105,11 +105,11 @@ def test_weights_that_differ_at_one_prediction_leave_no_band():
     """One row may carry nearly all the weight of a prediction; sums do not tell, and its outcome alone would decide."""
     v, weight = np.full(200, 0.1), np.r_[200.0, np.ones(199)]
     table = reliability(drawn(v, np.random.default_rng(0), weight), 0.05, 199, np.random.default_rng(0))
-    assert table.lower is None
+    assert table.band_lower is None
     assert table.outside is None
     assert "weigh differently" in table.no_band
     even = reliability(drawn(v, np.random.default_rng(0), np.full(200, 3.7)), 0.05, 199, np.random.default_rng(0))
-    assert even.lower is not None
+    assert even.band_lower is not None
 
 
 @pytest.mark.parametrize("step", [2.0**-53, 4e-15])

@@ -21,7 +21,7 @@ def test_everything_an_audit_of_a_sketch_proves_holds_for_the_rows(resolution):
     pooled = with_bounds(audit_sample(sketch.sample, n_resamples=0, random_state=0), sketch)
     exact = audit_sample(Sample.from_columns(y, v), n_resamples=0, random_state=0, advise=False)
     assert pooled.smooth_lower <= exact.smooth_lower <= exact.smooth_upper <= pooled.smooth_upper
-    for which in ("true_distance", "lower_distance"):
+    for which in ("true_distance", "lower_distance_bracket"):
         wide, narrow = getattr(pooled.ties, which), getattr(exact.ties, which)
         assert wide.lower <= narrow.upper
         assert narrow.lower <= wide.upper
@@ -36,13 +36,17 @@ def test_everything_an_audit_of_a_sketch_proves_holds_for_the_rows(resolution):
                 <= bounds[name]
             )
             assert at_most(bounds[name]) in measure.sentence
-    assert pooled.population is None
+    for name in ("smooth_error", "lower_distance"):
+        wide, narrow = getattr(pooled.population, name), getattr(exact.population, name)
+        assert narrow.high <= wide.high
+        assert 0.0 < wide.low < 0.15 < narrow.high or resolution == 4  # the population's is 0.15
+        assert wide.low < 0.15
     assert all(each.result is None for each in pooled.tests.values())
     assert not pooled.advice.scores
     assert all("of the cells" in each.source for each in pooled.ties.inequalities)
     for region in pooled.regions:
         inside = (v >= region.low) & (v <= region.high)
-        assert inside.sum() == region.rows
+        assert inside.sum() == region.n_rows
         assert (y[inside] - v[inside]).mean() == pytest.approx(region.mean_error, abs=1e-12)
         assert region.low in v
         assert region.high in v

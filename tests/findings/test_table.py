@@ -54,10 +54,10 @@ def test_one_answer_by_every_road(tmp_path, road):
     assert dict(found.columns) == {"y_true": "label", "y_prob": "score"}
     assert (found.n_rows, found.n_excluded) == (N, 0)
     tolerance = 1e-9 if road in LAZY else 0.0
-    assert found.smooth_error == pytest.approx(wanted.smooth_error, abs=tolerance)
+    assert found.smooth_calibration_error == pytest.approx(wanted.smooth_calibration_error, abs=tolerance)
     assert found.distance.lower == pytest.approx(wanted.distance.lower, abs=max(tolerance, 1e-15))
     assert sorted(int(each.key[0]) for each in found.segments) == [0, 1, 2]
-    assert [int(period.key) for period in found.periods] == [0, 1, 2]
+    assert [int(period.period) for period in found.periods] == [0, 1, 2]
     assert found.segmented_by == ("site",)
     assert json.loads(found.to_json())["n_rows"] == N
 
@@ -69,10 +69,10 @@ def test_weights_are_used_or_asked_about_by_every_road(tmp_path, road):
     weighted = audit(data["label"], data["score"], sample_weight=data["sample_weight"], n_resamples=0)
     found = audit_table(table, n_resamples=0)
     assert found.columns["sample_weight"] == "sample_weight"
-    assert found.smooth_error == pytest.approx(weighted.smooth_error, abs=1e-9)
+    assert found.smooth_calibration_error == pytest.approx(weighted.smooth_calibration_error, abs=1e-9)
     plain = audit(data["label"], data["score"], n_resamples=0)
-    assert audit_table(table, n_resamples=0, unweighted=True).smooth_error == pytest.approx(
-        plain.smooth_error, abs=1e-9
+    assert audit_table(table, n_resamples=0, unweighted=True).smooth_calibration_error == pytest.approx(
+        plain.smooth_calibration_error, abs=1e-9
     )
     with pytest.raises(InputError, match=r"drift: .*'sample_weight' holds weights"):
         audit_table(table, drift="day", n_resamples=0)
@@ -117,7 +117,7 @@ def test_classes_by_every_road(tmp_path, road):
     found = audit_table(ROADS[road](pa.table(data), tmp_path), n_resamples=0, random_state=0)
     assert found.classes.n_classes == 3
     wanted = audit(data["label"], p, n_resamples=0, random_state=0)
-    assert found.smooth_error == pytest.approx(wanted.smooth_error, abs=1e-12)
+    assert found.smooth_calibration_error == pytest.approx(wanted.smooth_calibration_error, abs=1e-12)
     assert found.columns["y_prob"] == "p0 ... p2"
 
 
@@ -126,7 +126,7 @@ def test_a_sketch_has_no_columns_to_name():
     sketch = CalibrationSketch().update(data["label"], data["score"])
     found = audit_table(sketch, random_state=0, n_resamples=99)
     wanted = audit(data["label"], data["score"], random_state=0, n_resamples=99)
-    assert found.smooth_error == pytest.approx(wanted.smooth_error, abs=1e-9)
+    assert found.smooth_calibration_error == pytest.approx(wanted.smooth_calibration_error, abs=1e-9)
     for asked in ({"by": "site"}, {"y_true": "label"}, {"exclude_bad": True}, {"drift": "day"}):
         with pytest.raises(InputError, match="a sketch holds sums of its rows"):
             audit_table(sketch, **asked)

@@ -1,11 +1,14 @@
 """What the page says in words is true as a reader takes it: ranges hold the rows told, shares of all are 100%."""
 
+import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from calibrant import audit, calibration_by_segment
 from calibrant.door.ends import confidence
@@ -13,10 +16,11 @@ from calibrant.door.sample import Sample
 from calibrant.findings.auditing import audit_sample
 from calibrant.findings.regions import Region, regions_from_witness
 from calibrant.findings.sketched import with_bounds
-from calibrant.findings.words import ends, percent, segment_in_words, whole
+from calibrant.findings.words import ends, percent, proved, segment_in_words, whole
+from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.scale.sketch import CalibrationSketch
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
 def printed_range(words):
@@ -38,12 +42,12 @@ def check_ranges(regions, y, v):
     for region in regions:
         low, high = printed_range(region.words)
         inside = (v >= low) & (v <= high)
-        assert inside.sum() == region.rows
-        assert f"({whole(region.rows)} row" in region.words
+        assert inside.sum() == region.n_rows
+        assert f"({whole(region.n_rows)} row" in region.words
         assert (y[inside] - v[inside]).mean() == pytest.approx(region.mean_error, abs=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.integers(20, 800), st.integers(0, 2**32 - 1))
 def test_the_printed_range_holds_the_rows_told(n, seed):
     y, v = near_one(n, seed)
@@ -51,7 +55,7 @@ def test_the_printed_range_holds_the_rows_told(n, seed):
     check_ranges(regions_from_witness(sample, witness_from_sample(sample)), y, v)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(samples(weights=False, fractional=False))
 def test_the_printed_range_holds_the_rows_told_of_neighbours_one_ulp_apart(columns):
     y, v, _ = columns
@@ -89,7 +93,7 @@ def test_the_range_of_a_segment_leaves_out_the_end_that_belongs_to_its_neighbour
 def test_all_rows_are_100_percent():
     v = np.repeat(np.linspace(0.4, 0.6, 6), 10)
     found = audit(np.ones(60), v, n_resamples=0, random_state=0)
-    assert found.regions[0].mass < 1.0  # six shares that add up to a little less
+    assert found.regions[0].weight_share < 1.0  # six shares that add up to a little less
     assert "(60 rows, 100%)" in found.regions[0].words
     assert percent(np.nextafter(1.0, 0.0)) == "100%"
     assert percent(1.0 - 1e-9) == "over 99.9%"
@@ -112,19 +116,50 @@ def test_an_event_that_chance_does_not_explain_is_beyond_noise(chance):
     assert "beyond noise" in found.regions[0].summary()
 
 
-def test_what_is_said_to_be_beyond_noise_is_rare_among_calibrated_rows():
-    """As rare as three standard errors, 2 exp(-4.5), were the stretch all rows: no stretch is chosen here."""
-    rng = np.random.default_rng(0)
-    said = 0
-    for _ in range(2000):
-        v = np.full(60, 0.02)
-        y = (rng.random(60) < v) * 1.0
-        if abs(y.mean() - 0.02) > 0.0:
-            region = Region(0.02, 0.02, 60, 1.0, y.mean() - 0.02, float(np.sqrt(0.02 * 0.98 / 60)), 1 / 60, 1.0, 0.02)
-            said += bool(region.exceeds_noise)
-    assert said / 2000 <= 2.0 * np.exp(-4.5)
+@pytest.mark.parametrize("chance", [1e-4, 0.003, 0.02, 0.1, 0.3, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 60, 400, 3000])
+def test_what_is_said_to_be_beyond_noise_is_rare_in_a_stretch_fixed_beforehand(n, chance):
+    """The whole distribution of the number of events, exactly: never more than 2 exp(-4.5)."""
+    error = np.arange(n + 1) / n - chance
+    told = [
+        e != 0.0
+        and bool(Region(0.1, 0.2, n, 1.0, e, math.sqrt(chance * (1 - chance) / n), 1 / n, 1.0, chance).exceeds_noise)
+        for e in error.tolist()
+    ]
+    assert binom.pmf(np.arange(n + 1), n, chance)[told].sum() <= 2.0 * math.exp(-4.5)
 
 
 def test_a_confidence_that_is_not_100_percent_is_not_printed_so():
     assert confidence(1e-30) == "1 - 1e-30"
     assert confidence(1e-6) == "99.9999%"
+
+
+def test_a_single_prediction_is_told_in_few_digits_or_between_few():
+    close = 0.999999999993614
+    assert ends(close, close, 0.9999985, None) == ("0.999999", "1.000000")
+    assert ends(close, close, 0.999999999993, 1.0) == ("0.9999999999936", "0.999999999994")
+    assert ends(1e-12, 0.3, 9e-13) == ("1e-12", "0.30")
+    assert ends(1 / 3, 1 / 3, 0.2, 0.4) == ("0.333333", "0.333334")
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3, unique=True))
+def test_ends_hold_a_prediction_and_not_its_neighbours(three):
+    before, at, after = sorted(three)
+    low, high = map(float, ends(at, at, before, after))
+    assert before < low <= at <= high < after
+
+
+def test_a_bound_stands_where_a_number_is_not_computed(monkeypatch):
+    lower = measures()["lower_calibration_distance"]
+    few = {**measures(), "lower_calibration_distance": replace(lower, maximum_rows=50)}
+    monkeypatch.setattr("calibrant.findings.auditing.measures", lambda: few)
+    y, v = near_one(400, 1)
+    found = audit(y, v, n_resamples=0, random_state=0)
+    told = found.measures["lower_calibration_distance"]
+    assert told.value is None
+    assert told.not_computed.startswith(f"It {proved(*found.ties.lower_distance_bracket)[1]}: that is proved")
+    pooled = CalibrationSketch(1024).update(y, v).audit(n_resamples=0, random_state=0)
+    told = pooled.measures["lower_calibration_distance"].not_computed
+    assert told.startswith(f"It {proved(*pooled.ties.lower_distance_bracket)[1]}: that is proved")
+    for page in (found.summary(), pooled.summary()):
+        assert "not computed above" not in page.split("Where it errs")[0]

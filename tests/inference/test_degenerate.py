@@ -39,8 +39,10 @@ CALLS = {
     "tcal_test, classes": lambda y, p: calibrant.tcal_test(y.astype(int), table(p), **MANY),
     "tcal_test, class-wise": lambda y, p: calibrant.tcal_test(y.astype(int), table(p), reduction="class_wise", **MANY),
     "debiased_plug_in": lambda y, p: calibrant.inference.debiased_plug_in(y, p, n_bins=4),
+    "calibration_test": lambda y, p: calibrant.calibration_test(y, p, **FEW),
     "smooth_calibration_test": lambda y, p: calibrant.smooth_calibration_test(y, p, **FEW),
     "kernel_calibration_test": lambda y, p: calibrant.kernel_calibration_test(y, p, **FEW),
+    "averaged_two_bin_test": lambda y, p: calibrant.inference.averaged_two_bin_test(y, p, **FEW),
     "canonical_kernel_test": lambda y, p: calibrant.inference.canonical_kernel_test(y.astype(int), table(p), **FEW),
     "cumulative_calibration_test": lambda y, p: [
         calibrant.cumulative_calibration_test(y, p, form=form, **FEW) for form in ("kuiper", "kolmogorov-smirnov")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
@@ -10,9 +10,10 @@ from calibrant.door.errors import InputError
 from calibrant.inference.binomial import least_pvalues, two_sided_pvalues
 from calibrant.inference.discrete import discrete_calibration_test
 from tests.oracles import tcal as oracle
+from tests.strategies import examples
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.lists(st.tuples(st.integers(0, 10), st.integers(1, 40), st.floats(0, 1)), min_size=1, max_size=6),
     st.sampled_from(["holm", "bonferroni"]),
@@ -97,7 +98,7 @@ def test_chances_that_scipy_cannot_take():
         assert broken.reject
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.lists(
         st.integers(1, 3000).flatmap(

@@ -1,5 +1,7 @@
 """Resampling tests on errors: level, power, and what must not matter."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,14 @@ from calibrant import (
     smooth_calibration_error,
     smooth_calibration_test,
 )
+from calibrant.inference import averaged_two_bin_test
+from calibrant.measures import squared_averaged_two_bin_error
 
-TESTS = [(smooth_calibration_test, smooth_calibration_error), (kernel_calibration_test, kernel_calibration_error)]
+TESTS = [
+    (smooth_calibration_test, smooth_calibration_error),
+    (kernel_calibration_test, kernel_calibration_error),
+    (averaged_two_bin_test, partial(squared_averaged_two_bin_error, debiased=True)),
+]
 RUNS = [run for run, _ in TESTS]
 
 
@@ -64,3 +72,8 @@ def test_what_is_refused(run):
 
 def test_certain_predictions_contradicted():
     assert smooth_calibration_test([0, 1], [1.0, 0.0], random_state=0).pvalue == 0.001
+
+
+def test_one_row_has_no_pair():
+    with pytest.raises(InputError, match="y_true: has 1 row"):
+        averaged_two_bin_test([1], [0.3])

@@ -65,7 +65,7 @@ def test_power_and_words(bend, word):
     reading = CalibrationMonitor().update(rng.random(3000) < v**bend, v)
     assert reading.reject
     assert word in reading.alternative
-    assert "miscalibrated after 3,000 rows in 1 batches" in reading.summary()
+    assert "miscalibrated after 3,000 rows in 1 batch:" in reading.summary()
 
 
 def test_order_within_a_batch_does_not_matter_and_a_night_changes_nothing():

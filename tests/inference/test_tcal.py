@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
@@ -17,8 +17,9 @@ from calibrant.inference.tcal import debiased_plug_in, tcal_test
 from calibrant.inference.tcal_scales import dyadic_scales, event_rows, smooth_scale
 from calibrant.inference.tcal_simplex import simplex_cells
 from calibrant.resampling import threads
+from calibrant.resampling.redraw import joint_pvalue
 from tests.oracles import tcal as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
 def uniform(n, seed=0, power=1.0):
@@ -34,7 +35,7 @@ def classes(n, n_classes, seed=0, concentration=1.0):
     return np.minimum(label, n_classes - 1), y_prob
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(weights=False, fractional=False), st.integers(1, 70))
 def test_statistic_equals_its_definition(sample, n_bins):
     y_true, y_prob, _ = sample
@@ -42,7 +43,7 @@ def test_statistic_equals_its_definition(sample, n_bins):
     assert debiased_plug_in(y_true, y_prob, n_bins=n_bins) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(weights=False, fractional=False), st.integers(1, 30))
 def test_every_dyadic_scale_equals_its_definition(sample, n_scales):
     y_true, y_prob, _ = sample
@@ -70,7 +71,7 @@ def class_samples(draw):
     return label, y_prob
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(class_samples(), st.integers(1, 9))
 def test_class_statistic_equals_its_definition(sample, m):
     label, y_prob = sample
@@ -79,7 +80,7 @@ def test_class_statistic_equals_its_definition(sample, m):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(class_samples())
 def test_every_class_scale_equals_its_definition(sample):
     label, y_prob = sample
@@ -243,9 +244,23 @@ def test_theorem_pvalue_is_the_level_at_its_critical_value():
 
 def test_pvalues_are_never_zero():
     y_true, y_prob = uniform(1000, power=9.0)
-    result = tcal_test(y_true, y_prob, n_resamples=499, random_state=0)
+    result = tcal_test(y_true, y_prob, n_resamples=499, random_state=0, correction="bonferroni")
     assert min(result.pvalues) == 1 / 500
     assert result.pvalue == pytest.approx(len(result.scales) / 500)
+    assert tcal_test(y_true, y_prob, n_resamples=499, random_state=0).pvalue == 1 / 500
+
+
+def test_the_joint_minimum_is_exact_by_exchangeability():
+    """Whichever draw is called the observed one, at most a share a of the draws has p <= a."""
+    found = np.random.default_rng(0).normal(size=(60, 4)) ** 3
+    found[:, 3] = 0.0
+    found[:30, 2] = np.round(found[:30, 2])
+    pvalues = np.array([joint_pvalue(np.roll(found, -k, axis=0)) for k in range(60)])
+    for a in np.unique(pvalues):
+        assert np.mean(pvalues <= a) <= a + 1e-12
+    ranks = [[(column >= column[k]).sum() for column in found.T] for k in range(60)]
+    first = int(np.argmin([min(each) for each in ranks]))
+    assert pvalues[first] <= sum(min(each) == min(ranks[first]) for each in ranks) / 60
 
 
 def test_every_false_rejection_of_a_class_is_shared_out():
@@ -280,7 +295,9 @@ def test_number_of_bins_and_scales_are_the_papers():
         ({"smoothness": 5.0}, "smoothness", "at least"),
         ({"smoothness": 1e-3}, "smoothness", "no two"),
         ({"smoothness": -1.0}, "smoothness", "positive"),
-        ({"n_resamples": 100}, "n_resamples", "at least 239"),
+        ({"n_resamples": 100, "correction": "bonferroni"}, "n_resamples", "at least 239"),
+        ({"n_resamples": 18}, "n_resamples", "at least 19"),
+        ({"correction": "holm"}, "correction", "joint"),
         ({"level": 0.0}, "level", "strictly between"),
         ({"critical_value": "bootstrap"}, "critical_value", "label_resampling"),
         ({"null_error": 0.1}, "null_error", "theorem"),
@@ -322,7 +339,7 @@ def test_result_is_frozen():
         result.pvalue = 0.0
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(samples(max_rows=60, weights=False, fractional=False))
 def test_no_sample_breaks_it(sample):
     y_true, y_prob, _ = sample

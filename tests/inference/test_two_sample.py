@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -14,6 +14,7 @@ from calibrant.inference.two_sample import two_sample_calibration_test
 from calibrant.kernels.two_sample import crossed_statistics, permuted_statistics
 from calibrant.resampling import threads
 from tests.oracles import tcal as oracle
+from tests.strategies import examples
 
 KINDS = [
     {"test": "multiscale_permutation"},
@@ -28,7 +29,7 @@ def counts(cells, member, m):
     return [sum(1 for c, inside in zip(cells, member, strict=True) if c == cell and inside) for cell in range(m)]
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 1)), min_size=4, max_size=30),
     st.integers(1, 6),

@@ -53,6 +53,10 @@ def two(m):
     return np.stack([r(m), -r(m)], axis=1) - 0.1
 
 
+def state(m):
+    return KERNELS["lower.start"](u(m), two(m + 2))
+
+
 def rates(m):
     return np.resize([0.3, 0.0, 1.0], m)
 
@@ -86,7 +90,15 @@ def ranked(m):
     return ints(range(m), np.uint32), ints(range(m), np.uint32)
 
 
+def units(m):
+    return np.stack([v(m), np.full(m, 3.0), np.full(m, 1.0), np.ones(m), r(m)])
+
+
 ARGUMENTS = {
+    "calibration.binomial_table": lambda _m: (3.0, 0.3, out(7), ints([0] * 7)),
+    "calibration.redrawn_statistics": lambda m: (
+        units(m), ints([0] * m), np.full((2, 2), 0.5), ints([1, 2]), np.full(2, 0.5), np.uint64(1), 0, out(3, 3)
+    ),
     "canonical.draw_labels": lambda m: (classes(m).cumsum(axis=1), v(m), ints(range(m))),
     "canonical.pair_weights": lambda m: (classes(m), ints([m]), 0.5),
     "canonical.paired_sum": lambda m: (ints([0] * m), classes(m), *pairs(m), v(max(0, m - 1)), v(max(0, m - 1))),
@@ -100,7 +112,8 @@ ARGUMENTS = {
     "logistic.logistic_derivatives": lambda m: (np.stack([v(m), r(m)]), rates(m), p(m), np.array([0.5, 1.0])),
     "lower.calibrated_scale": lambda m: (v(m), p(m), 0.5, 0.5),
     "lower.coupling_cost": lambda m: (v(m), p(m), p(m), p(m)),
-    "lower.solve": lambda m: (u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), out(m + 2)),
+    "lower.solve": lambda m: (u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), state(m), out(m + 2)),
+    "lower.start": lambda m: (u(m), two(m + 2)),
     "lower_proof.extended": lambda m: (v(m), r(m), v(m)),
     "lower_proof.largest_product": lambda m: (v(m), r(m), r(m)),
     "lower_lift.cell_masses": lambda m: (v(m), p(m), ints([0, m]), out(1), out(1)),
@@ -117,6 +130,7 @@ ARGUMENTS = {
     "pairs.fourier_power": lambda m: (v(m), r(m), 1.0, out(3)),
     "pairs.gaussian_boxes": lambda m: (v(m), r(m), 4.0, 1.0, np.ones((2, 3, 3)), out(2, 3)),
     "pairs.laplace": lambda m: (v(m), r(m), 0.1),
+    "pairs.triangle": lambda m: (v(m), p(m), r(m)),
     "partitions.by_subsets": lambda m: (p(m), v(m), rates(m), ints([0] * m), stop()),
     "partitions.by_types": lambda m: (ints([0, m]), v(m), np.ones(1), np.full(1, 0.3), ints([0] * m), stop()),
     "partitions.improve": lambda m: (p(m), v(m), rates(m), ints(range(m)), stop()),
@@ -155,6 +169,8 @@ ARGUMENTS = {
     "two_sample.permuted_statistics": lambda m: (
         ints(i % 2 for i in range(m)), ints([1] * m), False, np.uint64(7), 0, out(2, 1)
     ),
+    "walks.reach": lambda m: (r(m),),
+    "walks.two_bins": lambda m: (v(m), r(m)),
 }  # fmt: skip
 
 OF_NUMBERS = {"lower_lift.violation_in_gap", "sums.add"}  # no columns: their callers are in the table
@@ -181,7 +197,7 @@ QUIET = {
     },
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
-    **{("lower.solve", name): PROVED for name in ("p", "q")},
+    **{("lower.solve", name): PROVED for name in ("u", "p", "q")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},
@@ -191,6 +207,7 @@ QUIET = {
     **{("lower_proof.extended", name): REFUSED for name in ("nodes", "r")},
     **{("lower_proof.largest_product", name): REFUSED for name in ("places", "r0", "r1")},
     ("lower_lift.tied", "v"): REFUSED,
+    **{("calibration.redrawn_statistics", name): REFUSED for name in ("units", "wave", "inverse")},
     ("canonical.draw_labels", "cumulative"): REFUSED,
     ("canonical.draw_labels", "uniform"): REFUSED,
     ("canonical.paired_sum", "table"): UNREAD,

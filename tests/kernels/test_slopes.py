@@ -54,13 +54,13 @@ def test_the_smooth_errors_slope_is_that_of_finite_differences(seed):
         y, v = valley(seed)
         weight = np.ones(v.size)
     slope, step = slope_of_smooth_error(y, v, weight), 1e-7
+    centre = smooth_calibration_error(y, v, sample_weight=weight)
     for i in range(v.size):
         ends = []
         for sign in (1, -1):
             moved = v.copy()
             moved[i] += sign * step
             ends.append(smooth_calibration_error(y, np.clip(moved, 0, 1), sample_weight=weight))
-        centre = smooth_calibration_error(y, v, sample_weight=weight)
         right, left = (ends[0] - centre) / step, (centre - ends[1]) / step
         # Where the error has a kink the slope lies between those of its two sides.
         assert min(left, right) - 1e-5 <= slope[i] <= max(left, right) + 1e-5

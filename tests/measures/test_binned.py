@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, calibration_bins, expected_calibration_error
 from calibrant.measures import binned_calibration_error_bound
 from tests.oracles import binned as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 STRATEGIES = st.sampled_from(["uniform", "quantile", "exact"])
 
 
-@settings(max_examples=2000, deadline=None)
+@examples(2000)
 @given(samples(), st.integers(1, 20), STRATEGIES, st.sampled_from(["l1", "l2", "max"]))
 def test_equals_one_bin_at_a_time(sample, n_bins, strategy, norm):
     y_true, y_prob, weight = sample
@@ -23,7 +23,7 @@ def test_equals_one_bin_at_a_time(sample, n_bins, strategy, norm):
     assert value == pytest.approx(oracle.expected_calibration_error(*sample, n_bins, strategy, norm), abs=1e-9)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(), st.integers(1, 20), STRATEGIES)
 def test_bound_equals_one_bin_at_a_time(sample, n_bins, strategy):
     y_true, y_prob, weight = sample
@@ -37,14 +37,14 @@ def test_bins_are_right_closed_and_lose_nothing(n_bins):
     for k, edge in enumerate(edges):
         bins = calibration_bins([1.0], [edge], n_bins=n_bins)
         assert bins.count.tolist() == [1.0]
-        assert bins.upper[0] == edges[max(k, 1)]
+        assert bins.upper_edge[0] == edges[max(k, 1)]
         if 0 < k < n_bins:
-            assert calibration_bins([1.0], [np.nextafter(edge, 1)], n_bins=n_bins).lower[0] == edge
+            assert calibration_bins([1.0], [np.nextafter(edge, 1)], n_bins=n_bins).lower_edge[0] == edge
 
 
 def test_three_tenths_is_decided_by_the_doubles():
     # linspace puts the third of ten edges at 0.30000000000000004: the literal 0.3 lies below it.
-    assert calibration_bins([1], [0.3], n_bins=10).upper[0] == np.linspace(0, 1, 11)[3]
+    assert calibration_bins([1], [0.3], n_bins=10).upper_edge[0] == np.linspace(0, 1, 11)[3]
 
 
 def test_quantile_bins_never_split_a_tie():
@@ -58,27 +58,27 @@ def test_quantile_bins_never_split_a_tie():
 def test_an_atom_at_zero_is_a_quantile_bin_like_any_other(atom):
     bins = calibration_bins([0, 0, 1, 0, 1, 1], [atom] * 4 + [0.5, 0.9], n_bins=2, strategy="quantile")
     assert bins.count.tolist() == [4.0, 2.0]
-    assert bins.lower.tolist() == [0.0, atom]
-    assert bins.upper.tolist() == [atom, 1.0]
+    assert bins.lower_edge.tolist() == [0.0, atom]
+    assert bins.upper_edge.tolist() == [atom, 1.0]
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(), st.integers(1, 20), STRATEGIES)
 def test_means_stay_within_their_range(sample, n_bins, strategy):
     y_true, y_prob, weight = sample
     bins = calibration_bins(y_true, y_prob, sample_weight=weight, n_bins=n_bins, strategy=strategy)
     held = bins.mass > 0
-    assert (np.isnan(bins.mean_outcome) == ~held).all()
+    assert (np.isnan(bins.outcome) == ~held).all()
     assert (bins.first <= bins.last).all()
-    assert (bins.first <= bins.mean_prediction)[held].all()
-    assert (bins.mean_prediction <= bins.last)[held].all()
-    assert (bins.mean_outcome[held] >= 0).all()
-    assert (bins.mean_outcome[held] <= 1).all()
+    assert (bins.first <= bins.prediction)[held].all()
+    assert (bins.prediction <= bins.last)[held].all()
+    assert (bins.outcome[held] >= 0).all()
+    assert (bins.outcome[held] <= 1).all()
     if (y_true == 1).all():
-        assert (bins.mean_outcome[held] == 1).all()
+        assert (bins.outcome[held] == 1).all()
     assert bins.count.sum() == y_prob.size
     assert bins.mass.sum() == pytest.approx(1.0, abs=1e-12)
-    expected = (bins.mass * (bins.mean_outcome - bins.mean_prediction))[held]
+    expected = (bins.mass * (bins.outcome - bins.prediction))[held]
     np.testing.assert_allclose(bins.residual[held], expected, atol=1e-12)
 
 

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, convolved_calibration_error
 from tests.oracles import convolved as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(samples(max_rows=12), st.floats(0.02, 3.0))
 def test_equals_quadrature_at_a_bandwidth(sample, bandwidth):
     y_true, y_prob, weight = sample
@@ -20,7 +20,7 @@ def test_equals_quadrature_at_a_bandwidth(sample, bandwidth):
     assert value == pytest.approx(expected, abs=2e-7 / bandwidth**2)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(samples(max_rows=10))
 def test_fixed_point_equals_quadrature(sample):
     y_true, y_prob, weight = sample

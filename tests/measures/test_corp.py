@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
 from calibrant.measures.corp import corp_decomposition
 from tests.oracles import corp as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 SCORES = st.sampled_from(["brier", "log"])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(sample=samples(max_rows=14), score=SCORES)
 def test_equals_its_definition(sample, score):
     y_true, y_prob, weight = sample
@@ -26,7 +26,7 @@ def test_equals_its_definition(sample, score):
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(sample=samples(), score=SCORES)
 def test_parts_add_up(sample, score):
     y_true, y_prob, weight = sample

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import (
@@ -23,7 +23,7 @@ from calibrant.measures import check_predictor
 from calibrant.measures.clock import Clock
 from tests.oracles import distance as oracle
 from tests.shared_data import FOLDER, NETWORKS, needs_data
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
 @st.composite
@@ -54,7 +54,7 @@ def noiseless(draw, most=24):
     return (rng.random(n) < rates[draw(st.integers(0, len(rates) - 1))]).astype(float), y_prob
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(noiseless())
 def test_noiseless_domains_are_exact(domain):
     y_true, y_prob = domain
@@ -79,7 +79,7 @@ def test_larger_noiseless_domains(kind, seed):
     assert bracket.upper == pytest.approx(oracle.noiseless_program(y_true, y_prob), abs=1e-12)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(max_rows=7))
 def test_small_domains_are_exact(sample):
     y_true, y_prob, weight = sample
@@ -96,7 +96,7 @@ def test_small_domains_are_exact(sample):
         assert proved == pytest.approx(bracket.upper, abs=1e-12)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.integers(2, 13), st.integers(0, 2**32 - 1))
 def test_few_types_agree_with_all_subsets(n, seed):
     rng = np.random.default_rng(seed)
@@ -127,7 +127,7 @@ def test_a_few_types_beyond_the_reach_of_subsets():
     assert bracket.certificate.lower <= bracket.upper
 
 
-@settings(max_examples=2000, deadline=None)
+@examples(2000)
 @given(samples(max_rows=25))
 def test_the_chain(sample):
     y_true, y_prob, weight = sample
@@ -150,7 +150,7 @@ def test_the_chain(sample):
     assert len({(p, g) for p, g in zip(y_prob, upper.predictor, strict=True)}) == len(set(y_prob))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(noiseless(most=40), st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(domain, random):
     y_true, y_prob = domain
@@ -193,9 +193,9 @@ def test_a_time_limit_leaves_a_certified_bracket(limit):
     rng = np.random.default_rng(0)
     y_prob = rng.random(20_000)
     y_true = (rng.random(20_000) < y_prob).astype(float)
-    start = time.monotonic()
+    start = time.process_time()
     bracket = calibration_distance(y_true, y_prob, time_limit=limit)
-    assert time.monotonic() - start < limit + 10
+    assert time.process_time() - start < limit + 10
     assert not bracket.exact
     assert bracket.certificate.lower <= bracket.lower < bracket.upper
     assert check_predictor(bracket.predictor, y_true, y_prob) == pytest.approx(bracket.upper, abs=1e-12)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, calibration_distance
 from calibrant.measures import check_predictor
 from calibrant.measures.distance_schemes import prediction_sparsified_distance, type_sparsified_distance
+from tests.strategies import examples
 
 
 @st.composite
@@ -27,14 +28,14 @@ def kept(found, domain):
     return found.guarantee
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(domains(), st.sampled_from([0.1, 0.25, 0.5]))
 def test_few_types(domain, epsilon):
     found = type_sparsified_distance(domain[0], domain[1], sample_weight=domain[2], epsilon=epsilon)
     assert kept(found, domain) <= (epsilon if domain[2] is None else 6 * epsilon) + 1e-12
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(domains(most=6), st.integers(1, 3))
 def test_few_predictions(domain, cells):
     found = prediction_sparsified_distance(domain[0], domain[1], sample_weight=domain[2], cells=cells)
@@ -47,7 +48,7 @@ def cost(ones, zeros, v, labels):
     return (ones + zeros) @ np.abs(v - mean[labels])
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_costs_are_continuous_in_the_masses(n, seed):
     rng = np.random.default_rng(seed)

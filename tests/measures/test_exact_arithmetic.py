@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from calibrant import (
     calibration_distance,
@@ -17,7 +17,7 @@ from calibrant.measures import check_predictor
 from calibrant.measures.lower import lower_calibration_certificate
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
 from tests import exact
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
 def nearly_calibrated(seed):
@@ -55,7 +55,7 @@ def check_lower(y_true, y_prob, weight):
     assert check_potentials(p, y_true, y_prob, sample_weight=weight) == certificate.lower
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(samples(max_rows=8))
 def test_both_brackets_hold(sample):
     check_smooth(*sample)

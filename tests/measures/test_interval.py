@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import (
@@ -16,7 +16,7 @@ from calibrant.measures import binned_calibration_error_bound, interval_calibrat
 from calibrant.measures.interval import least_costs
 from tests.oracles import interval as oracle
 from tests.oracles import interval_shifted as shifted
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 WIDTHS = st.one_of(st.sampled_from([1.0, 0.5, 0.1, 0.3, 2.0, 1e-3, 1e-9]), st.floats(0.01, 3.0))
 
@@ -46,7 +46,7 @@ def by_search_and_by_queues(y_true, y_prob, weight):
     return values
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(samples())
 def test_interval_error_equals_all_partitions(sample):
     y_true, y_prob, weight = sample
@@ -56,7 +56,7 @@ def test_interval_error_equals_all_partitions(sample):
     check_partition(*sample, partition)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples())
 def test_search_and_queues_agree(sample):
     expected = oracle.interval_calibration_error(*sample)
@@ -117,7 +117,7 @@ def test_a_partition_bounds_other_samples_and_refuses_predictions_outside_it():
             partition.evaluate([0, 1], [0.5, outside])
 
 
-@settings(max_examples=2000, deadline=None)
+@examples(2000)
 @given(samples(), WIDTHS)
 def test_random_interval_error_equals_all_shifts(sample, width):
     y_true, y_prob, weight = sample
@@ -127,7 +127,7 @@ def test_random_interval_error_equals_all_shifts(sample, width):
     assert value == pytest.approx(shifted.random_interval_calibration_error(*sample, width), abs=tolerance)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(max_rows=15))
 def test_surrogate_equals_all_widths(sample):
     y_true, y_prob, weight = sample
@@ -144,7 +144,7 @@ def test_a_width_far_below_the_gaps_gives_level_sets_exactly():
         assert value == pytest.approx(levels, abs=1e-12)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(), WIDTHS)
 def test_inequalities_of_section_6(sample, width):
     y_true, y_prob, weight = sample

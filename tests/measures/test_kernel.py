@@ -4,20 +4,20 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, kernel_calibration_error, smooth_calibration_error
 from calibrant.kernels import pairs
 from calibrant.measures import squared_kernel_error_binning, squared_kernel_error_fourier
 from tests.oracles import kernel as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 BANDWIDTHS = st.one_of(st.sampled_from([1.0, 0.1, 1e-3, 1e-9, 50.0, 1e6]), st.floats(1e-4, 10.0))
 KERNELS = st.sampled_from(["laplace", "gaussian"])
 
 
-@settings(max_examples=3000, deadline=None)
+@examples(3000)
 @given(samples(), KERNELS, BANDWIDTHS)
 def test_equals_the_double_sum(sample, kernel, bandwidth):
     y_true, y_prob, weight = sample
@@ -29,7 +29,7 @@ def test_equals_the_double_sum(sample, kernel, bandwidth):
         assert value == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(), KERNELS, BANDWIDTHS)
 def test_unbiased_equals_the_double_sum_without_its_diagonal(sample, kernel, bandwidth):
     y_true, y_prob, _ = sample
@@ -82,7 +82,7 @@ def test_laplace_does_not_repeat_its_rounding_on_a_regular_grid():
     assert total == pytest.approx((m + pairs_apart) / m**2, rel=2e-13)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(samples(fractional=False), st.sampled_from(["distinct", "equal"]), KERNELS, BANDWIDTHS)
 def test_unbiased_with_weights_where_pooled_sums_tell(sample, how, kernel, bandwidth):
     y_true, y_prob, weight = sample
@@ -142,7 +142,7 @@ def test_means_of_the_randomised_estimators_converge(estimator, bandwidth, weigh
     assert np.mean(draws) == pytest.approx(exact, rel=0.15)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(samples())
 def test_theorem_8_5(sample):
     y_true, y_prob, weight = sample

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
@@ -13,7 +13,7 @@ from calibrant.measures.lower import lower_calibration_certificate, lower_calibr
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
 from tests import exact
 from tests.oracles import lower as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
 def proven(y_true, y_prob, weight=None, tol=1e-9):
@@ -34,14 +34,14 @@ def proven(y_true, y_prob, weight=None, tol=1e-9):
     return certificate
 
 
-@settings(max_examples=3000, deadline=None)
+@examples(3000)
 @given(samples())
 def test_bracket_is_narrow_and_proven(sample):
     y_true, y_prob, weight = sample
     proven(y_true, y_prob, weight)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(samples(max_rows=12))
 def test_equals_the_definition(sample):
     y_true, y_prob, weight = sample
@@ -169,7 +169,7 @@ def test_tolerance_must_be_positive(tol):
         lower_calibration_distance([0, 1], [0.2, 0.7], tol=tol)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(sample=samples(max_rows=15), seed=st.integers(0, 2**31))
 def test_checks_prove_bounds_whatever_they_are_given(sample, seed):
     y_true, y_prob, weight = sample

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, lower_calibration_certificate
 from calibrant.door.sample import Sample
 from calibrant.measures import check_coupling, check_potentials
 from calibrant.measures.lower_first_order import SMALLEST, FirstOrderProblem, calibrated_masses
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(samples(), st.sampled_from([0.2, 0.1, 0.05]))
 def test_epsilon_guarantee(sample, tol):
     y_true, y_prob, weight = sample
@@ -54,7 +54,7 @@ def test_steps_grow_like_one_over_epsilon():
     assert fine <= 8 * coarse + 64
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.integers(1, 12), st.integers(2, 9), st.integers(0, 2**32 - 1))
 def test_what_rounding_a_plan_costs(pieces, targets, seed):
     rng = np.random.default_rng(seed)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.optimize import linprog
 from scipy.sparse import diags_array, vstack
 
 from calibrant import smooth_calibration_error, smooth_calibration_witness
 from tests.oracles import smooth as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 
 def adversarial(n):
@@ -29,7 +29,7 @@ def check_witness(y_true, y_prob, weight, witness):
     assert witness.value <= witness.upper <= witness.value + 1e-12
 
 
-@settings(max_examples=3000, deadline=None)
+@examples(3000)
 @given(samples())
 def test_equals_the_definition_and_is_proven(sample):
     y_true, y_prob, weight = sample

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
@@ -14,12 +14,12 @@ from calibrant.inference.verified_bounds import (
 )
 from calibrant.measures.squared import squared_calibration_error
 from tests.oracles import squared as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 BINNING = st.sampled_from([(None, "exact"), (1, "uniform"), (4, "uniform"), (3, "quantile"), (15, "quantile")])
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(sample=samples(), binning=BINNING, debiased=st.booleans())
 def test_equals_its_definition(sample, binning, debiased):
     n_bins, strategy = binning
@@ -32,7 +32,7 @@ def test_equals_its_definition(sample, binning, debiased):
     assert value == pytest.approx(oracle.squared_calibration_error(*sample, **options), abs=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sample=samples(weights=False, fractional=False))
 def test_is_the_formula_of_the_paper(sample):
     y_true, y_prob, _ = sample

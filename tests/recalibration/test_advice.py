@@ -84,7 +84,7 @@ def test_a_map_that_says_0_or_1_is_never_chosen(method):
     assert choice.certain == (method,)
     assert choice[method].brier < choice["unchanged"].brier
     assert "no recalibration that stays off 0 and 1" in choice.summary()
-    assert f"Not chosen, with a better Brier score: {method}. Exactly 0 or 1" in choice.summary()
+    assert f"Ruled out in spite of a better Brier score: {method}, which can return exactly 0 or 1" in choice.summary()
     smooth = choose_recalibrator(y, p, methods=["platt", method], **QUICK)
     assert smooth.chosen == "platt"
     assert np.isfinite(smooth["platt"].log)

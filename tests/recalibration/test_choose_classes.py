@@ -19,8 +19,8 @@ def test_classes_are_compared_by_their_top_label_and_their_scores():
     assert choice["unchanged"].log == pytest.approx(-np.log(table[np.arange(4000), label]).mean())
     right = table.argmax(axis=1) == label
     expected = lower_calibration_distance(right.astype(float), table.max(axis=1), tol=1e-5)
-    assert choice["unchanged"].distance == pytest.approx(expected, abs=2e-5)
-    assert choice["temperature"].distance < choice["unchanged"].distance / 2
+    assert choice["unchanged"].lower_calibration_distance == pytest.approx(expected, abs=2e-5)
+    assert choice["temperature"].lower_calibration_distance < choice["unchanged"].lower_calibration_distance / 2
 
 
 def test_rare_and_unseen_classes_are_no_obstacle():

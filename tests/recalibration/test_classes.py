@@ -196,8 +196,8 @@ def test_the_simplest_sufficient_recalibration_is_chosen():
     assert choice.chosen == "temperature"
     assert choice.recalibrator.temperature_ == pytest.approx(2, rel=0.1)
     before, after = choice["unchanged"], choice["temperature"]
-    assert before.distance == pytest.approx(lower_calibration_distance(y_true, y_prob), abs=2e-5)
-    assert before.smooth_error == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-12)
+    assert before.lower_calibration_distance == pytest.approx(lower_calibration_distance(y_true, y_prob), abs=2e-5)
+    assert before.smooth_calibration_error == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-12)
     assert before.brier == pytest.approx(np.mean((y_true - y_prob) ** 2), abs=1e-12)
     assert after.brier_gain_interval.low > 0
     assert before.smooth_error_interval.low > after.smooth_error_interval.high

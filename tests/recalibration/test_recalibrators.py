@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -32,7 +32,7 @@ from calibrant.recalibration import (
 )
 from tests.oracles import corp as isotonic_oracle
 from tests.oracles import recalibration as oracle
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 EVERY = pytest.mark.parametrize(
     "recalibrator",
@@ -50,7 +50,7 @@ EVERY = pytest.mark.parametrize(
     ],
     ids=str,
 )
-CASES = settings(max_examples=60, deadline=None)
+CASES = examples(60)
 
 
 def ones_like(weight, y_prob):
@@ -87,7 +87,7 @@ def test_order_and_units_of_weight_do_not_matter(recalibrator, sample, seed):
         assert second.predict(y_prob) == pytest.approx(first, abs=1e-6)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sample=samples())
 def test_platt_is_the_likeliest_curve(sample):
     y_true, y_prob, weight = sample
@@ -112,7 +112,7 @@ def test_platt_is_converged():
     assert (fitted.slope_, fitted.intercept_) == pytest.approx((slope, intercept), rel=1e-7, abs=1e-7)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sample=samples(max_rows=15))
 def test_beta_is_the_best_of_its_kind(sample):
     y_true, y_prob, weight = sample
@@ -136,7 +136,7 @@ def test_beta_is_the_best_of_its_kind(sample):
             assert best <= loss(max(trial[0], 0), max(trial[1], 0), trial[2]) + 1e-9
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(sample=samples())
 def test_temperature_is_the_best_on_a_fine_grid(sample):
     y_true, y_prob, weight = sample
@@ -150,7 +150,7 @@ def test_temperature_is_the_best_on_a_fine_grid(sample):
             assert best <= oracle.logistic_loss(x / other, y_true, weight) + 1e-9
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(sample=samples(), degree=st.integers(1, 3))
 def test_no_polynomial_fits_better(sample, degree):
     y_true, y_prob, weight = sample
@@ -165,7 +165,7 @@ def test_no_polynomial_fits_better(sample, degree):
     assert fitted.predict(y_prob) == pytest.approx(np.clip(plain, 0, 1), abs=1e-5)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(sample=samples(max_rows=15))
 def test_isotonic_equals_the_max_min_formula(sample):
     y_true, y_prob, weight = sample
@@ -191,7 +191,7 @@ def test_isotonic_equals_scikit_learn_between_knots():
     assert IsotonicScaling().fit(y_prob, y_true).predict(at) == pytest.approx(theirs, abs=1e-12)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(sample=samples(weights=False), n_bins=st.integers(1, 20), strategy=st.sampled_from(["quantile", "ceil"]))
 def test_histogram_bins_equal_their_definition(sample, n_bins, strategy):
     y_true, y_prob, _ = sample
@@ -203,7 +203,7 @@ def test_histogram_bins_equal_their_definition(sample, n_bins, strategy):
         assert value == pytest.approx(oracle.bin_value(edges, y_true, y_prob, np.ones_like(y_prob), p), abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sample=samples(), n_bins=st.integers(1, 8), uniform=st.booleans())
 def test_weighted_bins_return_their_means(sample, n_bins, uniform):
     y_true, y_prob, weight = sample
@@ -215,7 +215,7 @@ def test_weighted_bins_return_their_means(sample, n_bins, uniform):
         assert mean is None or value == pytest.approx(mean, abs=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sample=samples(weights=False))
 def test_scaling_binning_returns_mean_scaled_predictions(sample):
     y_true, y_prob, _ = sample
@@ -229,7 +229,7 @@ def test_scaling_binning_returns_mean_scaled_predictions(sample):
     assert found.mean() == pytest.approx(scaled.mean(), abs=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sample=samples())
 def test_nearest_is_calibrated_and_near(sample):
     y_true, y_prob, weight = sample
@@ -269,7 +269,7 @@ def test_bad_input(recalibrator):
         new.fit([0.1, np.nan], [0, 1])
     with pytest.raises(InputError, match="y_true: row 1 is 2"):
         new.fit([0.1, 0.2], [0, 2])
-    with pytest.raises(InputError, match="y_true: has 1 rows"):
+    with pytest.raises(InputError, match="y_true: has 1 row"):
         new.fit([0.1, 0.2], [0])
     new.fit([0.1, 0.2, 0.3, 0.7], [0, 1, 0, 1])
     with pytest.raises(InputError, match=r"y_prob: row 0 is 1\.5"):

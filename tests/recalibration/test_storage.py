@@ -10,7 +10,7 @@ import sys
 import joblib
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -30,7 +30,7 @@ from calibrant.recalibration import (
     from_json,
     load,
 )
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
 BINARY = [
     TemperatureScaling(),
@@ -58,7 +58,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("recalibrator", BINARY, ids=str)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(sample=samples(), at=st.lists(st.floats(0, 1), min_size=1, max_size=5))
 def test_a_map_of_one_probability_is_the_same_to_the_last_bit(recalibrator, sample, at):
     y_true, y_prob, weight = sample
@@ -72,7 +72,7 @@ def test_a_map_of_one_probability_is_the_same_to_the_last_bit(recalibrator, samp
 
 
 @pytest.mark.parametrize("recalibrator", SEVERAL, ids=str)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5), names=st.sampled_from(["number", "text", "truth"]))
 def test_a_map_of_classes_is_the_same_to_the_last_bit(recalibrator, seed, k, names):
     rng = np.random.default_rng(seed)

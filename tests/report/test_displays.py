@@ -38,8 +38,8 @@ def test_axes_of_ones_own_weights_and_cross_validated_predictions():
     assert display.plot_counts(axes[0, 1]) is axes[0, 1]
     assert display.plot_witness(axes[1, 0]) is axes[1, 0]
     chain = DistanceChainDisplay.from_predictions(Y, y_prob, ax=axes[1, 1])
-    assert (np.diff(chain.upper) >= -1e-9).all()
-    assert (chain.lower <= chain.upper).all()
+    assert (np.diff([each.upper for each in chain.brackets]) >= -1e-9).all()
+    assert all(each.lower <= each.upper for each in chain.brackets)
     plt.close(figure)
 
 

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
 from calibrant.resampling.folds import cross_fitted, folds
+from tests.strategies import examples
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     label=st.lists(st.integers(0, 2), min_size=6, max_size=40),
     parts=st.sampled_from([2, 3, np.int64(5)]),
@@ -29,7 +30,7 @@ def test_each_row_is_predicted_once_by_the_others(label, parts, seed):
     assert found.tolist() == list(range(label.size))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(size=st.integers(12, 40), seed=st.none() | st.integers(0, 9), data=st.data())
 def test_groups_stay_whole(size, seed, data):
     group = np.array(data.draw(st.lists(st.sampled_from("abcdef"), min_size=size, max_size=size)))

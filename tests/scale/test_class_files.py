@@ -1,6 +1,7 @@
 """Columns of class probabilities: listed, by pattern, guessed; and one column where there is one."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from pyarrow import feather
 from typer.testing import CliRunner
 
-from calibrant import FileError, smooth_calibration_error
+from calibrant import FileError, InputError, audit_table, smooth_calibration_error
 from calibrant.cli import app
 from calibrant.scale.opened import OpenedFile
 
@@ -138,3 +139,23 @@ def test_the_gate_takes_one_probability_and_says_how_to_go_on(tmp_path):
             assert way in refused.stderr
         done = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.5", "--y-prob", "p1"])
         assert done.exit_code == 3
+
+
+def test_a_bad_probability_of_a_class_is_told_by_its_column(tmp_path):
+    path = tmp_path / "classes.csv"
+    path.write_text("y_true,p0,p1,p2\n0,0.5,0.25,0.25\n1,0.5,much,0.25\n")
+    with pytest.raises(InputError) as told:
+        audit_table(path, y_prob="p*")
+    assert told.value.argument == "y_prob"
+    assert "column 'p1'" in str(told.value)
+    assert not re.search(r"y_prob_\d", str(told.value))
+
+
+def test_two_files_of_classes_are_told_why_they_are_not_compared(tmp_path):
+    path = tmp_path / "classes.csv"
+    rows = "".join(f"{k % 3},0.5,0.25,0.25\n" for k in range(30))
+    path.write_text(f"y_true,p0,p1,p2\n{rows}")
+    done = CliRunner().invoke(app, ["audit", str(path), str(path), "--y-prob", "p*", "--resamples", "0", "--seed", "1"])
+    assert done.exit_code == 0
+    assert "probabilities of classes" in " ".join(done.stdout.split())
+    assert "single, unweighted rows" not in " ".join(done.stdout.split())

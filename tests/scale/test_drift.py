@@ -20,8 +20,8 @@ def table(seed, change=20, days=30, rows=400):
 def test_the_alarm_follows_the_change():
     for seed in range(10):
         found = calibration_drift(pa.table(table(seed)), y_true="y", y_prob="p", by="day")
-        assert [period.key for period in found] == list(range(30))
-        first = next(period.key for period in found if period.reading.reject)
+        assert [period.period for period in found] == list(range(30))
+        first = next(period.period for period in found if period.reading.reject)
         assert 20 <= first <= 25
         assert all(period.n_rows == 400 for period in found)
 
@@ -43,7 +43,7 @@ def test_order_of_rows_and_kind_of_table_do_not_matter():
         again = calibration_drift(frame, y_true="y", y_prob="p", by="day")
         for a, b in zip(first, again, strict=True):
             assert isinstance(b, Period)
-            assert (a.key, a.n_rows) == (b.key, b.n_rows)
+            assert (a.period, a.n_rows) == (b.period, b.n_rows)
             assert a.reading.evalue == pytest.approx(b.reading.evalue, rel=1e-9)
 
 
@@ -52,7 +52,7 @@ def test_dates_sort_as_dates():
     days = np.array(["2026-01-31", "2026-02-01", "2025-12-30"], dtype="datetime64[D]")
     data["day"] = days[data["day"]]
     found = calibration_drift(pa.table(data), y_true="y", y_prob="p", by="day")
-    assert [str(period.key)[:10] for period in found] == ["2025-12-30", "2026-01-31", "2026-02-01"]
+    assert [str(period.period)[:10] for period in found] == ["2025-12-30", "2026-01-31", "2026-02-01"]
 
 
 def test_what_is_refused():
@@ -65,3 +65,9 @@ def test_what_is_refused():
     data["y"] = 0.5
     with pytest.raises(InputError, match="event rates"):
         calibration_drift(data, y_true="y", y_prob="p", by="day")
+
+
+def test_event_rates_are_refused_by_the_name_of_their_argument():
+    table = pa.table({"day": [1, 1, 2], "y": [0.5, 0.25, 1.0], "p": [0.5, 0.3, 0.9]})
+    with pytest.raises(InputError, match="y_true: holds event rates; the evidence of drift counts single outcomes"):
+        calibration_drift(table, y_true="y", y_prob="p", by="day")

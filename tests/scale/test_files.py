@@ -10,6 +10,7 @@ import pyarrow.ipc
 import pytest
 from typer.testing import CliRunner
 
+from calibrant import audit_table
 from calibrant.cli import app
 from calibrant.door.errors import FileError
 from tests.scale.roads import read_file
@@ -334,3 +335,11 @@ def test_labels_and_counts_are_answered_without_python(tmp_path, command, held, 
     assert refused.exit_code == 2
     assert said in refused.stderr
     assert "==" not in refused.stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_text_is_told_for_what_it_is(tmp_path, encoding):
+    path = tmp_path / "rows.csv"
+    path.write_bytes("y_true,y_prob\n1,0.5\n0,0.25\n".encode(encoding))
+    with pytest.raises(FileError, match="is UTF-16 text; convert it to UTF-8"):
+        audit_table(path)

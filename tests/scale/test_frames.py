@@ -68,8 +68,8 @@ def test_bad_rows_are_counted_and_refused_or_left_out_when_told(engine):
     with pytest.raises(InputError) as refused:
         CalibrationSketch.from_frame(engine(table), **names)
     said = str(refused.value)
-    assert said.startswith("y_prob: 1 rows are null or NaN; y_prob: 2 rows are outside [0, 1]; y_true: 1 rows are null")
-    assert "y_true: 1 rows are outside [0, 1]; sample_weight: 2 rows are negative or infinite" in said
+    assert said.startswith("y_true: 1 row is null or NaN; y_true: 1 row is outside [0, 1]; y_prob: 1 row is null")
+    assert "y_prob: 2 rows are outside [0, 1]; sample_weight: 2 rows are negative or infinite" in said
     left = CalibrationSketch.from_frame(engine(table), **names, exclude_bad=True)
     assert_same_cells(left, CalibrationSketch().update([0, 1], [0.5, 0.25], sample_weight=[1.0, 2.0]))
 
@@ -77,7 +77,7 @@ def test_bad_rows_are_counted_and_refused_or_left_out_when_told(engine):
 @EVERY
 def test_nan_and_infinity_are_bad(engine):
     table = pa.table({"y": [0, 1, 1, 1], "p": [0.5, np.nan, np.inf, -np.inf]})
-    with pytest.raises(InputError, match=r"1 rows are null or NaN; y_prob: 2 rows are outside"):
+    with pytest.raises(InputError, match=r"1 row is null or NaN; y_prob: 2 rows are outside"):
         CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p")
     assert CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p", exclude_bad=True).n_rows == 1
 
@@ -87,7 +87,7 @@ def test_text_and_missing_columns_are_refused_by_name(engine):
     frame = engine(pa.table({"y": [0, 1], "p": ["0.5", "x"]}))
     with pytest.raises(InputError, match="y_prob: names the column 'p', which holds String"):
         CalibrationSketch.from_frame(frame, y_true="y", y_prob="p")
-    with pytest.raises(InputError, match="y_true: names a column 'z' that is not there"):
+    with pytest.raises(InputError, match="y_true: there is no column 'z'"):
         CalibrationSketch.from_frame(frame, y_true="z", y_prob="p")
 
 
@@ -98,7 +98,7 @@ def test_decimals_single_floats_and_nullable_integers():
     for frame in (decimals, CONNECTION.from_arrow(decimals), pl.from_arrow(decimals), nullable):
         assert_same_cells(CalibrationSketch.from_frame(frame, y_true="y", y_prob="p"), wanted)
     missing = pd.DataFrame({"y": pd.array([0, None], "Int8"), "p": [0.25, 0.5]})
-    with pytest.raises(InputError, match="y_true: 1 rows are null"):
+    with pytest.raises(InputError, match="y_true: 1 row is null"):
         CalibrationSketch.from_frame(missing, y_true="y", y_prob="p")
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_table_or_has_no_rows():
 @EVERY
 def test_whole_numbers_beyond_those_of_doubles_are_bad_rows(engine, kind):
     table = pa.table({"y": pa.array([0, 1] * 50 + [2**62 + 1], kind), "p": [0.5] * 101})
-    with pytest.raises(InputError, match="1 rows are outside"):
+    with pytest.raises(InputError, match="1 row is outside"):
         CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p")
     found = CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p", exclude_bad=True)
     assert found.n_rows == 100

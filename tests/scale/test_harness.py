@@ -47,13 +47,13 @@ def test_one_command(tmp_path):
     assert "too high" in done.stdout
 
 
-def test_verbalised_confidences_take_the_discrete_road(tmp_path):
+def test_verbalised_confidences_are_tested(tmp_path):
     rng = np.random.default_rng(0)
     said = rng.choice([0.7, 0.8, 0.9, 0.95], 400)
     lines = [{"question": "?", "confidence": c, "is_correct": bool(rng.random() < 0.6)} for c in said]
     done = CliRunner().invoke(app, ["audit", written(tmp_path, lines, "answers.jsonl"), "--seed", "0"])
     assert done.exit_code == 0, done.output
-    assert "exact binomial test of each of 4 values" in " ".join(done.stdout.split())
+    assert "calibration test (999 resamples" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_drift_and_segments_of_json_lines_on_the_command_line(tmp_path):
         assert found.exit_code == 0, found.output
         assert "2026-01-01" in found.output
     found = file_drift(json_lines(tmp_path, "weeks", [i // 100 for i in range(900)]), "c", y_true="y", y_prob="p")
-    assert [period.key for period in found] == list(range(9))
+    assert [period.period for period in found] == list(range(9))
 
 
 @pytest.mark.parametrize("wild", [2**62, -(2**62), 2**63 + 2**62])

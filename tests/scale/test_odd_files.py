@@ -30,7 +30,7 @@ def test_folders_may_name_columns(tmp_path, kind):
         assert read_file(path).y_prob.tolist() == [0.25, 0.25, 0.5, 0.5]
         assert sketch_file(path).sketch.n_rows == 4
         assert {segment.key for segment in file_by_segment(path, ["year"])} == {(2025,), (2026,)}
-        assert [period.key for period in file_drift(path, "year")] == [2025, 2026]
+        assert [period.period for period in file_drift(path, "year")] == [2025, 2026]
     assert read_file(str(tmp_path / "year=2025" / f"part.{kind}")).y_prob.tolist() == [0.25, 0.25]
 
 
@@ -44,7 +44,7 @@ def rows(folder, value, kind="csv"):
 @pytest.mark.parametrize("value", ["0_1", "0_0.1", "1_0", "0x1", "0.5f", "1d-1", "t", "yes", "--1", "½", "１", "0,5"])
 def test_texts_that_are_no_numbers(tmp_path, value):
     for read in (read_file, sketch_file):
-        with pytest.raises(InputError, match=r"holds text|1 rows are text"):
+        with pytest.raises(InputError, match=r"holds text|1 row is text"):
             read(rows(tmp_path, value))
 
 

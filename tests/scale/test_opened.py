@@ -112,5 +112,5 @@ def test_a_text_in_a_column_of_a_large_file_is_said_to_be_one(tmp_path):
         sketch_file(tmp_path / "rows.csv")
     assert sketch_file(tmp_path / "rows.csv", exclude_bad=True).n_excluded == 3
     (tmp_path / "rows.csv").write_text("y_true,p\n0,0.5\n1,\n")
-    with pytest.raises(InputError, match="y_prob: 1 rows are null or NaN"):
+    with pytest.raises(InputError, match="y_prob: 1 row is null or NaN"):
         sketch_file(tmp_path / "rows.csv")

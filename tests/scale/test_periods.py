@@ -101,7 +101,7 @@ def test_days_of_a_text_file_come_in_order(tmp_path):
     rows = [f"{i % 2},0.5,{1 + i // 20}" for i in range(240)]
     path.write_text("\n".join(["y,p,day", *rows, ""]), encoding="utf-8")
     found = file_drift(str(path), "day", y_true="y", y_prob="p")
-    assert [period.key for period in found] == [str(day) for day in range(1, 13)]
+    assert [period.period for period in found] == [str(day) for day in range(1, 13)]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
@@ -114,7 +114,7 @@ def test_times_are_said_in_utc_whatever_the_zone_of_the_machine(tmp_path, zone):
     connection.execute(f"SET TimeZone = '{zone}'")
     relation = connection.sql(f"SELECT * FROM '{path}'")
     found = calibration_drift(relation, y_true="y", y_prob="p", by="t")
-    assert [str(period.key) for period in found] == ["2026-01-01 23:00:00+00:00", "2026-01-02 01:00:00+00:00"]
+    assert [str(period.period) for period in found] == ["2026-01-01 23:00:00+00:00", "2026-01-02 01:00:00+00:00"]
 
 
 def test_the_text_that_has_no_order_is_the_one_shown(tmp_path):

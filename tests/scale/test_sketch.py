@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.door.errors import InputError
@@ -14,9 +14,9 @@ from calibrant.door.sample import Sample
 from calibrant.measures.registry import measures
 from calibrant.scale.bounds import BOUNDS
 from calibrant.scale.sketch import CalibrationSketch
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
-CASES = settings(max_examples=150, deadline=None)
+CASES = examples(150)
 RESOLUTIONS = st.sampled_from([2, 4, 8, 64, 1024, 65536])
 
 

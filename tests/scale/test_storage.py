@@ -7,15 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.kernels import sketching
 from calibrant.scale import storage
 from calibrant.scale.sketch import CalibrationSketch, restored
-from tests.strategies import samples
+from tests.strategies import examples, samples
 
-CASES = settings(max_examples=50, deadline=None)
+CASES = examples(50)
 
 
 def sketched(sample, resolution=64):

@@ -14,6 +14,7 @@ import pytest
 
 from calibrant.door.errors import FileError
 from calibrant.scale import whole
+from calibrant.scale.engine import connect
 from calibrant.scale.opened import OpenedFile
 from calibrant.scale.readers import input_files
 from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
@@ -149,10 +150,11 @@ def parquet(**options):
 def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
     plain = parquet(use_dictionary=dictionary)
     checked = parquet(use_dictionary=dictionary, write_page_checksum=True)
-    chunk = pq.ParquetFile(pa.BufferReader(checked)).metadata.row_group(0).column(1)
-    assert whole._has_checksum(written(tmp_path, "checked.parquet", checked), chunk)
-    chunk = pq.ParquetFile(pa.BufferReader(plain)).metadata.row_group(0).column(1)
-    assert not whole._has_checksum(written(tmp_path, "plain.parquet", plain), chunk)
+    for name, data in (("checked", checked), ("plain", plain)):
+        path = written(tmp_path, f"{name}.parquet", data)
+        begins = whole._first_pages(connect(), path)
+        assert sorted(begins) == [0, 1]
+        assert all(whole._has_checksum(path, first) is (name == "checked") for first in begins.values())
     assert read_file(str(tmp_path / "checked.parquet")).y_prob.tolist() == P.tolist()
     # One bit of one number, in the last group of rows.
     chunk = pq.ParquetFile(pa.BufferReader(checked)).metadata.row_group(2).column(1)
@@ -227,11 +229,11 @@ def test_checksums_are_looked_at_whatever_the_name_of_the_column(tmp_path, asked
     chunk = pq.ParquetFile(pa.BufferReader(bytes(data))).metadata.row_group(0).column(1)
     data[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
     path = written(tmp_path, "damaged.parquet", bytes(data))
-    whole.check_pages(path, {"y"})
+    whole.check_pages(connect(), path, {"y"})
     with pytest.raises(FileError, match="damaged"):
-        whole.check_pages(path, {asked})
+        whole.check_pages(connect(), path, {asked})
     with pytest.raises(FileError, match="damaged"):  # a column that is not found leaves nothing unchecked
-        whole.check_pages(path, {"y", "year"})
+        whole.check_pages(connect(), path, {"y", "year"})
     if asked == name:
         with pytest.raises(FileError, match="damaged"):
             read_file(path, y_true="y", y_prob=name)

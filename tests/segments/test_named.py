@@ -40,12 +40,12 @@ def test_smooth_error_is_that_of_the_rows_within_its_bound():
     for each in calibration_by_segment(table, by=["s"], **NAMES):
         rows = s == each.key[0]
         exact = smooth_error_from_sample(Sample.from_columns(y[rows], p[rows]))
-        assert abs(exact - each.smooth_error) <= each.smooth_error_bound
+        assert abs(exact - each.smooth_calibration_error) <= each.smooth_error_bound
         assert each.bias == pytest.approx((y - p)[rows].mean(), abs=1e-12)
         assert each.n_rows == rows.sum()
         distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
-        assert each.lower_distance.lower - 1e-6 <= distance <= each.lower_distance.upper + 1e-6
-        assert each.lower_distance.width < 0.01
+        assert each.lower_distance_bracket.lower - 1e-6 <= distance <= each.lower_distance_bracket.upper + 1e-6
+        assert each.lower_distance_bracket.width < 0.01
 
 
 def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):
@@ -55,7 +55,7 @@ def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):
     for each in calibration_by_segment(table, by=["s"], **NAMES):
         rows = s == each.key[0]
         distance = lower_calibration_distance(y[rows], p[rows], tol=1e-6)
-        assert each.lower_distance.lower - 1e-6 <= distance <= each.lower_distance.upper + 1e-6
+        assert each.lower_distance_bracket.lower - 1e-6 <= distance <= each.lower_distance_bracket.upper + 1e-6
 
 
 def test_calibrated_segments_are_seldom_rejected_and_pvalues_are_valid():
@@ -96,7 +96,7 @@ def test_bad_options_are_refused():
     table = logs(10, 2, 0)
     with pytest.raises(InputError, match="by: is empty"):
         calibration_by_segment(table, by=[], **NAMES)
-    with pytest.raises(InputError, match="by: names a column 'q'"):
+    with pytest.raises(InputError, match="by: there is no column 'q'"):
         calibration_by_segment(table, by=["q"], **NAMES)
     with pytest.raises(InputError, match="level"):
         calibration_by_segment(table, by=["s"], level=1.5, **NAMES)
@@ -136,9 +136,9 @@ def test_of_event_rates_nothing_is_said_about_chance(weights):
         chance = (each.effective_rows, each.bias_interval, each.pvalue, each.qvalue, each.reject)
         assert {*chance, each.direction, each.where} == {None}
         assert each.bias < -0.05
-        assert each.lower_distance.lower > 0.05
-    assert [each.smooth_error_bound - each.smooth_error for each in found] == sorted(
-        each.smooth_error_bound - each.smooth_error for each in found
+        assert each.lower_distance_bracket.lower > 0.05
+    assert [each.smooth_error_bound - each.smooth_calibration_error for each in found] == sorted(
+        each.smooth_error_bound - each.smooth_calibration_error for each in found
     )
 
 

@@ -46,6 +46,48 @@ def lower(ax: Axes) -> None:
     ax.set_yticklabels(["calibrated", "predicted"])
 
 
+def two_bin(ax: Axes) -> None:
+    y, v = overconfident()
+    cuts = np.linspace(0, 1, 400)
+    below = np.array([(y - v)[v < cut].sum() for cut in cuts]) / v.size
+    above = (y - v).mean() - below
+    ax.fill_between(cuts, np.abs(below), color=LOW, alpha=0.5, label="|error below the cut|")
+    ax.fill_between(cuts, np.abs(below), np.abs(below) + np.abs(above), color=HIGH, alpha=0.5, label="|error above it|")
+    error = calibrant.averaged_two_bin_calibration_error(y, v)
+    ax.set(xlabel=f"cut q; coloured area {error:.4f}", ylabel="sum of y - v over n")
+    ax.legend()
+
+
+def squared_two_bin(ax: Axes) -> None:
+    rng = np.random.default_rng(0)
+    chance = rng.random(100)
+    outcomes = [(rng.random(100) < chance).astype(float) for _ in range(400)]
+    share = np.linspace(0, 1, 11)
+    for measure, colour, label in (
+        (calibrant.smooth_calibration_error, HIGH, "smooth error"),
+        (calibrant.measures.squared_averaged_two_bin_error, BLUE, "squared averaged two-bin error"),
+    ):
+        reports = [(1 - s) * chance + s * chance.mean() for s in share]
+        means = np.array([np.mean([measure(y, v) for y in outcomes]) for v in reports])
+        ax.plot(share, means / means[0], color=colour, label=label)
+    ax.axhline(1, color=HAIRLINE)
+    ax.set(xlabel="how far the report is drawn to the mean chance; 0 is the truth", ylabel="mean, the truth's is 1")
+    ax.legend()
+
+
+def cutoff(ax: Axes) -> None:
+    y, v = overconfident()
+    order = np.argsort(v)
+    walk = np.append(0.0, (y - v)[order].cumsum() / v.size)
+    at = np.append(0.0, v[order])
+    ends = sorted((int(walk.argmin()), int(walk.argmax())))
+    ax.plot(at, walk, color=BLUE)
+    ax.axvspan(at[ends[0]], at[ends[1]], color=HIGH, alpha=0.2, lw=0)
+    ax.hlines([walk.min(), walk.max()], 0, 1, color=MUTED, lw=0.8, ls="--")
+    error = calibrant.cutoff_calibration_error(y, v)
+    ax.set(xlabel=f"prediction v; from highest to lowest {error:.4f}", ylabel="sum of y - v so far, over n")
+
+
 def distance(ax: Axes) -> None:
     y, v = overconfident(14, 8)
     order = np.argsort(v)
@@ -125,11 +167,11 @@ def convolved(ax: Axes) -> None:
 def expected(ax: Axes) -> None:
     y, v = overconfident()
     bins = calibrant.calibration_bins(y, v, n_bins=10)
-    middle = 0.5 * (np.asarray(bins.lower) + np.asarray(bins.upper))
+    middle = 0.5 * (np.asarray(bins.lower_edge) + np.asarray(bins.upper_edge))
     ax.plot([0, 1], [0, 1], color=HAIRLINE)
-    ax.vlines(middle, bins.mean_prediction, bins.mean_outcome, color=HIGH, lw=4, alpha=0.6)
-    ax.scatter(middle, bins.mean_outcome, color=BLUE, s=20, zorder=3, label="observed rate")
-    ax.scatter(middle, bins.mean_prediction, color=MUTED, s=12, label="mean prediction")
+    ax.vlines(middle, bins.prediction, bins.outcome, color=HIGH, lw=4, alpha=0.6)
+    ax.scatter(middle, bins.outcome, color=BLUE, s=20, zorder=3, label="observed rate")
+    ax.scatter(middle, bins.prediction, color=MUTED, s=12, label="mean prediction")
     error = calibrant.expected_calibration_error(y, v, n_bins=10)
     ax.set(xlabel=f"prediction; mean gap {error:.3f}", ylabel="rate")
     ax.legend()
@@ -195,6 +237,9 @@ def corp(ax: Axes) -> None:
 PICTURES: dict[str, Picture] = {
     "smooth_calibration_error": smooth,
     "lower_calibration_distance": lower,
+    "averaged_two_bin_calibration_error": two_bin,
+    "squared_averaged_two_bin_error": squared_two_bin,
+    "cutoff_calibration_error": cutoff,
     "calibration_distance": distance,
     "interval_calibration_error": interval,
     "random_interval_calibration_error": random_interval,

@@ -19,12 +19,22 @@ def _redrawn(v: np.ndarray, statistic: Callable[[np.ndarray, np.ndarray], float]
     return np.array([statistic((rng.random(v.size) < v).astype(float), v) for _ in range(_DRAWS)])
 
 
+def calibration(ax: Axes) -> None:
+    y, v = overconfident(1000)
+    found = calibrant.calibration_test(y, v, random_state=0)
+    names, parts = list(found.components), found.components.values()
+    ax.barh(names, [-np.log10(part.analytic_pvalue) for part in parts], color=BLUE, alpha=0.7, label="by formula")
+    ax.axvline(-np.log10(found.pvalue), color=HIGH, lw=2, label="the test's p-value, all together")
+    ax.axvline(-np.log10(found.level), color=MUTED, ls="--", label="level 0.05")
+    ax.set(xlabel="-log10 p")
+    ax.legend()
+
+
 def tcal(ax: Axes) -> None:
     y, v = overconfident(1000)
     found = calibrant.tcal_test(y, v, random_state=0)
     ax.bar(range(len(found.scales)), -np.log10(found.pvalues), color=BLUE, alpha=0.7)
-    limit = found.level / len(found.scales)
-    ax.axhline(-np.log10(limit), color=HIGH, ls="--", label="each scale's share of the level 0.05")
+    ax.axhline(-np.log10(found.pvalue), color=HIGH, ls="--", label="p-value of the smallest, all scales together")
     names = [int(np.log2(scale)) for scale in found.scales]
     ax.set(xlabel="bins, as a power of 2", ylabel="-log10 p", xticks=range(len(names)), xticklabels=names)
     ax.legend()
@@ -42,6 +52,15 @@ def kernel(ax: Axes) -> None:
     chance(
         ax, _redrawn(v, calibrant.kernel_calibration_error), calibrant.kernel_calibration_error(y, v), "kernel error"
     )
+
+
+def two_bin(ax: Axes) -> None:
+    y, v = overconfident(300)
+
+    def error(y: np.ndarray, v: np.ndarray) -> float:
+        return calibrant.measures.squared_averaged_two_bin_error(y, v, debiased=True)
+
+    chance(ax, _redrawn(v, error), error(y, v), "squared averaged two-bin error, debiased")
 
 
 def canonical(ax: Axes) -> None:
@@ -169,7 +188,7 @@ def tolerant(ax: Axes) -> None:
         found = calibrant.inference.tolerant_calibration_test(
             *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.05, reject_above=0.1, level=1 / 3
         )
-        ends = max(found.statistic - found.margin, 0), found.statistic + found.margin
+        ends = tuple(found.lower_distance)
         ax.plot(ends, [k, k], color=LOW if found.verdict == "within" else MUTED, lw=6, solid_capstyle="butt")
         ax.text(ends[1] + 0.004, k, f"{n:,} rows: {found.verdict}", va="center", color=MUTED)
     ax.axvspan(0.05, 0.1, color=HAIRLINE, alpha=0.6, lw=0)
@@ -237,9 +256,11 @@ def squared_interval(ax: Axes) -> None:
 
 
 PICTURES: dict[str, Picture] = {
+    "calibration_test": calibration,
     "tcal_test": tcal,
     "smooth_calibration_test": smooth,
     "kernel_calibration_test": kernel,
+    "averaged_two_bin_test": two_bin,
     "canonical_kernel_test": canonical,
     "cumulative_calibration_test": cumulative,
     "cox_test": cox,

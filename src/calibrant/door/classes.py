@@ -16,7 +16,7 @@ from calibrant.door.columns import Column, Labels, Table, kind_of, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.door.sample import Sample
-from calibrant.door.values import short_repr
+from calibrant.door.values import counted, short_repr
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -42,6 +42,10 @@ class BinaryReduction:
         Predicted probability of yes.
     sample_weight : ndarray of shape (n,) or None
         Weights of the rows.
+
+    See Also
+    --------
+    MulticlassSample, multiclass_sample
     """
 
     name: str
@@ -69,16 +73,20 @@ class MulticlassSample:
         Class probabilities: the very numbers that were given. Each row adds up to 1 within their rounding.
     sample_weight : ndarray of shape (n,) or None
         Weights of the rows.
-    classes : tuple
+    labels : tuple
         Name of each column.
     pos_label : object
         Of two classes the one that is the event, where it was said.
+
+    See Also
+    --------
+    multiclass_sample, BinaryReduction
     """
 
     y_true: IntArray
     y_prob: FloatArray
     sample_weight: FloatArray | None
-    classes: tuple[Any, ...]
+    labels: tuple[Any, ...]
     pos_label: Any = None
 
     __repr__ = short_repr
@@ -98,11 +106,11 @@ class MulticlassSample:
         """Of two classes the event: `pos_label`, else the second in sorted order, as in scikit-learn's ``classes_``."""
         if self.n_classes != 2:
             raise InputError("y_prob", f"has {self.n_classes} columns; only one of two classes can be the event")
-        return second_in_order(self.classes) if self.pos_label is None else self.pos_label
+        return second_in_order(self.labels) if self.pos_label is None else self.pos_label
 
     def event(self) -> BinaryReduction:
         """Of two classes: did the positive one happen?"""
-        return self.class_wise()[self.classes.index(self.positive_class)]
+        return self.class_wise()[self.labels.index(self.positive_class)]
 
     def top_label(self) -> BinaryReduction:
         """Was the most probable class right? Of classes that tie, the first is predicted."""
@@ -114,7 +122,7 @@ class MulticlassSample:
         """Was it this class? One question a class."""
         return tuple(
             self._question(f"class {name}", self.y_true == k, np.ascontiguousarray(self.y_prob[:, k]))
-            for k, name in enumerate(self.classes)
+            for k, name in enumerate(self.labels)
         )
 
     def top_k(self, k: int) -> BinaryReduction:
@@ -218,7 +226,7 @@ def multiclass_sample(
     n, k = table.shape
     label, found = read_labels(y_true, k, read_classes(classes, k), column_names(y_prob), pos_label)
     if label.size != n:
-        raise InputError("y_true", f"has {label.size:,} rows but y_prob has {n:,}; they must match")
+        raise InputError("y_true", f"has {counted(label.size, 'row')} but y_prob has {n:,}; they must match")
     weight = read_columns(np.zeros(n), np.zeros(n), sample_weight)[2]
     return MulticlassSample(label, table, weight, found, pos_label)
 
@@ -233,7 +241,9 @@ def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArr
     if table.shape[0] == 0:
         raise InputError("y_prob", "is empty; at least one row is needed")
     if table.shape[1] < 2:
-        raise InputError("y_prob", f"has {table.shape[1]} columns; a column for each of two or more classes is needed")
+        raise InputError(
+            "y_prob", f"has {counted(table.shape[1], 'column')}; a column for each of two or more classes is needed"
+        )
     bad = ~((table >= 0.0) & (table <= 1.0))  # true for NaN as well
     if bad.any():
         row = int(np.argmax(bad.any(axis=1)))

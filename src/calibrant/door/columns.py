@@ -12,11 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.errors import InputError
+from calibrant.door.values import counted
 
 NOT_NULL = "every row needs a value"
 FINITE = "every value must be finite"
 NOT_SWAPPED = "the order is (y_true, y_prob); event rates at hard predictions need sample_weight"
 """What is allowed, where more may be said of it to someone who sees a table."""
+
+LIGHTEST, HEAVIEST = 1e-140, 1e140
+"""Between them the largest weight must lie: its square, and sums of 2**53 such squares, are finite and not lost."""
 
 
 class HasArray(Protocol):
@@ -53,36 +57,71 @@ def read_columns(
     InputError
         Naming the argument, the first bad row and what is allowed.
     """
-    outcome = as_numbers(y_true, "y_true")
-    prediction = as_numbers(y_prob, "y_prob")
-    weight = None if sample_weight is None else as_numbers(sample_weight, "sample_weight")
-    if prediction.size == 0:
+    given = {"y_true": y_true, "y_prob": y_prob} | ({} if sample_weight is None else {"sample_weight": sample_weight})
+    read = {name: _numbers(column, name) for name, column in given.items()}
+    rows = read["y_prob"][0].size
+    if rows == 0:
         raise InputError("y_prob", "is empty; at least one row is needed")
-    for name, column in (("y_true", outcome), ("sample_weight", weight)):
-        if column is not None and column.size != prediction.size:
-            raise InputError(name, f"has {column.size:,} rows but y_prob has {prediction.size:,}; they must match")
-    _check_predictions(prediction)
-    _check_outcomes(outcome)
-    if weight is not None:
-        check_weights(weight)
-    else:
+    for name, (numbers, _) in read.items():
+        if numbers.size != rows:
+            raise InputError(name, f"has {counted(numbers.size, 'row')} but y_prob has {rows:,}; they must match")
+    for name, (numbers, problem) in read.items():
+        _check_rows(name, numbers, problem)
+    outcome, prediction = read["y_true"][0], read["y_prob"][0]
+    if sample_weight is None:
         _check_not_swapped(outcome, prediction)
-    return outcome, prediction, weight
+        return outcome, prediction, None
+    check_weights(read["sample_weight"][0])
+    return outcome, prediction, read["sample_weight"][0]
 
 
 def as_numbers(values: Column, name: str) -> FloatArray:
     """One column of numbers as float64, whatever they are; a message names the argument otherwise."""
-    array = _as_array(values, name)
+    numbers, problem = _numbers(values, name)
+    if problem is not None:
+        raise problem
+    return numbers
+
+
+def numbers_or_nan(values: Column, name: str) -> FloatArray:
+    """The same with NaN in the rows that hold no number; a column that holds other things alone is refused."""
+    return _numbers(values, name)[0]
+
+
+def _numbers(values: Column, name: str) -> tuple[FloatArray, InputError | None]:
+    """The numbers, and what is wrong with the first row that holds none; such rows are NaN."""
+    array, null = _as_array(values, name)
     if array.ndim != 1:
         hint = _one_column_of(array.shape[1], name) if array.ndim == 2 else ""
         raise InputError(name, f"has shape {array.shape}; one dimension, a value per row, is needed{hint}")
-    if array.dtype.kind == "f" or array.dtype.kind in "iub":
-        return np.ascontiguousarray(array, dtype=np.float64)
-    if array.dtype.kind == "O":
-        return _from_objects(array, name)
-    shown = f", {array[0]!s:.40}" if array.size else ""
-    hint = _EVENT if name == "y_true" and array.dtype.kind in "UST" else ""
-    raise InputError(name, f"holds {kind_of(array)} (row 0{shown}); numbers are needed{hint}", row=0)
+    if array.dtype.kind in "fiub":
+        numbers, problem = np.ascontiguousarray(array, dtype=np.float64), None
+    elif array.dtype.kind == "O":
+        numbers, problem = _from_objects(array, name)
+        if problem is not None and np.isnan(numbers).all():
+            _refuse_texts(array, null, name)
+    else:
+        shown = f", {array[0]!s:.40}" if array.size else ""
+        hint = _EVENT if name == "y_true" and array.dtype.kind in "UST" else ""
+        raise InputError(name, f"holds {kind_of(array)} (row 0{shown}); numbers are needed{hint}", row=0)
+    if null is None:
+        return numbers, problem
+    held = np.flatnonzero(~null)
+    everywhere = np.full(null.size, np.nan)
+    everywhere[held] = numbers
+    row = _first(null)
+    if problem is not None and problem.row is not None and held[problem.row] < row:
+        return everywhere, _text_in(int(held[problem.row]), array[problem.row], name)
+    return everywhere, InputError(name, f"row {row} is null", row=row, allowed=NOT_NULL)
+
+
+def _check_rows(name: str, numbers: FloatArray, problem: InputError | None) -> None:
+    """Raise for the first bad row: one that holds no number, or one before it that is out of range."""
+    before = numbers if problem is None else numbers[: problem.row]
+    if before.size:
+        _CHECKS[name](before)
+    if problem is not None:
+        raise problem
 
 
 _EVENT = ". Of labels pass y_true == the event's label, or that label as pos_label where there is such an argument"
@@ -105,21 +144,22 @@ def _one_column_of(columns: int, name: str) -> str:
     return f" (of {columns:,} classes pass one, y_true == label with its column; or the top label, {top})"
 
 
-def _as_array(values: Column, name: str) -> npt.NDArray[Any]:
+def _as_array(values: Column, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """The values that are not null, and which rows are."""
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.getmaskarray(values).any():
             row = int(np.argmax(np.ma.getmaskarray(values).ravel()))
             raise InputError(name, f"row {row} is masked; masked rows must be removed first", row=row)
-        return np.asarray(values.data)
+        return np.asarray(values.data), None
     if isinstance(values, np.ndarray):
-        return values
+        return values, None
     if isinstance(values, str | bytes) or values is None:
         raise InputError(name, f"is {values!r:.40}; a column of numbers is needed")
     if hasattr(values, "detach"):  # a torch tensor, which numpy refuses while it carries a gradient
         tensor: Any = values
         if tensor.device.type != "cpu":
             raise InputError(name, f"is a tensor on {tensor.device}; move it with .cpu() first")
-        return np.asarray(tensor.detach().double())
+        return np.asarray(tensor.detach().double()), None
     if not isinstance(values, list | tuple):
         import narwhals.stable.v2 as nw
 
@@ -128,43 +168,50 @@ def _as_array(values: Column, name: str) -> npt.NDArray[Any]:
             values = pyarrow.chunked_array([values])  # narwhals knows columns of tables only
         series = nw.from_native(values, series_only=True, pass_through=True)
         if isinstance(series, nw.Series):
-            if series.null_count():
-                row = int(np.argmax(series.is_null().to_numpy()))
-                raise InputError(name, f"row {row} is null", row=row, allowed=NOT_NULL)
+            null = series.is_null().to_numpy() if series.null_count() else None
+            if null is not None:
+                series = series.filter((~null).tolist())
             if series.dtype in (nw.Int128, nw.UInt128):  # which numpy has not
                 series = series.cast(nw.Float64)
-            return np.asarray(series.to_numpy())
+            return np.asarray(series.to_numpy()), null
         if isinstance(nw.from_native(values, pass_through=True), nw.DataFrame | nw.LazyFrame):
             raise InputError(name, "is a whole table; pass one column of it")
     try:
-        return np.asarray(values)
+        return np.asarray(values), None
     except ValueError:
         raise InputError(name, "is not a flat column of numbers (its rows differ in length)") from None
 
 
-def _from_objects(array: npt.NDArray[Any], name: str) -> FloatArray:
+def _from_objects(array: npt.NDArray[Any], name: str) -> tuple[FloatArray, InputError | None]:
     # Decimals, fractions and Python integers are numbers; text that looks like one is not.
+    numbers = np.full(array.size, np.nan)
+    problem = None
     for row, value in enumerate(array):
-        if value is None:
-            raise InputError(name, f"row {row} is None", row=row, allowed=NOT_NULL)
-        if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
-            hint = _EVENT if name == "y_true" and isinstance(value, str) else ""
-            raise InputError(name, f"row {row} is {value!r:.40}; numbers are needed{hint}", row=row)
-    try:
-        return array.astype(np.float64)
-    except OverflowError:
-        row = next(row for row, value in enumerate(array) if not _fits(value))
-        raise InputError(name, f"row {row} is too large for a number in double precision", row=row) from None
-    except (TypeError, ValueError):
-        raise InputError(name, "holds values that are not numbers") from None
+        try:
+            if value is not None and not isinstance(value, str | bytes) and hasattr(value, "__float__"):
+                numbers[row] = value
+                continue
+        except OverflowError:
+            problem = problem or InputError(name, f"row {row} is too large for a number in double precision", row=row)
+        except (TypeError, ValueError):
+            pass
+        problem = problem or _text_in(row, value, name)
+    return numbers, problem
 
 
-def _fits(value: Any) -> bool:
-    try:
-        float(value)
-    except OverflowError:
-        return False
-    return True
+def _refuse_texts(array: npt.NDArray[Any], null: npt.NDArray[np.bool_] | None, name: str) -> None:
+    """Refuse a column without a number for its first value, as one that is of texts by its type."""
+    for row, value in enumerate(array):
+        if value is not None and (isinstance(value, str | bytes) or not hasattr(value, "__float__")):
+            raise _text_in(row if null is None else int(np.flatnonzero(~null)[row]), value, name)
+
+
+def _text_in(row: int, value: Any, name: str) -> InputError:
+    """Say that a row of objects holds no number."""
+    if value is None:
+        return InputError(name, f"row {row} is None", row=row, allowed=NOT_NULL)
+    hint = _EVENT if name == "y_true" and isinstance(value, str) else ""
+    return InputError(name, f"row {row} is {value!r:.40}; numbers are needed{hint}", row=row)
 
 
 def _shown(value: float) -> str:
@@ -177,19 +224,19 @@ def _first(bad: npt.NDArray[np.bool_]) -> int:
     return int(np.argmax(bad))
 
 
-def _check_finite(values: FloatArray, name: str) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
-        row = _first(~finite)
+def _first_bad(name: str, values: FloatArray, good: npt.NDArray[np.bool_]) -> int:
+    """The first row that is not good; raises if it holds no finite number."""
+    row = _first(~good)
+    if not np.isfinite(values[row]):
         raise InputError(name, f"row {row} is {values[row]}", row=row, allowed=FINITE)
+    return row
 
 
 def _check_predictions(prediction: FloatArray) -> None:
     low, high = prediction.min(), prediction.max()
     if low >= 0.0 and high <= 1.0:  # false for NaN as well
         return
-    _check_finite(prediction, "y_prob")
-    row = _first((prediction < 0.0) | (prediction > 1.0))
+    row = _first_bad("y_prob", prediction, (prediction >= 0.0) & (prediction <= 1.0))
     message = f"row {row} is {_shown(prediction[row])}; predictions must lie in [0, 1]"
     if high <= 0.0:
         message += ". These look like log-probabilities: pass numpy.exp of them"
@@ -203,8 +250,7 @@ def _check_predictions(prediction: FloatArray) -> None:
 def _check_outcomes(outcome: FloatArray) -> None:
     if outcome.min() >= 0.0 and outcome.max() <= 1.0:
         return
-    _check_finite(outcome, "y_true")
-    row = _first((outcome < 0.0) | (outcome > 1.0))
+    row = _first_bad("y_true", outcome, (outcome >= 0.0) & (outcome <= 1.0))
     message = f"row {row} is {_shown(outcome[row])}; outcomes must be 0 or 1, or event rates in [0, 1]"
     if np.isin(outcome, (-1.0, 1.0)).all():
         message += ". These are -1/+1 labels: pass (y_true + 1) / 2"
@@ -220,16 +266,23 @@ def _check_outcomes(outcome: FloatArray) -> None:
 
 def check_weights(weight: FloatArray) -> None:
     """Raise unless weights are finite, not negative, and not all zero."""
-    _check_finite(weight, "sample_weight")
-    if weight.min() < 0.0:
-        row = _first(weight < 0.0)
-        raise InputError("sample_weight", f"row {row} is {_shown(weight[row])}; weights must not be negative", row=row)
+    _check_each_weight(weight)
     if weight.max() == 0.0:
         raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
-    if not 1e-150 < weight.max() < 1e150:
+    if not LIGHTEST < weight.max() < HEAVIEST:
         raise InputError(
             "sample_weight", f"has {weight.max():.3g} as its largest value; scale the weights to lie near 1"
         )
+
+
+def _check_each_weight(weight: FloatArray) -> None:
+    if weight.min() >= 0.0 and weight.max() < np.inf:
+        return
+    row = _first_bad("sample_weight", weight, (weight >= 0.0) & (weight < np.inf))
+    raise InputError("sample_weight", f"row {row} is {_shown(weight[row])}; weights must not be negative", row=row)
+
+
+_CHECKS = {"y_true": _check_outcomes, "y_prob": _check_predictions, "sample_weight": _check_each_weight}
 
 
 def _check_not_swapped(outcome: FloatArray, prediction: FloatArray) -> None:

@@ -23,6 +23,10 @@ class Interval(Result):
     low, high : float
         Its ends, both of them in it.
 
+    See Also
+    --------
+    Bracket, population_bounds
+
     Examples
     --------
     >>> low, high = Interval(0.01, 0.04)
@@ -65,6 +69,10 @@ class Bracket(Result):
     certificate : LowerCertificate or None
         After a search: the lower distance, whose potentials forbid anything below it. Where `lower` is larger it comes
         from a search that those potentials prune (docs/distance.md).
+
+    See Also
+    --------
+    Interval, calibration_distance
 
     Examples
     --------

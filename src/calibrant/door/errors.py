@@ -33,6 +33,10 @@ class InputError(ValueError):
         What is wrong, and where `allowed` is None what is allowed as well.
     allowed : str or None
         What is allowed, where that is a clause of its own; the message has it after the problem.
+
+    See Also
+    --------
+    FileError
     """
 
     def __init__(self, argument: str, problem: str, *, row: int | None = None, allowed: str | None = None) -> None:
@@ -48,4 +52,9 @@ class InputError(ValueError):
 
 
 class FileError(InputError):
-    """A file that cannot be read, or a column that is not in it."""
+    """A file that cannot be read, or a column that is not in it.
+
+    See Also
+    --------
+    InputError
+    """

@@ -37,11 +37,7 @@ class Rows:
             As the door does, and if an outcome is neither 0 nor 1.
         """
         outcome, prediction, _ = read_columns(y_true, y_prob, None)
-        rate = (outcome != 0.0) & (outcome != 1.0)
-        if rate.any():
-            row = int(np.argmax(rate))
-            problem = f"row {row} is {outcome[row]:.6g}; a test counts single outcomes, each 0 or 1"
-            raise InputError("y_true", problem, row=row)
+        require_single_outcomes(outcome)
         return cls(outcome.astype(np.int64), prediction + 0.0)  # minus zero becomes zero
 
     @classmethod
@@ -64,6 +60,15 @@ class Rows:
     def sample(self) -> Sample:
         """The same rows, pooled when it is first asked for."""
         return Sample.of_labels(self.y_true == 1, self.y_prob)
+
+
+def require_single_outcomes(outcome: FloatArray) -> None:
+    """Raise unless every outcome is 0 or 1."""
+    rate = (outcome != 0.0) & (outcome != 1.0)
+    if rate.any():
+        row = int(np.argmax(rate))
+        problem = f"row {row} is {outcome[row]:.6g}; a test counts single outcomes, each 0 or 1"
+        raise InputError("y_true", problem, row=row)
 
 
 def dimensions(y_prob: Column | Table) -> int:

@@ -48,6 +48,10 @@ class Result:
     """What every result can do: a repr of a line, itself in words, as plain values, and in a notebook.
 
     A dataclass that is a result is declared with ``repr=False``, else it would get a long repr of its own.
+
+    See Also
+    --------
+    Audit, TestResult
     """
 
     __slots__ = ()
@@ -68,6 +72,15 @@ class Result:
         """Return it as plain dicts, lists, numbers and words, as JSON has them."""
         found: dict[str, Any] = plain(self)
         return found
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """How many there are of something, in words: one of it is not several.
+
+    >>> counted(1, "row"), counted(2000, "row"), counted(0, "batch", "batches")
+    ('1 row', '2,000 rows', '0 batches')
+    """
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def short_repr(value: Any) -> str:

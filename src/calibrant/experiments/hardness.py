@@ -121,7 +121,7 @@ def one_sided(quick: bool = False, _data: Path | None = None) -> Reproduction:
 
 def _empirical(domain: synthetic.Domain, n: int, seed: list[int], time_limit: float | None = None) -> Bracket:
     """Distance of a sample of n rows: of the elements seen, with their shares of the rows and of ones."""
-    y_true, element = domain.draw(n, seed)
+    y_true, element = domain.draw(n, np.random.default_rng(seed))
     count = np.bincount(element, minlength=domain.y_prob.size)
     seen = count > 0
     rate = np.bincount(element, y_true, count.size)[seen] / count[seen]

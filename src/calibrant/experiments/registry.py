@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.writing import write_whole_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,6 +49,7 @@ _HOME = {
     "unifying-theory-figure-2": ("unifying_theory", "figure_2", "six measures against temperature"),
     "unifying-theory-lemmas": ("unifying_theory", "lemmas", "the examples of Lemmas 4.5, 6.8 and 6.9, exactly"),
     "nearly-linear-time-table-1": ("nearly_linear_time", "table_1", "what a tester can tell apart, by sample size"),
+    "nearly-linear-time-table-2": ("postprocessing", "table_2", "smooth error of networks after recalibration"),
     "nearly-linear-time-figure-3": ("nearly_linear_time", "figure_3", "three measures against sample size"),
     "nearly-linear-time-table-3": ("nearly_linear_time", "table_3", "seconds for the smooth error"),
     "nearly-linear-time-lemma-13": ("nearly_linear_time", "lemma_13", "smooth error against lower distance"),
@@ -61,7 +65,20 @@ _HOME = {
     ),
     "measures-compared": ("measures_compared", "measures_compared", "value without fault, continuity and cost"),
     "power": ("error_rates", "power", "how often each test rejects, against three kinds of departure"),
+    "test-power": (
+        "calibration_power",
+        "power",
+        "how often calibration_test and its rivals reject; a quarter of an hour",
+    ),
+    "test-levels": ("calibration_levels", "levels", "how often calibration_test rejects calibrated predictions"),
     "interval-coverage": ("error_rates", "interval_coverage", "how often every bound and band holds; ten minutes"),
+    "population-bounds": (
+        "population",
+        "population_intervals",
+        "coverage, widths and rows needed of the population's bounds; minutes",
+    ),
+    "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated stretches called beyond noise; a minute"),
+    "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
     "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),
     "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; half an hour"),
     "real-predictions": ("verdicts", "real_predictions", "what audit and gate say of the papers' predictions"),
@@ -71,14 +88,23 @@ _HOME = {
     "tcal-figure-2": ("tcal", "figure_2", "why the statistic is debiased"),
     "tcal-figures-3-and-4": ("tcal", "figures_3_and_4", "power against the oscillating family, beside the rivals"),
     "tcal-figure-5": ("tcal", "figure_5", "smallest detected error against sample size"),
+    "tcal-figure-6": ("tcal_diagrams", "figure_6", "reliability of a network, recalibrated three ways"),
     "tcal-figures-7-and-10": ("tcal", "figures_7_and_10", "sample splitting and cross-fitting"),
     "tcal-figure-8": ("tcal", "figure_8", "the statistic as an estimate"),
     "tcal-figure-9": ("tcal", "figure_9", "two ways of resampling"),
     "verified-deviation": ("verified", "deviation", "how near both estimators come to the squared error"),
     "verified-brier": ("verified", "brier", "what 10 to 100 bins cost and certify"),
-    "verified-postprocessing": ("verified", "postprocessing", "smooth error of networks after recalibration"),
     "type-one-errors-tcal": ("type_one", "type_one_errors_tcal", "the same of T-Cal and its relatives; an hour"),
 }
+_NETWORKS = "github.com/dh7401/T-Cal, experiments/data"
+_TEN_CLASSES = "github.com/p-lambda/verified_calibration, data/cifar_probs.dat"
+_PUBLISHED = {
+    **dict.fromkeys(("tcal-table-1", "tcal-table-2", "tcal-table-3", "tcal-figure-6"), _NETWORKS),
+    **dict.fromkeys(("verified-deviation", "verified-brier"), _TEN_CLASSES),
+    "nearly-linear-time-table-2": f"{_NETWORKS}, and {_TEN_CLASSES}",
+    "real-predictions": f"{_NETWORKS}; precip_niamey_2016 comes with R's reliabilitydiag",
+}
+"""Who published the predictions that an experiment takes; the others draw their own."""
 _NO_FOLDER = "is needed here: the folder that holds the papers' predictions"
 
 
@@ -98,21 +124,9 @@ def reproduce(name: str, *, quick: bool = False, data: Path | None = None) -> Re
     if name not in _HOME:
         raise InputError("name", f"is {name!r:.60}; see experiments() or `calibrant reproduce` for the names")
     module, function, _ = _HOME[name]
-    found = getattr(import_module(f"calibrant.experiments.{module}"), function)
-    run: Run = _from_text(name, found) if module == "tcal" else found
+    run: Run = getattr(import_module(f"calibrant.experiments.{module}"), function)
     start = time.perf_counter()
     return replace(run(quick, data), seconds=time.perf_counter() - start)
-
-
-def _from_text(name: str, function: Callable[..., str]) -> Run:
-    """Wrap a function that returns its whole text, and takes the folder if it reads networks' predictions."""
-
-    def run(_quick: bool, data: Path | None) -> Reproduction:
-        text = function(needed(data)) if "table" in name else function()
-        title, _, body = text.partition("\n")
-        return Reproduction(title.lstrip("# "), "", body)
-
-    return run
 
 
 def needed(data: Path | None) -> Path:
@@ -122,38 +136,59 @@ def needed(data: Path | None) -> Path:
     return data
 
 
+def needs_data(name: str) -> bool:
+    """Whether an experiment takes predictions that somebody published."""
+    return name in _PUBLISHED
+
+
+def data_of(name: str) -> str:
+    """Where an experiment's data come from, as its page says."""
+    if not needs_data(name):
+        return "Data: drawn by the command, from seeds of its own."
+    return f"Data: predictions that their authors published ({_PUBLISHED[name]}), in FOLDER, as they are or as Parquet."
+
+
 def page(name: str, done: Reproduction) -> str:
-    """What is written: title, finding, tables, picture, and the command with the seconds that it took, the last line."""
-    lines = [f"# {done.title}", "", *([f"**{done.finding}**", ""] if done.finding else []), done.body.strip(), ""]
+    """What is written: title, finding, tables, picture, data, and last the command with the seconds that it took."""
+    lines = [f"# {done.title}", "", f"**{done.finding}**", "", done.body.strip(), ""]
     if done.figure is not None:
         lines += [f"![{done.title}]({name}.svg)", ""]
     cores = os.cpu_count() or 1
-    lines += [f"`calibrant reproduce {name}`; {done.seconds:,.0f} s on {cores} processor{'s' * (cores > 1)}.", ""]
+    command = f"calibrant reproduce {name}" + " --data FOLDER" * needs_data(name)
+    lines += [data_of(name), ""]
+    lines += [f"`{command}`; {done.seconds:,.0f} s on {cores} processor{'s' * (cores > 1)}.", ""]
     return "\n".join(lines)
 
 
 def write(name: str, done: Reproduction, folder: Path) -> list[Path]:
-    """Write NAME.md, and NAME.svg where there is a figure; the paths written.
+    """Write NAME.md, and NAME.svg where there is a figure, each whole or not at all; the paths written.
 
     Raises
     ------
     FileError
-        If the folder cannot be written to.
+        If the folder cannot be written to; an old file stays as it was.
     """
     import matplotlib as mpl
 
-    picture = folder / f"{name}.svg"
-    text = folder / f"{name}.md"
+    made = {folder / f"{name}.md": page(name, done).encode()}
+    if done.figure is not None:
+        drawn = io.BytesIO()
+        with mpl.rc_context({"svg.hashsalt": name}):
+            done.figure.savefig(drawn, format="svg", metadata={"Date": None})
+        made[folder / f"{name}.svg"] = drawn.getvalue()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        text.write_text(page(name, done))
-        if done.figure is None:
-            return [text]
-        with mpl.rc_context({"svg.hashsalt": name}):
-            done.figure.savefig(picture, metadata={"Date": None})
-    except OSError as error:
-        raise FileError(str(folder), f"cannot be written to ({error.strerror})") from None
-    return [text, picture]
+        for path, content in made.items():
+            write_whole_bytes(path, partial(_put, content))
+    except OSError as problem:
+        raise FileError("out", f"{str(folder)!r} cannot be written to: {problem.strerror or problem}") from None
+    except FileError as problem:
+        raise FileError("out", problem.problem) from None
+    return list(made)
+
+
+def _put(content: bytes, file: IO[bytes]) -> None:
+    file.write(content)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -113,8 +113,12 @@ def _rows_needed(statistic: Statistic, t: int, bias: float, trials: int) -> int 
 
 
 def _tells(statistic: Statistic, t: int, bias: float, n: int, trials: int) -> bool:
-    calibrated = np.sort([statistic(*synthetic.hidden_bias(n, t, 0.0, [n, k, 0])) for k in range(trials)])
-    biased = np.sort([statistic(*synthetic.hidden_bias(n, t, bias, [n, k, 1])) for k in range(trials)])
+    calibrated = np.sort(
+        [statistic(*synthetic.hidden_bias(n, t, 0.0, np.random.default_rng([n, k, 0]))) for k in range(trials)]
+    )
+    biased = np.sort(
+        [statistic(*synthetic.hidden_bias(n, t, bias, np.random.default_rng([n, k, 1]))) for k in range(trials)]
+    )
     third = trials // 3
     # A threshold with at most a third of the calibrated above it, and at most a third of the biased below it.
     return bool(biased[third] > calibrated[trials - third - 1])

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.errors import FileError
+from calibrant.experiments.predictions import top_label
+from calibrant.experiments.registry import Reproduction
 from calibrant.inference.discrete import discrete_calibration_test
 from calibrant.inference.tcal import CriticalValue, tcal_test
 from calibrant.measures.binned import expected_calibration_error
@@ -21,7 +22,6 @@ from calibrant.recalibration import (
     ScalingBinning,
 )
 from calibrant.recalibration.base import Recalibrator
-from calibrant.scale.opened import OpenedFile
 
 LEVEL = 0.05
 DISCRETE = ("histogram binning", "scaling-binning")
@@ -139,7 +139,8 @@ def cells(dataset: Dataset, folder: Path, n_seeds: int = 20) -> Iterator[Cell]:
     dataset : Dataset
         Which tables.
     folder : Path
-        Where ``<network>.parquet`` lie, each with the columns y_prob (top-1 confidence) and y_true (whether right).
+        Where ``<network>.parquet`` lie, each with the columns y_prob (top-1 confidence) and y_true (whether right), or
+        the authors' ``<network>.pickle``.
     n_seeds : int, default 20
         Seeds of the resampling, and random splits, to try beside the authors' split (the first rows).
 
@@ -158,11 +159,7 @@ def cells(dataset: Dataset, folder: Path, n_seeds: int = 20) -> Iterator[Cell]:
         "scaling-binning": ScalingBinning(strategy="ceil"),
     }
     for network, found in dataset.networks.items():
-        path = folder / f"{network}.parquet"
-        if not path.exists():
-            raise FileError("folder", f"holds no {path.name}, a table of y_prob and y_true")
-        columns = OpenedFile(path).read(y_true="y_true", y_prob="y_prob")
-        y_true, y_prob = columns.y_true.astype(np.float64), columns.y_prob
+        y_true, y_prob = top_label(folder, network)
         rng = np.random.default_rng(0)
         authors = np.arange(y_true.size)
         splits = [rng.permutation(y_true.size) for _ in range(n_seeds)]
@@ -195,17 +192,15 @@ def cells(dataset: Dataset, folder: Path, n_seeds: int = 20) -> Iterator[Cell]:
             )
 
 
-def table(dataset: Dataset, folder: Path, n_seeds: int = 20) -> str:
-    """Set a data set's verdicts beside the paper's, in Markdown."""
+def table(dataset: Dataset, folder: Path, n_seeds: int = 20) -> Reproduction:
+    """Set a data set's verdicts beside the paper's."""
     found = list(cells(dataset, folder, n_seeds))
     number = DATASETS.index(dataset) + 1
     same = sum(cell.rejects == cell.paper_rejects for cell in found)
     digits = sum(_printed(cell.error_as_coded, cell.paper_error) for cell in found)
+    title = f"T-Cal, Tables {number} and {number + 3}: {dataset.name}"
+    finding = f"{same} of {len(found)} verdicts are the paper's, {digits} of {len(found)} errors to its last digit."
     lines = [
-        f"# T-Cal, Tables {number} and {number + 3}: {dataset.name}",
-        "",
-        f"**{same} of {len(found)} verdicts are the paper's, {digits} of {len(found)} errors to its last digit.**",
-        "",
         f"Adaptive T-Cal, level {LEVEL}, 3,000 resamples; exact binomial tests with Bonferroni's correction after "
         f"histogram and scaling-binning. The first {dataset.n_calibration:,} rows recalibrate, the others are tested. "
         "*p* is with labels redrawn (seed 0), *p, rows too* with consistency resampling, as the paper has it; the next "
@@ -234,7 +229,7 @@ def table(dataset: Dataset, folder: Path, n_seeds: int = 20) -> str:
         "Histogram binning is often rejected for one value alone: a bin whose rows were all right predicts exactly 1, "
         "which a single error contradicts.",
     ]
-    return "\n".join(lines) + "\n"
+    return Reproduction(title, finding, "\n".join(lines))
 
 
 def _recalibrated(
@@ -260,7 +255,15 @@ def _pvalue(
 ) -> float:
     if discrete:
         return discrete_calibration_test(y_true, y_prob, level=LEVEL, correction="bonferroni").pvalue
-    return tcal_test(y_true, y_prob, level=LEVEL, random_state=seed, critical_value=how, n_resamples=n_resamples).pvalue
+    return tcal_test(
+        y_true,
+        y_prob,
+        level=LEVEL,
+        random_state=seed,
+        critical_value=how,
+        n_resamples=n_resamples,
+        correction="bonferroni",  # the paper's
+    ).pvalue
 
 
 def _error_as_coded(y_true: FloatArray, y_prob: FloatArray) -> float:

@@ -112,7 +112,15 @@ def _scaled(n: int, parts: int = 1) -> int:
 
 def _adaptive(how: CriticalValue) -> Test:
     return lambda y, p, rng: (
-        calibrant.tcal_test(y, p, level=LEVEL, n_resamples=_scaled(y.size), random_state=rng, critical_value=how).reject
+        calibrant.tcal_test(
+            y,
+            p,
+            level=LEVEL,
+            n_resamples=_scaled(y.size),
+            random_state=rng,
+            critical_value=how,
+            correction="bonferroni",
+        ).reject
     )
 
 
@@ -142,6 +150,8 @@ _TCAL: dict[str, Test] = {
     "two samples, chi-squared, smoothness 0.6": _two_samples("chi_squared", 0.6),
     _MULTI_SCALE: _two_samples("multiscale_permutation"),
 }
+TESTS = {**_TESTS, **_TCAL}
+"""What `count` knows."""
 _FEWER = {
     (_COMPARISON, 10_000): 1000,
     ("adaptive T-Cal, rows and labels redrawn", 10_000): 5000,
@@ -181,8 +191,7 @@ def type_one_errors_in_corners(quick: bool = False, _data: Path | None = None) -
     """False rejections of every test where predictions are rare, certain or few."""
     plan = _Plan(_CORNERS, (20, 200, 2000), 1000, _MEANT_CORNERS)
     notes = "Resamples, and what the tests are given, as in the two larger tables. A dash: the test does not apply."
-    tests = {**_TESTS, **_TCAL}
-    return _measured("False rejections of calibrated predictions: rare, certain and few", tests, notes, quick, plan)
+    return _measured("False rejections of calibrated predictions: rare, certain and few", TESTS, notes, quick, plan)
 
 
 @dataclass(frozen=True)
@@ -234,7 +243,7 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, pl
 
 def count(test: str, n: int, kind: str, first: int, last: int) -> tuple[int, int]:
     """Rejections, and trials in which the test applied, of those from `first` to before `last`."""
-    rejects = {**_TESTS, **_TCAL}[test]
+    rejects = TESTS[test]
     rejected = done = 0
     for trial in range(first, last):
         rng = np.random.default_rng([n, trial])

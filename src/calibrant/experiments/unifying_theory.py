@@ -42,7 +42,9 @@ def figure_2(quick: bool = False, _data: Path | None = None) -> Reproduction:
         found = {name: np.empty((temperatures.size, trials)) for name in _MEASURES}
         for k, temperature in enumerate(temperatures):
             for trial in range(trials):
-                y_true, y_prob = synthetic.temperature_family(n, temperature, random_state=[n, k, trial])
+                y_true, y_prob = synthetic.temperature_family(
+                    n, temperature, random_state=np.random.default_rng([n, k, trial])
+                )
                 for name, measure in _MEASURES.items():
                     found[name][k, trial] = measure(y_true, y_prob)
         axes = figure.add_subplot(len(sizes), 1, place + 1)

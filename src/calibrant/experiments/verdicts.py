@@ -9,6 +9,7 @@ from pathlib import Path
 import narwhals as nw
 
 from calibrant.door.columns import FloatArray
+from calibrant.experiments.predictions import top_label
 from calibrant.experiments.registry import Reproduction, needed, table
 from calibrant.findings.auditing import audit
 from calibrant.findings.words import proved
@@ -55,8 +56,8 @@ def real_predictions(_quick: bool = False, data: Path | None = None) -> Reproduc
         "gate, s",
     ]
     note = (
-        "Tests: adaptive T-Cal, then exact binomial tests where predictions take few values; level 0.05. Bounds and gate: "
-        "confidence 0.95, valid at any number of rows.\n\n"
+        "Test: the audit's, `calibration_test`; level 0.05. Bounds and gate: confidence 0.95, valid at any number of "
+        "rows.\n\n"
     )
     counted = ", ".join(f"{number} {verdict}" for verdict, number in said.items())
     finding = f"At a limit of {_LIMIT} the gate finds {counted}."
@@ -66,10 +67,12 @@ def real_predictions(_quick: bool = False, data: Path | None = None) -> Reproduc
 def _predictions(folder: Path) -> Iterator[tuple[str, FloatArray, FloatArray]]:
     import pyarrow.parquet as pq
 
-    for path in sorted(folder.glob("*.parquet")):
-        frame = nw.from_native(pq.read_table(path), eager_only=True)
-        if {"y_true", "y_prob"} <= set(frame.columns):
-            yield path.stem, frame["y_true"].to_numpy(), frame["y_prob"].to_numpy()
-        elif set(_FORECASTS) <= set(frame.columns):
+    for stem in sorted({path.stem for ending in ("parquet", "pickle") for path in folder.glob(f"*.{ending}")}):
+        path = folder / f"{stem}.parquet"
+        columns = set(pq.read_schema(path).names) if path.exists() else {"y_true", "y_prob"}
+        if {"y_true", "y_prob"} <= columns:
+            yield stem, *top_label(folder, stem)
+        elif set(_FORECASTS) <= columns:
+            frame = nw.from_native(pq.read_table(path), eager_only=True)
             for column in _FORECASTS:
-                yield f"{path.stem}, {column}", frame["obs"].to_numpy(), frame[column].to_numpy()
+                yield f"{stem}, {column}", frame["obs"].to_numpy(), frame[column].to_numpy()

@@ -1,4 +1,4 @@
-"""Verified calibration's two experiments and nearly-linear time's Table 2, on the predictions of trained networks."""
+"""Verified calibration's two experiments, on the predictions of a trained network."""
 
 from __future__ import annotations
 
@@ -10,27 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import FloatArray
-from calibrant.door.errors import FileError
+from calibrant.experiments.predictions import ten_classes
 from calibrant.experiments.registry import Reproduction, needed
 from calibrant.inference.verified_bounds import squared_error_of_counts
-from calibrant.measures.smooth import smooth_calibration_error
-from calibrant.recalibration import IsotonicScaling, ScalingBinning, TemperatureScaling
-from calibrant.scale.opened import OpenedFile
+from calibrant.recalibration import ScalingBinning
 
 IntArray = npt.NDArray[np.int64]
 
-TEN_CLASSES = "cifar10_vgg_10class"
 N_BINS = tuple(range(10, 101, 5))
-NETWORKS = (
-    "cifar100_mobilenetv2_x1_4",
-    "cifar100_resnet56",
-    "cifar100_shufflenetv2_x2_0",
-    "cifar10_densenet121",
-    "cifar10_resnet50",
-    "cifar10_vgg19_bn",
-)
 _INK, _SECOND, _THIRD = "#1f4e79", "#c0504d", "#999999"
 
 
@@ -87,7 +75,7 @@ def squared_deviations(
     Parameters
     ----------
     folder : Path
-        Where ``cifar10_vgg_10class.parquet`` lies, with the columns p0 to p9 and y_true.
+        Where ``cifar10_vgg_10class.parquet`` lies (p0 to p9 and y_true), or the authors' ``cifar_probs.dat``.
     n_bins : int, default 100
         Bins of scaling-binning, fitted to the first half of the rows.
     rows : sequence of int
@@ -95,7 +83,7 @@ def squared_deviations(
     draws : int, default 1000
         Draws.
     """
-    top = _ten_classes(folder).top_label()
+    top = ten_classes(folder).top_label()
     half = top.y_true.size // 2
     fitted = ScalingBinning(n_bins, "ceil").fit(top.y_prob[:half], top.y_true[:half])
     values, group = np.unique(fitted.predict(top.y_prob[half:]), return_inverse=True)
@@ -121,7 +109,7 @@ def certified_errors(folder: Path, *, n_bins: Sequence[int] = N_BINS, n_resample
     Each class is scaled and binned by itself on the first half of the rows. On the second, 100 bootstrap resamples of
     rows give the upper end of a 90% interval, estimate + plug-in - 5% quantile of redrawn estimates.
     """
-    sample = _ten_classes(folder)
+    sample = ten_classes(folder)
     half = sample.y_true.size // 2
     n = sample.y_true.size - half
     copies = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), n_resamples).astype(np.float64)
@@ -144,34 +132,6 @@ def certified_errors(folder: Path, *, n_bins: Sequence[int] = N_BINS, n_resample
     return found
 
 
-def smooth_errors_after_recalibration(folder: Path, *, rows: int = 256, runs: int = 20) -> dict[str, tuple[float, ...]]:
-    """Median smooth calibration error of a few rows: as predicted, after isotonic and after temperature scaling."""
-    found = {}
-    rng = np.random.default_rng(0)
-    for network in (*NETWORKS, TEN_CLASSES):
-        if network == TEN_CLASSES:
-            sample = _ten_classes(folder)
-            top = sample.top_label()
-            y_true, y_prob = top.y_true, top.y_prob
-            half = y_true.size // 2
-            scaled = TemperatureScaling().fit(sample.y_prob[:half], sample.y_true[:half]).predict(sample.y_prob)
-            temperature = scaled.max(axis=1)[half:]
-        else:
-            y_true, y_prob = _top_label(folder, network)
-            half = y_true.size // 2
-            temperature = TemperatureScaling().fit(y_prob[:half], y_true[:half]).predict(y_prob[half:])
-        isotonic = IsotonicScaling().fit(y_prob[:half], y_true[:half]).predict(y_prob[half:])
-        medians = []
-        for predicted in (y_prob[half:], isotonic, temperature):
-            errors = []
-            for _ in range(runs):
-                drawn = rng.choice(y_true.size - half, rows, replace=False)
-                errors.append(smooth_calibration_error(y_true[half:][drawn], predicted[drawn]))
-            medians.append(float(np.median(errors)))
-        found[network] = tuple(medians)
-    return found
-
-
 def deviation(quick: bool, data: Path | None) -> Reproduction:
     """Squared deviation of both estimators over 1,000 draws."""
     found = squared_deviations(needed(data), draws=100 if quick else 1000)
@@ -184,13 +144,6 @@ def brier(quick: bool, data: Path | None) -> Reproduction:
     found = certified_errors(needed(data), n_bins=(10, 15, 20, 50, 100) if quick else N_BINS)
     title = "Verified calibration: Brier score against certified calibration error"
     return Reproduction(title, *certified_table(found), certified_figure(found))
-
-
-def postprocessing(quick: bool, data: Path | None) -> Reproduction:
-    """Smooth error before and after recalibration: nearly-linear time's Table 2."""
-    found = smooth_errors_after_recalibration(needed(data), runs=5 if quick else 20)
-    title = "Testing calibration in nearly-linear time, Table 2: smooth error after recalibration"
-    return Reproduction(title, *postprocessing_table(found))
 
 
 def deviation_table(found: Sequence[Deviations]) -> tuple[str, str]:
@@ -263,28 +216,6 @@ def certified_table(found: Sequence[Certified]) -> tuple[str, str]:
     return finding, "\n".join(lines)
 
 
-def postprocessing_table(found: dict[str, tuple[float, ...]]) -> tuple[str, str]:
-    """Set smooth errors before and after recalibration side by side, in Markdown."""
-    finding = (
-        f"Recalibration lowers the error of {sum(min(m[1:]) < m[0] for m in found.values())} of {len(found)} networks; "
-        f"temperature scaling is the better of the two on {sum(m[2] < m[1] for m in found.values())} (in the paper it is "
-        "the better one)."
-    )
-    lines = [
-        "The paper's DenseNet40 on CIFAR-100 is not available, so its row cannot be computed again; these are other "
-        "networks, recalibrated on the first half of the rows and tested on the second (the paper recalibrates on "
-        "training data). Median of 20 runs of 256 rows. Of all but the last network only the top confidence is known, "
-        "so the temperature divides its log-odds; the last is scaled as ten classes. One number cannot mend confidences "
-        "that are off by a shift.",
-        "",
-        "| network | as predicted | isotonic | temperature |",
-        "| --- | --- | --- | --- |",
-        "| DenseNet40, CIFAR-100 (paper) | 0.2269 | 0.2150 | 0.1542 |",
-    ]
-    lines += [f"| {name} | {m[0]:.4f} | {m[1]:.4f} | {m[2]:.4f} |" for name, m in found.items()]
-    return finding, "\n".join(lines)
-
-
 def deviation_figure(found: Sequence[Deviations]) -> Figure:
     """Draw mean squared deviations with 90% intervals."""
     figure = Figure(figsize=(6, 4), layout="constrained")
@@ -326,21 +257,3 @@ def certified_figure(found: Sequence[Certified]) -> Figure:
 
 def _mean(values: FloatArray) -> str:
     return f"{values.mean():.3g} ± {1.645 * values.std(ddof=1) / np.sqrt(values.size):.1g}"
-
-
-def _top_label(folder: Path, network: str) -> tuple[FloatArray, FloatArray]:
-    columns = OpenedFile(_path(folder, network)).read(y_true="y_true", y_prob="y_prob")
-    return columns.y_true.astype(np.float64), columns.y_prob.astype(np.float64)
-
-
-def _ten_classes(folder: Path) -> MulticlassSample:
-    file = OpenedFile(_path(folder, TEN_CLASSES))
-    columns = [file.read(y_true="y_true", y_prob=f"p{k}") for k in range(10)]
-    return multiclass_sample(columns[0].y_true, np.column_stack([c.y_prob for c in columns]))
-
-
-def _path(folder: Path, network: str) -> Path:
-    path = folder / f"{network}.parquet"
-    if not path.exists():
-        raise FileError("folder", f"holds no {path.name}")
-    return path

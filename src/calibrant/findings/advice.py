@@ -38,6 +38,10 @@ class Advice(Result):
         Name of the method; "unchanged" where none is better; None where nothing was compared.
     scores : tuple of RecalibrationScore
         Cross-fitted scores, "unchanged" first; empty where nothing was compared.
+
+    See Also
+    --------
+    choose_recalibrator, RecalibrationChoice
     """
 
     words: str
@@ -83,8 +87,8 @@ def to_dict(given: Advice) -> dict[str, Any]:
     scores = [
         {
             "method": score.method,
-            "distance": score.distance,
-            "smooth_error": score.smooth_error,
+            "lower_calibration_distance": score.lower_calibration_distance,
+            "smooth_calibration_error": score.smooth_calibration_error,
             "brier": score.brier,
             "log": score.log if np.isfinite(score.log) else None,
         }

@@ -19,7 +19,7 @@ from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice, advice_on_sample, not_compared
 from calibrant.findings.classes import class_findings
 from calibrant.findings.evidence import evidence, population, weights_differ
-from calibrant.findings.found import Audit, MeasureValue
+from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.inequalities import tie
 from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
@@ -177,16 +177,18 @@ def audit_sample(
     tell("Inequalities and regions")
     ties = tie(sample, witness, {name: measure.value for name, measure in found.items()})
     lower = found["lower_calibration_distance"]
-    if lower.value is not None and lower.value - ties.lower_distance.lower > _LOOSE:
-        said = f"{lower.sentence} Proved: {proved(ties.lower_distance.lower, lower.value)[0]}."
+    if lower.value is None:
+        found["lower_calibration_distance"] = in_its_bracket(lower, ties.lower_distance_bracket)
+    elif lower.value - ties.lower_distance_bracket.lower > _LOOSE:
+        said = f"{lower.sentence} Proved: {proved(ties.lower_distance_bracket.lower, lower.value)[0]}."
         found["lower_calibration_distance"] = replace(lower, sentence=said)
     regions = regions_from_witness(sample, witness)
     tell("Reliability diagram")
     table = reliability(sample, level, n_resamples, rng)
     tell("Tests")
     weighted = weights_differ(sample)
-    tests = evidence(sample, weighted, level, n_resamples > 0, int(rng.integers(2**31)))
-    bounds = population(sample, weighted, level, witness.value, ties.lower_distance)
+    tests = evidence(sample, weighted, level, n_resamples, int(rng.integers(2**31)))
+    bounds = population(sample, weighted, level, witness.value, ties.lower_distance_bracket)
     tell("What to do")
     given = advice_on_sample(sample, weighted, int(rng.integers(2**31))) if advise else not_compared("not asked for")
     mass = sample.mass()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["ClassFindings", "Question"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.classes import BinaryReduction, MulticlassSample
 from calibrant.door.outwards import rounded_up
-from calibrant.door.values import Result
+from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.canonical import canonical_kernel_test_on_classes
 from calibrant.inference.tcal import TCalPlan, TCalResult, tcal_test_on_classes
@@ -38,23 +38,28 @@ class Question(Result):
         "top 3 labels", "class cat".
     rate, mean_prediction : float
         How often the answer was yes, and the mean probability of it.
-    smooth_error, lower_distance : float
+    smooth_calibration_error, lower_calibration_distance : float
         Of the question's probabilities; the distance at most 1e-5 too high.
     pvalue : float or None
         Of T-Cal for a single class, corrected for the number of classes; None where it was not run.
+
+    See Also
+    --------
+    ClassFindings, MulticlassSample
     """
 
     name: str
     rate: float
     mean_prediction: float
-    smooth_error: float
-    lower_distance: float
+    smooth_calibration_error: float
+    lower_calibration_distance: float
     pvalue: float | None
 
     def summary(self) -> str:
         """Say how far it is from calibrated."""
-        distance = f"lower distance {rounded_up(self.lower_distance)}, smooth error {self.smooth_error:.6g}"
-        return f"{self.name}: {distance}; the answer was yes in {self.rate:.4g} of the weight."
+        distance, smooth = rounded_up(self.lower_calibration_distance), f"{self.smooth_calibration_error:.6g}"
+        off = f"lower distance {distance}, smooth error {smooth}"
+        return f"{self.name}: {off}; the answer was yes in {self.rate:.4g} of the weight."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,17 +72,27 @@ class ClassFindings(Result):
         K.
     questions : tuple of Question
         The top 2, 3 and 5 labels, then every class (of more than 50, the 50 that occur most).
-    tests : dict of str to Evidence
+    tests : mapping of str to Evidence
         Tests of whole vectors, and of all classes one by one.
+
+    See Also
+    --------
+    Audit, Question, MulticlassSample
     """
 
     n_classes: int
     questions: tuple[Question, ...]
-    tests: dict[str, Evidence]
+    tests: Mapping[str, Evidence]
+
+    def __post_init__(self) -> None:
+        """Keep the mapping from being written to."""
+        object.__setattr__(self, "tests", ReadOnly(self.tests))
 
     def summary(self) -> str:
         """Say how many classes are off, where that was tested."""
-        return " ".join(self.sentences()) or f"{len(self.questions)} questions about {self.n_classes} classes."
+        return (
+            " ".join(self.sentences()) or f"{counted(len(self.questions), 'question')} about {self.n_classes} classes."
+        )
 
     def sentences(self) -> list[str]:
         """What the verdict says of the classes."""
@@ -87,10 +102,10 @@ class ClassFindings(Result):
         off = [each for each in self.questions if each.pvalue is not None and each.pvalue <= found.level]
         if not off:
             return [f"No single class of {self.n_classes} is found miscalibrated."]
-        worst = max(off, key=lambda each: each.lower_distance)
+        worst = max(off, key=lambda each: each.lower_calibration_distance)
         return [
             f"{len(off)} of {self.n_classes} classes are miscalibrated one by one (T-Cal, family-wise level "
-            f"{found.level:g}), {worst.name} farthest, by {worst.lower_distance:.4f}."
+            f"{found.level:g}), {worst.name} farthest, by {worst.lower_calibration_distance:.4f}."
         ]
 
     def to_dict(self) -> dict[str, Any]:

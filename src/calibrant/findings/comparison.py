@@ -89,7 +89,9 @@ def compare(
     """Set two audits side by side; where both are of the same rows, test the difference."""
     seed = seeded(seed)[1]
     result, why_not = None, None
-    if rows[0] is None or rows[1] is None:
+    if any(audit.classes is not None for audit in audits):
+        why_not = "compare_calibration takes one probability a row, and these are probabilities of classes"
+    elif rows[0] is None or rows[1] is None:
         why_not = "that takes single, unweighted rows with outcomes 0 or 1"
     elif any(audit.n_excluded for audit in audits):
         why_not = "bad rows were left out, so those that are left may not be the same"

@@ -1,11 +1,11 @@
-"""Tests that an audit runs: is the miscalibration more than chance?"""
+"""The test that an audit runs: is the miscalibration more than chance?"""
 
 from __future__ import annotations
 
 __all__ = ["Evidence"]
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,19 +13,15 @@ import numpy as np
 
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
-from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import Result, plain
 from calibrant.findings.words import NO_TRIALS
 from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
-from calibrant.inference.discrete import discrete_calibration_test_on_rows
+from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_sample
 from calibrant.inference.result import TestResult
-from calibrant.inference.tcal import TCalPlan, tcal_test_on_rows
 
-_MOST_ROWS = 300_000
-_WORK = 2e8  # rows times resamples, half a second; more resamples tell smaller p-values
-_FEWEST, _MOST = 3_000, 50_000
-_FEW_VALUES = 50
+_TITLE = "Calibration test"
+_WEIGHTED = "an audit pools rows with their weights; calibration_test(..., sample_weight=...) tests single rows"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,6 +36,10 @@ class Evidence(Result):
         None where it was not run.
     not_run : str or None
         Why there is no result.
+
+    See Also
+    --------
+    Audit, audit
     """
 
     title: str
@@ -48,47 +48,49 @@ class Evidence(Result):
 
     def summary(self) -> str:
         """What it says, or why it was not run."""
-        return self.result.summary() if self.result is not None else f"not run: {self.not_run}"
+        if self.result is None:
+            return f"not run: {self.not_run}"
+        said = self.result.summary()
+        return (
+            f"{said} (taking it that {self.result.assumption})"
+            if isinstance(self.result, CalibrationTestResult)
+            else said
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain words and numbers."""
         if self.result is None:
             return {"not_run": self.not_run}
         r = self.result
-        return {
+        said = {
             "statistic": r.statistic,
             "pvalue": r.pvalue,
             "reject": bool(r.reject),
             "level": r.level,
             "method": r.method,
         }
+        return said | (_more(r) if isinstance(r, CalibrationTestResult) else {})
 
 
-def evidence(sample: Sample, weighted: bool, level: float, resample: bool, seed: int) -> dict[str, Evidence]:
-    """Run adaptive T-Cal, and the exact discrete test where predictions take few values."""
-    why_not = no_single_rows(sample, weighted)
-    rows = None
-    if why_not is None and (sample.n_rows <= _MOST_ROWS or sample.n_distinct <= _FEW_VALUES):
-        rows = Rows.of_sample(sample)
-    if rows is None or sample.n_rows > _MOST_ROWS or not resample:
-        reason = why_not or ("no resamples were asked for" if not resample else f"above {_MOST_ROWS:,} rows")
-        found = {"tcal_test": Evidence("Adaptive T-Cal", None, reason)}
-    else:
-        resamples = int(min(max(_WORK / sample.n_rows, _FEWEST), _MOST))
-        run = partial(tcal_test_on_rows, rows, TCalPlan(level, resamples), seed)
-        found = {"tcal_test": where_it_applies("Adaptive T-Cal", run)}
-    if rows is not None and sample.n_distinct <= _FEW_VALUES:
-        exact = partial(discrete_calibration_test_on_rows, rows, level=level)
-        found["discrete_calibration_test"] = where_it_applies("Exact discrete test", exact)
-    return {name: _unordered(each) for name, each in found.items()}
+def _more(result: CalibrationTestResult) -> dict[str, Any]:
+    return {
+        "components": plain(result.components),
+        "leading": result.leading,
+        "region": plain(result.region),
+        "pooling": result.pooling,
+        "assumption": result.assumption,
+    }
 
 
-def _unordered(found: Evidence) -> Evidence:
-    """The same without the number of a row: a sample does not know in which order its rows came."""
-    result = found.result
-    if result is None or result.impossible is None:
-        return found
-    return replace(found, result=replace(result, impossible=replace(result.impossible, row=None)))
+def evidence(sample: Sample, weighted: bool, level: float, n_resamples: int, seed: int) -> dict[str, Evidence]:
+    """Run the calibration test; cells of a sketch are drawn from their means, which the result accounts for."""
+    why_not = NO_TRIALS if not sample.binary else _WEIGHTED if weighted else None
+    if why_not is None and n_resamples == 0:
+        why_not = "no resamples were asked for"
+    if why_not is not None:
+        return {"calibration_test": Evidence(_TITLE, None, why_not)}
+    run = partial(calibration_test_on_sample, sample, level, n_resamples, seed)
+    return {"calibration_test": where_it_applies(_TITLE, run)}
 
 
 def population(
@@ -112,7 +114,7 @@ def no_single_rows(sample: Sample, weighted: bool) -> str | None:
     if not sample.binary:
         return NO_TRIALS
     if weighted:
-        return "tests need unweighted outcomes of 0 or 1"
+        return "this needs unweighted outcomes of 0 or 1"
     return "the rows were pooled into cells" if sample.cell_width.max() > 0.0 else None
 
 

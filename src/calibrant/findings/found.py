@@ -5,11 +5,11 @@ from __future__ import annotations
 __all__ = ["Audit", "MeasureValue"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.door.ends import Bracket
-from calibrant.door.values import ReadOnly, Result
+from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
 from calibrant.findings.classes import ClassFindings
 from calibrant.findings.evidence import Evidence
@@ -43,7 +43,11 @@ class MeasureValue(Result):
     parameters : mapping
         Parameters that have no default, as they were set.
     not_computed : str or None
-        Why there is no value.
+        Why there is no value, and where a bound of it is proved all the same, the bound.
+
+    See Also
+    --------
+    Audit, Measure
     """
 
     title: str
@@ -55,6 +59,13 @@ class MeasureValue(Result):
     def summary(self) -> str:
         """Say the number and what it means, or why there is none."""
         return f"{self.title}: {self.not_computed if self.value is None else f'{self.value:.6g}. {self.sentence}'}"
+
+
+def in_its_bracket(measure: MeasureValue, bracket: Bracket) -> MeasureValue:
+    """A measure that was not computed, of which is proved all the same between what it lies."""
+    clause = proved(bracket.lower, bracket.upper)[1]
+    why = f"It {clause}: that is proved, and a closer number is not searched for among so many rows."
+    return replace(measure, not_computed=why)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,6 +128,10 @@ class Audit(Finding):
         Where rows were pooled into cells that hold several predictions, the number of cells.
     pos_label : object
         Label of the positive class, whose probability was audited, where it was said or there were two columns.
+
+    See Also
+    --------
+    audit, audit_table, CalibrationGate
     """
 
     title: str | None
@@ -160,10 +175,10 @@ class Audit(Finding):
         """One short line; `summary` is the page."""
         title = f"{self.title!r:.80}, " if self.title else ""
         distance = proved(self.distance.lower, self.distance.upper)[0]
-        return f"Audit({title}{self.n_rows:,} rows, true distance {distance})"
+        return f"Audit({title}{counted(self.n_rows, 'row')}, true distance {distance})"
 
     @property
-    def smooth_error(self) -> float:
+    def smooth_calibration_error(self) -> float:
         """The headline: smooth calibration error."""
         return self.smooth_lower
 

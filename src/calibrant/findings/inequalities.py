@@ -27,6 +27,7 @@ _NEAREST = 100_000  # distinct predictions up to which a nearest calibrated post
 _FINE, _COARSE = 1e-9, 1e-5
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
+_TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"
 _LEVEL_SETS = "error of single distinct predictions"
 
 
@@ -44,6 +45,10 @@ class Inequality(Result):
         Why it must hold.
     tolerance : float
         How far `left_value` may exceed `right_value` through rounding.
+
+    See Also
+    --------
+    Audit, audit
     """
 
     left: str
@@ -77,7 +82,7 @@ class Ties(Result):
     ----------
     inequalities : tuple of Inequality
         Every inequality whose two sides are known.
-    true_distance, lower_distance : Bracket
+    true_distance, lower_distance_bracket : Bracket
         Where the true distance from calibration, whatever the features, and the lower distance, must lie.
     proofs_of_true, proofs_of_lower : tuple of str
         What proves the lower and the upper end of each.
@@ -85,7 +90,7 @@ class Ties(Result):
 
     inequalities: tuple[Inequality, ...]
     true_distance: Bracket
-    lower_distance: Bracket
+    lower_distance_bracket: Bracket
     proofs_of_true: tuple[str, str]
     proofs_of_lower: tuple[str, str]
 
@@ -160,6 +165,20 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
                 ("convolved error", "2 sqrt(lower distance)", convolved, root, _LEMMA_25),
             )
         ]
+    two_bin, cutoff = known["averaged_two_bin_calibration_error"], known["cutoff_calibration_error"]
+    found += [
+        Inequality(left, right, a, b, source)
+        for left, right, a, b, source in (
+            ("|mean error|", "averaged two-bin error", bias, two_bin, "triangle inequality"),
+            ("lower distance", "averaged two-bin error", below_lower, two_bin, _TWO_BINS),
+            ("averaged two-bin error / 3", "lower distance", two_bin / 3.0, above_lower, _TWO_BINS),
+            ("smooth error * 2/3", "averaged two-bin error", smooth / 1.5, two_bin, _TWO_BINS),
+            ("averaged two-bin error / 2", "smooth error", two_bin / 2.0, smooth, _TWO_BINS),
+            ("averaged two-bin error / 2", "cutoff error", two_bin / 2.0, cutoff, "both bins are intervals"),
+            ("smooth error * 2/3", "cutoff error", smooth / 1.5, cutoff, _TWO_BINS),
+            ("cutoff error", _LEVEL_SETS, cutoff, level_sets, "triangle inequality"),
+        )
+    ]
     return Ties(
         tuple(found),
         Bracket(below_lower, max(below_lower, upper)),

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
-from calibrant.findings.words import ends, number, percent, whole
+from calibrant.door.values import Result, counted
+from calibrant.findings.words import ends, number, percent
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness
 
@@ -41,9 +41,9 @@ class Region(Result):
     ----------
     low, high : float
         First and last prediction of the stretch.
-    rows : int
+    n_rows : int
         Rows in it.
-    mass : float
+    weight_share : float
         Its share of the weight.
     mean_error : float
         Mean outcome minus mean prediction: negative where predictions are too high.
@@ -58,12 +58,16 @@ class Region(Result):
         Weighted mean of its predictions.
     before, after : float or None
         The nearest predictions of the sample outside the stretch; None where there are none.
+
+    See Also
+    --------
+    Audit, audit
     """
 
     low: float
     high: float
-    rows: int
-    mass: float
+    n_rows: int
+    weight_share: float
     mean_error: float
     standard_error: float | None
     heaviest: float
@@ -95,19 +99,18 @@ class Region(Result):
     @property
     def range_in_words(self) -> str:
         """Which predictions: taken literally, those of the stretch and no others of the sample."""
-        if self.high == self.low:
-            short = f"{self.low:.6g}"
-            return f"predictions of {short if float(short) == self.low else repr(self.low)}"
+        short = f"{self.low:.6g}"
+        if self.high == self.low == float(short):
+            return f"predictions of {short}"
         low, high = ends(self.low, self.high, self.before, self.after)
         return f"predictions between {low} and {high}"
 
     @property
     def words(self) -> str:
         """The region in words, to stand in a sentence."""
-        noun = "row" if self.rows == 1 else "rows"
         return (
             f"{self.range_in_words} are too {self.direction} by {number(abs(self.mean_error))} on average "
-            f"({whole(self.rows)} {noun}, {percent(self.mass)})"
+            f"({counted(self.n_rows, 'row')}, {percent(self.weight_share)})"
         )
 
     @property
@@ -159,8 +162,8 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
                 Region(
                     low=float(sample.prediction[stretch.start]),
                     high=float(sample.prediction[stretch.stop - 1]),
-                    rows=round(float(sample.count[stretch].sum())),
-                    mass=weight,
+                    n_rows=round(float(sample.count[stretch].sum())),
+                    weight_share=weight,
                     mean_error=error / weight,
                     standard_error=_standard_error(chance, variance, stretch, weight) if sample.binary else None,
                     heaviest=min(1.0, float(_heaviest(sample, stretch)) / total / weight),

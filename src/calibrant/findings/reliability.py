@@ -61,7 +61,7 @@ class Reliability(Result):
         Regular grid over the range of the predictions, or the distinct predictions.
     outcome : ndarray of shape (t,)
         Outcome rate there: prediction plus local mean residual. NaN where no prediction is near.
-    lower, upper : ndarray of shape (t,) or None
+    band_lower, band_upper : ndarray of shape (t,) or None
         Pointwise consistency band; None where there is none.
     mass, count : ndarray of shape (t,)
         Share of the weight, and rows, whose nearest point this is.
@@ -73,13 +73,17 @@ class Reliability(Result):
         Share of the weight at whose nearest point the curve leaves the band.
     outside_if_calibrated : float or None
         Calibrated predictions leave the band over at most this share with probability 1 - level.
+
+    See Also
+    --------
+    Audit, ReliabilityDisplay
     """
 
     kind: str
     prediction: FloatArray
     outcome: FloatArray
-    lower: FloatArray | None
-    upper: FloatArray | None
+    band_lower: FloatArray | None
+    band_upper: FloatArray | None
     mass: FloatArray
     count: FloatArray
     bandwidth: float | None

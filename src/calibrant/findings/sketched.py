@@ -9,8 +9,9 @@ from types import MappingProxyType
 import numpy as np
 
 from calibrant.door.ends import Bracket
-from calibrant.findings.found import Audit
+from calibrant.findings.found import Audit, in_its_bracket
 from calibrant.findings.regions import Region
+from calibrant.inference.bounds import bounds_from_sample
 from calibrant.scale.bounds import ARITHMETIC, Moments
 from calibrant.scale.sketch import CalibrationSketch
 
@@ -19,7 +20,7 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
     """Return the audit of the rows that a sketch stands for.
 
     Proved numbers are widened by what pooling can cost, regions to the ends of their cells; a measure for which that
-    is not known has no value. Tests, population bounds and advice need single rows, which a sketch has only where each
+    is not known has no value. Tests and advice need single rows, which a sketch has only where each
     cell holds one prediction; the audit of its sample says so itself.
 
     Parameters
@@ -30,6 +31,8 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
         The sketch.
     """
     bounds, cells = sketch.error_bounds(), sketch.moments()
+    displacement = sketch.displacement + ARITHMETIC
+    lower_distance = _widened(audit.ties.lower_distance_bracket, displacement)
     measures = {}
     for name, measure in audit.measures.items():
         bound = bounds.get(name)
@@ -39,10 +42,19 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
         else:
             said = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
             measures[name] = replace(measure, sentence=said)
-    smooth, displacement = sketch.error_bound("smooth_calibration_error"), sketch.displacement + ARITHMETIC
+    if measures["lower_calibration_distance"].value is None:
+        measures["lower_calibration_distance"] = in_its_bracket(
+            audit.measures["lower_calibration_distance"], lower_distance
+        )
+    smooth = sketch.error_bound("smooth_calibration_error")
     of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
+    population = audit.population
+    if population is None and sketch.sample.binary and not audit.weighted:
+        distance = _widened(audit.ties.lower_distance_bracket, displacement)
+        population = bounds_from_sample(sketch.sample, audit.smooth_upper + smooth, distance, audit.level)
     return replace(
         audit,
+        population=population,
         n_cells=sketch.n_cells if of_cells else None,
         measures=MappingProxyType(measures),
         smooth_lower=max(0.0, audit.smooth_lower - smooth),
@@ -52,7 +64,7 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
             audit.ties,
             inequalities=tuple(replace(each, source=each.source + of_cells) for each in audit.ties.inequalities),
             true_distance=_widened(audit.ties.true_distance, displacement),
-            lower_distance=_widened(audit.ties.lower_distance, displacement),
+            lower_distance_bracket=lower_distance,
         ),
     )
 

@@ -15,6 +15,7 @@ from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.sample import Sample
+from calibrant.door.values import counted
 from calibrant.findings.auditing import audit_classes, audit_sample
 from calibrant.findings.found import Audit
 from calibrant.findings.sketched import with_bounds
@@ -241,6 +242,8 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
     chosen = table.choose(**asked.columns)
     _check_drift(asked, chosen.names)
     groups = table.groups(chosen.names, (), _FINE, exclude_bad=asked.exclude_bad)
+    if not (asked.by or asked.drift):
+        table.close()
     say_guessed(chosen.names, chosen.guessed, told.say)
     _say_excluded(groups.n_excluded, told)
     sketch = CalibrationSketch.from_groups(groups, chosen.names, _FINE)
@@ -254,7 +257,7 @@ def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None
         if getattr(asked, argument):
             raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
     title = f"{asked.title}, rows" if asked.title else "Rows"
-    title += f" pooled into {sketch.n_cells:,} cells"
+    title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     audit = audit_sample(sketch.sample, **asked.of_audit, title=title, progress=told.progress)
     told.progress("Bounds")
     return with_bounds(audit, sketch)
@@ -337,7 +340,8 @@ def _or_left_out(problem: InputError) -> InputError:
 
 def _say_excluded(n_rows: int, told: Told) -> None:
     if n_rows:
-        told.say(f"Left out {n_rows:,} rows that are null, no numbers, NaN or out of range.")
+        what = "is null, no number" if n_rows == 1 else "are null, no numbers"
+        told.say(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")
 
 
 def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
 from calibrant.findings.table import Told, in_table, say_guessed
-from calibrant.inference.gate import CalibrationGate, calibration_gate
+from calibrant.inference.gate import CalibrationGate, calibration_gate_on_sample
 from calibrant.scale.tables import Table
 
 
@@ -25,11 +26,12 @@ def gate_opened(
         _refuse_weights(table, y_true, y_prob)
     read = table.read(y_true=y_true, y_prob=y_prob, unweighted=True)
     say_guessed(read.names, read.guessed, told.say)
-    told.progress("Bounds")
     try:
-        return calibration_gate(read.y_true, read.y_prob, max_distance=max_distance, level=level)
+        rows = Rows.of(read.y_true, read.y_prob)
     except InputError as problem:
         raise in_table(problem, read.names) from None
+    told.progress("Bounds")
+    return calibration_gate_on_sample(rows.sample, max_distance=max_distance, level=level)
 
 
 def _refuse_weights(table: Table, y_true: str | None, y_prob: str | None) -> None:

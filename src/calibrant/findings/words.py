@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import at_most, outwards
+from calibrant.door.values import counted
 
 if TYPE_CHECKING:
     from calibrant.inference.bounds import PopulationBounds
@@ -67,19 +68,28 @@ def ends(low: float, high: float, before: float | None = None, after: float | No
     """The ends of a range of predictions, rounded outwards and yet short of the predictions on either side of it.
 
     So the printed range, ends included, holds the same predictions as the range itself. It has as many decimals as its
-    width and these neighbours ask for, at least 2; above 8 an end is written in full.
+    width and these neighbours ask for, at least 2; of a single prediction at least 6.
     """
     width = high - low
-    least = 2 if width <= 0.0 else max(2, 1 - math.floor(math.log10(width)))
+    least = 6 if width <= 0.0 else max(2, 1 - math.floor(math.log10(width)))
 
     def shown(end: float, neighbour: float | None, rounding: str) -> str:
         exact = Decimal(repr(end))  # reading decimals back keeps their order, so what holds of them holds of floats
         for decimals in range(least, _MOST_DECIMALS + 1):
             text = f"{exact.quantize(Decimal(1).scaleb(-decimals), rounding):f}"
             read = float(text)
-            if neighbour is None or (neighbour < read if rounding == ROUND_FLOOR else read < neighbour):
+            if apart(read, neighbour, rounding):
                 return text
+        # Close to 0 or to 1, with neighbours close by: the digits that tell it from them, and no more.
+        near = min(exact, 1 - exact)
+        for digits in range(1, 17) if near > 0 else ():
+            read = float(exact.quantize(Decimal(1).scaleb(near.adjusted() - digits + 1), rounding))
+            if apart(read, neighbour, rounding):
+                return repr(read)
         return repr(end)
+
+    def apart(read: float, neighbour: float | None, rounding: str) -> bool:
+        return neighbour is None or (neighbour < read if rounding == ROUND_FLOOR else read < neighbour)
 
     return shown(low, before, ROUND_FLOOR), shown(high, after, ROUND_CEILING)
 
@@ -92,24 +102,26 @@ def repeats(seed: int) -> str:
 def population_in_words(bounds: PopulationBounds) -> str:
     """What the rows prove about the distance from calibration on the population they were drawn from."""
     low, high = bounds.lower_distance
-    sure = f"With {confidence(bounds.level)} confidence the population's distance from calibration is"
+    sure = f"With {confidence(bounds.level)} confidence, taken together with its smooth error,"
     down, up = outwards(low, high)
     if float(down) > 0.0:
-        return f"{sure} at least {down}" + (f", its lower distance at most {up}." if float(up) < 1.0 else ".")
+        return f"{sure} the population's distance from calibration is at least {down}" + (
+            f", its lower distance at most {up}." if float(up) < 1.0 else "."
+        )
     if float(up) < 1.0:
-        return f"With {confidence(bounds.level)} confidence the population's lower distance is at most {up}."
+        return f"{sure} the population's lower distance from calibration is at most {up}."
     return "The rows are too few to bound the population's distance from calibration."
 
 
 def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True) -> str:
     """How many segments are off, and the worst of them; without `chance`, the worst alone."""
     if not chance:
-        distance = " to ".join(outwards(*segments[0].lower_distance))
+        distance = " to ".join(outwards(*segments[0].lower_distance_bracket))
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
-        return f"Of {len(segments):,} segments by {', '.join(by)}, {worst}."
+        return f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)
     be = "is" if off == 1 else "are"
-    said = f"Of {len(segments):,} segments by {', '.join(by)}, {off:,} {be} off by more than noise"
+    said = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {off:,} {be} off by more than noise"
     if not off:
         return f"{said}."
     return f"{said}, {segment_name(segments[0])} most: {segment_in_words(segments[0])}."
@@ -133,9 +145,9 @@ def periods_in_words(periods: Sequence[Period]) -> str:
     alarm = next((period for period in periods if period.reading.reject), None)
     if alarm is None:
         last = periods[-1].reading
-        return f"No drift is proved in {len(periods):,} periods (anytime-valid p = {at_most(last.pvalue, 2)})."
+        return f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
     p = at_most(alarm.reading.pvalue, 2)
     return (
-        f"By {alarm.key} the evidence against calibration was enough (anytime-valid p = {p}): "
+        f"By {alarm.period} the evidence against calibration was enough (anytime-valid p = {p}): "
         f"{alarm.reading.alternative}."
     )

@@ -3,6 +3,8 @@
 from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
 from calibrant.inference.bounds import PopulationBounds as PopulationBounds
 from calibrant.inference.bounds import population_bounds as population_bounds
+from calibrant.inference.calibration import CalibrationTestResult as CalibrationTestResult
+from calibrant.inference.calibration import calibration_test as calibration_test
 from calibrant.inference.canonical import canonical_kernel_test as canonical_kernel_test
 from calibrant.inference.classical import ClassicalResult as ClassicalResult
 from calibrant.inference.classical import CoxResult as CoxResult
@@ -17,6 +19,7 @@ from calibrant.inference.corp import corp_regions as corp_regions
 from calibrant.inference.cumulative import cumulative_calibration_test as cumulative_calibration_test
 from calibrant.inference.discrete import DiscreteResult as DiscreteResult
 from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
+from calibrant.inference.distance_tests import averaged_two_bin_test as averaged_two_bin_test
 from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
 from calibrant.inference.gate import CalibrationGate as CalibrationGate
@@ -39,6 +42,7 @@ from calibrant.inference.verified_bounds import squared_error_rows as squared_er
 __all__ = [
     "CalibrationGate",
     "CalibrationMonitor",
+    "CalibrationTestResult",
     "ClassicalResult",
     "ComparisonResult",
     "CorpRegions",
@@ -51,8 +55,10 @@ __all__ = [
     "TestResult",
     "TolerantResult",
     "TwoSampleResult",
+    "averaged_two_bin_test",
     "bootstrap_bounds",
     "calibration_gate",
+    "calibration_test",
     "canonical_kernel_test",
     "compare_calibration",
     "corp_regions",

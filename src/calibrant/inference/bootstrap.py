@@ -10,7 +10,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, chec
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.rows import Rows
-from calibrant.inference.bounds import Moments, PopulationBounds
+from calibrant.inference.bounds import PopulationBounds, sample_distance, with_every_measure
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import largest_correlation, smooth_error_from_sample
 from calibrant.resampling.redraw import check_surprises, resampled
@@ -108,14 +108,10 @@ def bootstrap_bounds_on_rows(
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
     smooth_margin, distance_margin = np.sort(drawn, axis=0)[-rank].tolist()
     error = smooth_error_from_sample(rows.sample)
-    low, high = Moments.of(rows.sample).sample_distance(rows.sample)
-    return PopulationBounds(
-        Interval(max(0.0, error - smooth_margin), min(1.0, error + smooth_margin)),
-        Interval(max(0.0, low - distance_margin), min(1.0, high + distance_margin)),
-        level,
-        n,
-        guaranteed=False,
-    )
+    low, high = sample_distance(rows.sample)
+    smooth = Interval(max(0.0, error - smooth_margin), min(1.0, error + smooth_margin))
+    lower = Interval(max(0.0, low - distance_margin), min(1.0, high + distance_margin))
+    return with_every_measure(smooth, lower, {}, level, n, guaranteed=False)
 
 
 def _area(zeros: FloatArray, ones: FloatArray, after: FloatArray, before: FloatArray) -> float:

@@ -5,14 +5,20 @@ from __future__ import annotations
 __all__ = ["PopulationBounds", "population_bounds"]
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
-from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import ReadOnly, Result, counted
+from calibrant.inference.draws import read_draws
+from calibrant.inference.every_measure import HEADLINE, direct, every_measure, tightened
+from calibrant.inference.functions import lower_function, smooth_function
+from calibrant.inference.one_event import Learn, Spread, lower_end
+from calibrant.inference.units import Units
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 
@@ -26,31 +32,56 @@ class PopulationBounds(Result):
     smooth_error : Interval
         Lower and upper bound on the population's smooth calibration error.
     lower_distance : Interval
-        Lower and upper bound on the population's lower distance from calibration.
+        Lower and upper bound on the population's lower distance from calibration. `calibration_gate` bounds it alone,
+        which leaves more of the level to it: its interval is narrower.
+    population_distance : Interval
+        The same of the true distance from calibration, whatever the features.
+    intervals : mapping of str to Interval
+        The same of every registered measure with its default parameters, by name; from 0 to 1 where nothing is proved.
     level : float
-        Probability with which any of the four bounds may fail.
+        Probability with which any of the bounds may fail.
     n_rows : int
         Rows that they rest on.
     guaranteed : bool
         Whether they hold at any number of rows (`population_bounds`) or in large samples (`bootstrap_bounds`).
+
+    See Also
+    --------
+    population_bounds, bootstrap_bounds
     """
 
     smooth_error: Interval
     lower_distance: Interval
+    population_distance: Interval
+    intervals: Mapping[str, Interval]
     level: float
     n_rows: int
     guaranteed: bool = True
+
+    def __post_init__(self) -> None:
+        """Keep the mapping from being written to."""
+        object.__setattr__(self, "intervals", ReadOnly(self.intervals))
 
     def summary(self) -> str:
         """Say between what both lie."""
         sure = f"With {confidence(self.level)} confidence" + ("" if self.guaranteed else ", in large samples,")
         return (
-            f"{sure} the population's lower distance from calibration is {self.lower_distance.summary()}, and its "
-            f"smooth error {self.smooth_error.summary()} ({self.n_rows:,} rows)."
+            f"{sure} for both together, the population's lower distance from calibration, taken alone, is "
+            f"{self.lower_distance.summary()}, and its smooth error {self.smooth_error.summary()} "
+            f"({counted(self.n_rows, 'row')})."
         )
 
 
-def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) -> PopulationBounds:
+def population_bounds(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    max_weight: float | None = None,
+    level: float = 0.05,
+) -> PopulationBounds:
     """Bound how far from calibrated the predictor is on the population that the rows were drawn from.
 
     Parameters
@@ -59,18 +90,29 @@ def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) ->
         Outcomes, each 0 or 1, of independent rows.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights of the rows.
+    trials : column of shape (n,), optional
+        Number of trials of each row, of which `y_true` is the share of events; the row, not the trial, is what is drawn
+        independently.
+    groups : column of shape (n,), optional
+        Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    max_weight : float, optional
+        Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
+        groups a whole group (without weights: its number of rows), known before the rows were drawn.
     level : float, default 0.05
         Probability with which any of the bounds may fail.
 
     Returns
     -------
     PopulationBounds
-        Finite-sample intervals for the smooth error and the lower distance.
+        Finite-sample intervals for the smooth error, the lower distance, the true distance and every measure.
 
     Raises
     ------
     InputError
-        If a column or the level cannot be used.
+        If a column or the level cannot be used; if rows can weigh differently and `max_weight` is not said, or is less
+        than what one weighs.
 
     See Also
     --------
@@ -78,15 +120,17 @@ def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) ->
 
     Notes
     -----
-    Both quantities are suprema of means over a class of functions no larger than |y - v|. The mean gap between sample
-    and population over the whole class has an elementary bound in moments of |y - v|; Bousquet's inequality bounds how
-    far above its mean the gap can be, by the Brier score; the moments are bounded by their sample means. All constants
-    are explicit in docs/bounds.md. No randomness. Cost: the two errors of the sample.
+    Both quantities are suprema of means over a class of functions no larger than |y - v|, so that one fixed function
+    decides whether the population's lies far above the sample's: one event of chance, not a supremum of them. Below, a
+    function that some of the rows teach is bet on the others; which ones is drawn once the rows are in order, with a
+    seed of its own, so that the same rows give the same bounds. Constants and proofs are in docs/bounds.md. Cost: the
+    two errors of the sample, and a pass over the rows.
 
     References
     ----------
-    Bousquet, A Bennett concentration inequality and its application to suprema of empirical processes, Comptes Rendus
-    de l'Académie des Sciences 334, 2002, Theorem 2.1.
+    Fan, Grama and Liu, Exponential inequalities for martingales with applications, Electronic Journal of Probability
+    20, 2015 (the supermartingale). Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting,
+    Journal of the Royal Statistical Society B 86, 2024.
 
     Examples
     --------
@@ -96,81 +140,44 @@ def population_bounds(y_true: Column, y_prob: Column, *, level: float = 0.05) ->
     >>> bounds.lower_distance.low < 0.5 < bounds.lower_distance.high
     True
     """
-    return population_bounds_on_rows(Rows.of(y_true, y_prob), level=level)
+    level = check_level(level)
+    sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    return bounds_from_sample(sample, smooth_error_from_sample(sample), sample_distance(sample), level, units)
 
 
-def population_bounds_on_rows(rows: Rows, *, level: float) -> PopulationBounds:
-    """`population_bounds` of rows that were read already."""
-    sample, level = rows.sample, check_level(level)
-    distance = Moments.of(sample).sample_distance(sample)
-    return bounds_from_sample(sample, smooth_error_from_sample(sample), distance, level)
+def bounds_from_sample(
+    sample: Sample, smooth_error: float, distance: Bracket, level: float, units: Units | None = None
+) -> PopulationBounds:
+    """Bounds from what is known of the sample already: its smooth error, and a bracket of its lower distance.
+
+    Of rows that were pooled into cells both are to be at most these.
+    """
+    units = Units.of_sample(sample) if units is None else units
+    spread, blocks = Spread.of(units), units.blocks()
+
+    def interval(learn: Learn, found: float) -> Interval:
+        low = lower_end(blocks, learn, HEADLINE * level)
+        return Interval(low, max(low, spread.upper_end(found, HEADLINE * level)))
+
+    smooth, lower = interval(smooth_function, smooth_error), interval(lower_function, distance.upper)
+    found = {} if units.moved is not None else direct(sample, units, spread, blocks, level)
+    return with_every_measure(smooth, lower, found, level, sample.n_rows)
 
 
-def bounds_from_sample(sample: Sample, smooth_error: float, distance: Bracket, level: float) -> PopulationBounds:
-    """Bounds from what is known of the sample already: its smooth error, and a bracket of its lower distance."""
-    moments = Moments.of(sample)
-    log = math.log(7.0 / level)  # three moments, and two suprema on two sides
-    smooth, around = moments.smooth_margin(log), moments.distance_margin(log)
-    return PopulationBounds(
-        Interval(max(0.0, smooth_error - smooth), min(1.0, smooth_error + smooth)),
-        Interval(max(0.0, distance.lower - around), min(1.0, distance.upper + around)),
-        level,
-        sample.n_rows,
-    )
+def with_every_measure(
+    smooth: Interval,
+    lower: Interval,
+    found: Mapping[str, Interval],
+    level: float,
+    n_rows: int,
+    guaranteed: bool = True,
+) -> PopulationBounds:
+    """What follows from intervals of smooth error and lower distance, and those found of other measures."""
+    smooth, lower = tightened(smooth, lower)
+    return PopulationBounds(smooth, lower, *every_measure(smooth, lower, found), level, n_rows, guaranteed)
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Sample means of |y - v|, (y - v)^2 and (y - v)^2 |v - 1/2|: all that the margins depend on."""
-
-    n: int
-    absolute: float
-    squared: float
-    off_centre: float
-
-    @classmethod
-    def of(cls, sample: Sample) -> Moments:
-        """Take them from rows with outcomes 0 or 1 and no weights."""
-        v, n = sample.prediction, sample.n_rows
-        zeros = sample.count - sample.ones
-        squared = sample.ones * (1.0 - v) ** 2 + zeros * v**2
-        return cls(
-            n,
-            float((sample.ones * (1.0 - v) + zeros * v).sum()) / n,
-            float(squared.sum()) / n,
-            float((squared * abs(v - 0.5)).sum()) / n,
-        )
-
-    def sample_distance(self, sample: Sample) -> Bracket:
-        """Bracket of the sample's lower distance, to well within its margin."""
-        found = lower_certificate_from_sample(sample, tol=min(1e-4, 0.1 / math.sqrt(self.n)))
-        return Bracket(float(found.lower), float(found.upper))
-
-    def distance_margin(self, log: float, n: int | None = None) -> float:
-        """Farthest apart the lower distances of sample and population are; three events of exp(-log) each, a side.
-
-        With `n`, what the margin would be for that many rows with these moments.
-        """
-        n = self.n if n is None else n
-        absolute, squared = _mean_above(self.absolute, log, n), _mean_above(self.squared, log, n)
-        return _supremum_above(math.sqrt(2.0 * absolute / n), squared, absolute, log, n)
-
-    def smooth_margin(self, log: float) -> float:
-        """The same for the smooth errors; one event more."""
-        absolute, squared, off_centre = (
-            _mean_above(mean, log, self.n) for mean in (self.absolute, self.squared, self.off_centre)
-        )
-        mean_gap = (math.sqrt(squared) + math.sqrt(off_centre)) / math.sqrt(self.n)
-        return _supremum_above(mean_gap, squared, absolute, log, self.n)
-
-
-def _mean_above(mean: float, log: float, n: int) -> float:
-    """Upper bound on the expectation of a variable in [0, 1]: the m with m - sqrt(2 m log / n) = mean (Chernoff)."""
-    root = math.sqrt(2.0 * log / n)
-    return min(1.0, (0.5 * (root + math.sqrt(root * root + 4.0 * mean))) ** 2)
-
-
-def _supremum_above(mean_gap: float, variance: float, absolute: float, log: float, n: int) -> float:
-    """Bousquet's bound on a supremum of centred means; its functions are at most 1 + absolute."""
-    most = 1.0 + absolute
-    return mean_gap + math.sqrt(2.0 * log * (variance + 2.0 * most * mean_gap) / n) + most * log / (3.0 * n)
+def sample_distance(sample: Sample) -> Bracket:
+    """Bracket of the sample's lower distance, to well within what chance does to it."""
+    found = lower_certificate_from_sample(sample, tol=min(1e-4, 0.1 / math.sqrt(sample.n_rows)))
+    return Bracket(float(found.lower), float(found.upper))

@@ -33,7 +33,9 @@ def canonical_kernel_test(
         Labels, as `multiclass_sample` takes them.
     y_prob : table of shape (n, K)
         Class probabilities, rows adding up to 1.
-    bandwidth, block_size
+    bandwidth : float, default 1.0
+        As for `squared_canonical_kernel_error`.
+    block_size : int, default 16
         As for `squared_canonical_kernel_error`; larger blocks have more power.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.

@@ -31,6 +31,10 @@ class ClassicalResult(TestResult):
         As in `TestResult`; the p-value comes from redrawn outcomes and is exact at any number of rows.
     asymptotic_pvalue : float
         The textbook's, from the distribution that the statistic tends to; for comparison with other programs.
+
+    See Also
+    --------
+    cox_test, hosmer_lemeshow_test, spiegelhalter_test, miller_test, cumulative_calibration_test
     """
 
     asymptotic_pvalue: float
@@ -47,6 +51,10 @@ class CoxResult(ClassicalResult):
     intercept, slope : float or None
         Maximum-likelihood fit of log-odds(outcome) = intercept + slope * log-odds(prediction); 0 and 1 when calibrated.
         None where no finite fit exists: one outcome, one prediction, or outcomes that a threshold tells apart.
+
+    See Also
+    --------
+    cox_test
     """
 
     intercept: float | None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, one_of
 from calibrant.door.columns import Column, FloatArray
@@ -19,6 +19,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.door.values import counted
 from calibrant.inference.result import TestResult
 from calibrant.measures.registry import measures
 from calibrant.resampling.redraw import resampled
@@ -43,6 +44,10 @@ class ComparisonResult(TestResult):
         Holds the population's difference with probability 1 - level, in large samples.
     value_a, value_b : float
         The two errors on these rows.
+
+    See Also
+    --------
+    compare_calibration
     """
 
     interval: Interval
@@ -91,7 +96,7 @@ def compare_calibration(
         Outcomes, each 0 or 1, of independent rows; at least 8.
     y_prob_a, y_prob_b : column of shape (n,)
         The two predictors' probabilities for the same rows.
-    measure : str or callable
+    measure : str or callable, default "smooth_calibration_error"
         What is compared: the name of any registered measure, with its default parameters, or a function of outcomes and
         predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called from threads.
     level : float, default 0.05
@@ -161,7 +166,7 @@ def compare_calibration_on_rows(
     exact, evaluate, words = _read_measure(measure)
     label, first, second = rows_a.y_true, rows_a.y_prob, rows_b.y_prob
     if label.size < _LEAST_ROWS:
-        raise InputError("y_true", f"has {label.size:,} rows; halving them needs at least {_LEAST_ROWS}")
+        raise InputError("y_true", f"has {counted(label.size, 'row')}; halving them needs at least {_LEAST_ROWS}")
     order = np.lexsort((label, second, first))
     y, both = label[order].astype(np.float64), (first[order], second[order])
     value = np.array([exact(y, v) for v in both])
@@ -183,10 +188,10 @@ def compare_calibration_on_rows(
     over, under = _by_chance(value, chance, level)
     difference = float(value[0] - value[1])
     low, high = difference - over[0] - under[1], difference + under[0] + over[1]
-    reach = float(norm.isf(0.5 * level)) * error
+    reach = -float(ndtri(0.5 * level)) * error
     beyond = max(low, -high)  # how far 0 is outside, before chance has its share
     reject = beyond > reach
-    pvalue = 1.0 if beyond <= 0.0 else 2.0 * float(norm.sf(beyond / error)) if error > 0.0 else 0.0
+    pvalue = 1.0 if beyond <= 0.0 else 2.0 * float(ndtr(-beyond / error)) if error > 0.0 else 0.0
     pvalue = max(pvalue, 1.0 / (1.0 + n_resamples))  # no smaller than what so many resamples can vouch for
     return ComparisonResult(
         difference, pvalue, reject, level, words, Interval(low - reach, high + reach), float(value[0]), float(value[1])

@@ -37,6 +37,10 @@ class CorpRegions(Result):
         If the true frequency does not decrease, it lies between these at all points with probability 1 - level.
     level : float
         Of both regions.
+
+    See Also
+    --------
+    corp_regions, CorpDecomposition
     """
 
     prediction: FloatArray

@@ -15,6 +15,7 @@ from calibrant.door.rows import Rows
 from calibrant.inference.classical import ClassicalResult
 from calibrant.inference.result import LEAST, impossible_rows
 from calibrant.kernels.sums import dot
+from calibrant.kernels.walks import reach
 from calibrant.resampling.redraw import redrawn_pvalue
 
 _SURELY = 0.01  # Brownian motion reaches as far with a probability of 1 to the last bit; its square may underflow
@@ -60,7 +61,7 @@ def cumulative_calibration_test(
 
     See Also
     --------
-    smooth_calibration_test, tcal_test
+    cutoff_calibration_error, smooth_calibration_test, tcal_test
 
     Notes
     -----
@@ -96,10 +97,9 @@ def cumulative_calibration_test_on_rows(
     scale = math.sqrt(dot(sample.count * v, 1.0 - v))
 
     def statistic(excess: FloatArray) -> float:
-        walk = excess.cumsum()
-        high, low = max(0.0, float(walk.max())), min(0.0, float(walk.min()))
-        reach = high - low if form == "kuiper" else max(high, -low)
-        return reach / scale if scale else math.inf if reach else 0.0
+        low, high = reach(excess)
+        furthest = high - low if form == "kuiper" else max(high, -low)
+        return furthest / scale if scale else math.inf if furthest else 0.0
 
     observed, pvalue = redrawn_pvalue(
         sample, statistic, level=level, n_resamples=n_resamples, random_state=random_state

@@ -13,6 +13,7 @@ from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
+from calibrant.door.values import counted
 from calibrant.inference.result import LEAST, TestResult, impossible_rows
 
 Correction = Literal["holm", "bonferroni"]
@@ -36,6 +37,10 @@ class DiscreteResult(TestResult):
         The same, corrected for their number.
     miscalibrated : tuple of float
         Predictions rejected at ``level``; the probability that any of them is calibrated is at most ``level``.
+
+    See Also
+    --------
+    discrete_calibration_test
     """
 
     predictions: tuple[float, ...]
@@ -118,8 +123,8 @@ def discrete_calibration_test_on_rows(rows: Rows, *, level: float, correction: C
     if t * least_pvalues(counts, v).min() > level:
         raise InputError(
             "y_prob",
-            f"holds {t:,} distinct predictions, none with rows enough to be rejected at level {level:g} / {t:,}. "
-            "Use tcal_test, which pools near predictions",
+            f"holds {counted(t, 'distinct prediction')}, none with rows enough to be rejected at "
+            f"level {level:g} / {t:,}. Use tcal_test, which pools near predictions",
         )
     pvalues = np.clip(two_sided_pvalues(ones, counts, v), LEAST, 1.0)
     if correction == "bonferroni":

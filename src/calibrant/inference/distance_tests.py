@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["kernel_calibration_test", "smooth_calibration_test"]
+__all__ = ["averaged_two_bin_test", "kernel_calibration_test", "smooth_calibration_test"]
 
 from collections.abc import Callable
 
@@ -10,9 +10,12 @@ import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, positive
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.kernels import pairs
+from calibrant.kernels.sums import dot
+from calibrant.kernels.walks import two_bins
 from calibrant.measures.smooth import largest_correlation
 from calibrant.resampling.redraw import redrawn_pvalue
 
@@ -120,7 +123,7 @@ def kernel_calibration_test(
 
     Notes
     -----
-    As `smooth_calibration_test`; Cost: a sort, then a pass a resample, under a millisecond at 10^5 rows.
+    As `smooth_calibration_test`. Cost: a sort, then a pass a resample, 2 ms at 10^5 rows.
 
     References
     ----------
@@ -151,6 +154,73 @@ def kernel_calibration_test_on_rows(
         return float(np.sqrt(max(0.0, pairs.laplace(v, b, bandwidth))))
 
     return _resampled(error, "kernel calibration test", rows, level, n_resamples, random_state)
+
+
+def averaged_two_bin_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> TestResult:
+    """Test whether a squared averaged two-bin error as large as this one is more than chance.
+
+    Parameters
+    ----------
+    y_true, y_prob, level, n_resamples, random_state
+        As for `smooth_calibration_test`.
+
+    Returns
+    -------
+    TestResult
+        The statistic is `squared_averaged_two_bin_error`, debiased: near 0 where predictions are calibrated, and below
+        it about half the time.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, there is one row alone, or there are too few resamples to reject at
+        all.
+
+    See Also
+    --------
+    squared_averaged_two_bin_error, smooth_calibration_test
+
+    Notes
+    -----
+    As `smooth_calibration_test`. Cost: a sort, then a pass a resample, 2 ms at 10^5 rows.
+
+    References
+    ----------
+    Hartline, Hu and Wu, A perfectly truthful calibration measure, COLT 2026, PMLR 336.
+
+    Examples
+    --------
+    >>> from calibrant.inference import averaged_two_bin_test
+    >>> averaged_two_bin_test([1, 1, 1, 1, 1, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1], random_state=0).reject
+    True
+    """
+    return averaged_two_bin_test_on_rows(
+        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+    )
+
+
+def averaged_two_bin_test_on_rows(
+    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
+) -> TestResult:
+    """`averaged_two_bin_test` of rows that were read already."""
+    sample = rows.sample
+    v, n = sample.prediction, sample.n_rows
+    if n < 2:
+        raise InputError("y_true", "has 1 row; pairs of rows are compared, so at least two are needed")
+    expected = dot(sample.count * v, 1.0 - v)  # of the rows' products with themselves, were they calibrated
+
+    def error(v: FloatArray, b: FloatArray) -> float:
+        own = expected / n**2 + dot(b, 1.0 - 2.0 * v) / n  # a row's is v (1 - v) + (y - v) (1 - 2 v)
+        return (two_bins(v, b)[1] - own) * (n / (n - 1))
+
+    return _resampled(error, "averaged two-bin test", rows, level, n_resamples, random_state)
 
 
 def _resampled(

@@ -6,16 +6,21 @@ __all__ = ["CalibrationGate", "TolerantResult", "calibration_gate", "tolerant_ca
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column
-from calibrant.door.ends import Interval, confidence
+from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
-from calibrant.door.values import Result
-from calibrant.inference.bounds import Moments
+from calibrant.door.sample import Sample
+from calibrant.door.values import Result, counted
+from calibrant.inference.bounds import sample_distance
+from calibrant.inference.draws import read_draws
+from calibrant.inference.functions import lower_function
+from calibrant.inference.one_event import Spread, lower_end
+from calibrant.inference.units import Units
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
@@ -31,7 +36,7 @@ class CalibrationGate(Result):
     max_distance : float
         The limit that was asked about.
     lower_distance : Interval
-        Holds the population's with probability 1 - level, at any number of rows.
+        Each end alone holds with probability 1 - level, at any number of rows: the verdict rests on one of them.
     level : float
         Probability that what is said is wrong, at most.
     n_rows : int
@@ -39,6 +44,10 @@ class CalibrationGate(Result):
     rows_needed : int or None
         About how many rows would decide, were the distance and the Brier score what they are now; None where that is
         decided already, or where no number would.
+
+    See Also
+    --------
+    calibration_gate
     """
 
     verdict: Literal["within", "beyond", "undecided"]
@@ -50,18 +59,23 @@ class CalibrationGate(Result):
 
     def summary(self) -> str:
         """One sentence."""
-        low, high = outwards(*self.lower_distance)
-        where = f"the population's lower distance from calibration is between {low} and {high}"
-        said = {
-            "within": f"within {_asked(self.max_distance)}",
-            "beyond": f"beyond {_asked(self.max_distance)}",
-            "undecided": f"undecided about {_asked(self.max_distance)}",
-        }[self.verdict]
+        said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
         more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
-        return f"{said}: with {confidence(self.level)} confidence, {where} ({self.n_rows:,} rows){more}"
+        where = _where(self.verdict, self.lower_distance, self.level)
+        return f"{said} {_asked(self.max_distance)}: {where} ({counted(self.n_rows, 'row')}){more}"
 
 
-def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, level: float = 0.05) -> CalibrationGate:
+def calibration_gate(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    max_weight: float | None = None,
+    max_distance: float,
+    level: float = 0.05,
+) -> CalibrationGate:
     """Decide whether the population's lower distance from calibration is within a limit, with proof.
 
     Parameters
@@ -70,6 +84,16 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, lev
         Outcomes, each 0 or 1, of independent rows.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights of the rows.
+    trials : column of shape (n,), optional
+        Number of trials of each row, of which `y_true` is the share of events; the row, not the trial, is what is drawn
+        independently.
+    groups : column of shape (n,), optional
+        Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    max_weight : float, optional
+        Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
+        groups a whole group (without weights: its number of rows), known before the rows were drawn.
     max_distance : float
         The limit, in (0, 1).
     level : float, default 0.05
@@ -92,7 +116,8 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, lev
     Notes
     -----
     It speaks of the lower distance, which is what predictions and outcomes alone can prove; any features can only put
-    the true distance above it. The margin is that of `population_bounds`, for this one quantity (docs/bounds.md).
+    the true distance above it. Both ends are those of `population_bounds`, for this one quantity; as "within" and
+    "beyond" can not both be false, each has the whole level (docs/bounds.md).
     Cost: a sort, then that of `lower_calibration_distance`.
 
     References
@@ -107,18 +132,26 @@ def calibration_gate(y_true: Column, y_prob: Column, *, max_distance: float, lev
     >>> calibration_gate(np.ones(20_000), y_prob, max_distance=0.1).verdict
     'beyond'
     """
-    return calibration_gate_on_rows(Rows.of(y_true, y_prob), max_distance=max_distance, level=level)
-
-
-def calibration_gate_on_rows(rows: Rows, *, max_distance: float, level: float) -> CalibrationGate:
-    """`calibration_gate` of rows that were read already."""
     level = check_gate(max_distance, level)
-    sample = rows.sample
-    moments = Moments.of(sample)
-    low, high = moments.sample_distance(sample)
-    log = math.log(4.0 / level)  # two moments, two sides
-    margin = moments.distance_margin(log)
-    proved = Interval(max(0.0, low - margin), min(1.0, high + margin))
+    sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    return gate_from_ends(Ends.of(sample, level, units), max_distance, sample.n_rows)
+
+
+def calibration_gate_on_sample(
+    sample: Sample, *, max_distance: float, level: float, displacement: float = 0.0
+) -> CalibrationGate:
+    """`calibration_gate` of unweighted outcomes of 0 or 1 that are pooled already.
+
+    Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
+    points, and the widths of the cells bound the rest (docs/bounds.md).
+    """
+    level = check_gate(max_distance, level)
+    return gate_from_ends(Ends.of(sample, level, moved=displacement), max_distance, sample.n_rows)
+
+
+def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> CalibrationGate:
+    """The gate's decision, from both ends."""
+    proved = ends.proved
     verdict: Literal["within", "beyond", "undecided"] = "undecided"
     needed = None
     if proved.high <= max_distance:
@@ -126,8 +159,45 @@ def calibration_gate_on_rows(rows: Rows, *, max_distance: float, level: float) -
     elif proved.low > max_distance:
         verdict = "beyond"
     else:
-        needed = _rows_for(moments, log, max(max_distance - high, low - max_distance))
-    return CalibrationGate(verdict, float(max_distance), proved, level, sample.n_rows, needed)
+        needed = ends.rows_for(within=max_distance, beyond=max_distance)
+    return CalibrationGate(verdict, float(max_distance), proved, ends.level, n_rows, needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Both ends of the population's lower distance, each but for probability `level`, and what more rows would do."""
+
+    found: Bracket
+    spread: Spread
+    level: float
+    proved: Interval
+
+    @classmethod
+    def of(cls, sample: Sample, level: float, units: Units | None = None, moved: float = 0.0) -> Ends:
+        """Ends from a sample of rows without weights or of these units; rows' own distance may differ by `moved`."""
+        units = Units.of_sample(sample) if units is None else units
+        low, high = sample_distance(sample)
+        found = Bracket(max(0.0, low - moved), high + moved)
+        spread = Spread.of(units)
+        low = lower_end(units.blocks(), lower_function, level)
+        return cls(found, spread, level, Interval(low, max(low, spread.upper_end(found.upper, level))))
+
+    def rows_for(self, *, within: float, beyond: float) -> int | None:
+        """Fewest rows that would prove either, were distance and spread what they are; as far below as above."""
+        few = many = self.spread.n
+
+        def decides(n: int) -> bool:
+            high = self.spread.upper_end(self.found.upper, self.level, n)
+            return high < within or self.found.lower - (high - self.found.upper) > beyond
+
+        while not decides(many):
+            few, many = many, 2 * many
+            if many > _MOST_ROWS:
+                return None
+        while many - few > 1:
+            middle = (few + many) // 2
+            few, many = (few, middle) if decides(middle) else (middle, many)
+        return max(many, self.spread.n + 1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -141,8 +211,8 @@ class TolerantResult(Result):
         neither.
     statistic : float
         Lower distance from calibration of the sample.
-    margin : float
-        On either side alone, the population's is no farther from it, but with probability `level`.
+    lower_distance : Interval
+        Of the population; each end alone holds with probability 1 - level.
     accept_below, reject_above : float
         What was asked.
     level : float
@@ -152,11 +222,15 @@ class TolerantResult(Result):
     rows_needed : int or None
         About how many rows would decide, were the distance and the Brier score what they are now; None where that is
         decided already.
+
+    See Also
+    --------
+    tolerant_calibration_test, calibration_gate
     """
 
     verdict: Literal["within", "beyond", "undecided"]
     statistic: float
-    margin: float
+    lower_distance: Interval
     accept_below: float
     reject_above: float
     level: float
@@ -172,12 +246,8 @@ class TolerantResult(Result):
             "undecided": f"undecided between {low} and {high}",
         }[self.verdict]
         more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
-        shown = f"{self.statistic:.4f}"
-        margin = outwards(0.0, self.margin + abs(float(shown) - self.statistic))[1]
-        return (
-            f"{said}: lower distance {shown} of {self.n_rows:,} rows, at most {margin} "
-            f"from the population's on either side, except with probability {_asked(self.level)}{more}"
-        )
+        where = _where(self.verdict, self.lower_distance, self.level)
+        return f"{said}: {where} ({counted(self.n_rows, 'row')}, whose own is {self.statistic:.4f}){more}"
 
 
 def tolerant_calibration_test(
@@ -203,12 +273,12 @@ def tolerant_calibration_test(
         probability at most `level`.
     level : float, default 0.05
         Probability of a wrong answer, at most, at any number of rows. The paper has 1/3 and repeats the test for less;
-        here less costs a logarithm in the margin.
+        here less costs a logarithm in the rows.
 
     Returns
     -------
     TolerantResult
-        With ``verdict``, the distance, its margin, and about how many rows would decide.
+        With ``verdict``, the distance, the population's bounds, and about how many rows would decide.
 
     Raises
     ------
@@ -257,26 +327,22 @@ def tolerant_calibration_test_on_rows(
         raise InputError(
             "reject_above", f"is {_asked(reject_above)}; it must be more than accept_below, {_asked(accept_below)}"
         )
-    level = check_level(level)
-    sample = rows.sample
-    moments = Moments.of(sample)
-    low, high = moments.sample_distance(sample)
-    log = math.log(3.0 / level)  # two moments, and the one side that could mislead
-    margin = moments.distance_margin(log)
-    accepts, rejects = reject_above - (high + margin), (low - margin) - accept_below
+    ends = Ends.of(rows.sample, check_level(level))
+    proved = ends.proved
+    accepts, rejects = reject_above - proved.high, proved.low - accept_below
     verdict: Literal["within", "beyond", "undecided"] = "within" if accepts >= rejects else "beyond"
     needed = None
     if max(accepts, rejects) <= 0.0:
         verdict = "undecided"
-        needed = _rows_for(moments, log, max(reject_above - high, low - accept_below))
+        needed = ends.rows_for(within=reject_above, beyond=accept_below)
     return TolerantResult(
         verdict,
-        high,
-        margin + (high - low),  # the sample's own distance is known up to its bracket
+        ends.found.upper,
+        proved,
         float(accept_below),
         float(reject_above),
-        level,
-        sample.n_rows,
+        ends.level,
+        rows.sample.n_rows,
         needed,
     )
 
@@ -287,17 +353,18 @@ def check_gate(max_distance: float, level: float) -> float:
     return check_level(level)
 
 
-def _rows_for(moments: Moments, log: float, margin: float) -> int | None:
-    """Fewest rows whose margin is smaller than this, with these moments."""
-    few, many = moments.n, moments.n
-    while moments.distance_margin(log, many) >= margin:
-        many *= 2
-        if many > _MOST_ROWS:
-            return None
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (middle, many) if moments.distance_margin(log, middle) >= margin else (few, middle)
-    return many
+def _where(verdict: str, proved: Interval, level: float) -> str:
+    """What decides the verdict, or both ends where neither does."""
+    low, high = outwards(*proved)
+    sure = f"with {confidence(level)} confidence, the population's lower distance from calibration, taken alone, is "
+    return (
+        sure
+        + {
+            "within": f"at most {high}",
+            "beyond": f"at least {low}",
+            "undecided": f"at least {low}, and with as much at most {high}",
+        }[verdict]
+    )
 
 
 def _asked(value: float) -> str:
@@ -310,4 +377,4 @@ def _needs(rows: int | None) -> str:
     if not rows:
         return "; it may be right at the limit"
     step = 10 ** max(0, len(str(rows)) - 2)  # two digits: it is an estimate
-    return f"; about {math.ceil(rows / step) * step:,} rows are needed"
+    return f"; if more rows are like these, about {math.ceil(rows / step) * step:,} are needed"

@@ -18,7 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import Result, counted
 from calibrant.inference.result import LEAST
 
 _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller ones everywhere only
@@ -49,6 +49,10 @@ class MonitorReading(Result):
         Rows and batches seen.
     alternative : str
         In words, the departure from calibration that has earned most.
+
+    See Also
+    --------
+    CalibrationMonitor
     """
 
     evalue: float
@@ -63,8 +67,9 @@ class MonitorReading(Result):
         """One sentence."""
         said = "miscalibrated" if self.reject else "no miscalibration proved"
         best = f"; {self.alternative} fits best" if self.evalue > 1.0 else ""
+        seen = f"{counted(self.n_rows, 'row')} in {counted(self.n_batches, 'batch', 'batches')}"
         return (
-            f"{said} after {self.n_rows:,} rows in {self.n_batches:,} batches: evidence {at_least(self.evalue, 3)}, "
+            f"{said} after {seen}: evidence {at_least(self.evalue, 3)}, "
             f"{1.0 / self.level:g} is enough (anytime-valid p = {at_most(self.pvalue, 2)}){best}"
         )
 
@@ -81,6 +86,10 @@ class CalibrationMonitor:
     ------
     InputError
         If the level is not strictly between 0 and 1.
+
+    See Also
+    --------
+    MonitorReading, calibration_gate, calibration_drift
 
     Notes
     -----

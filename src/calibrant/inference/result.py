@@ -22,17 +22,17 @@ class ImpossibleRows(Result):
 
     Attributes
     ----------
-    count : int
+    n_rows : int
         How many.
     row : int or None
         The first of them, counted from 0 as the rows were given; None where their order is not known.
-    prediction : float
+    predicted : float
         What was predicted there, 0 or 1.
     """
 
-    count: int
+    n_rows: int
     row: int | None
-    prediction: float
+    predicted: float
 
     def summary(self) -> str:
         """Say which row it is, and what follows.
@@ -42,13 +42,13 @@ class ImpossibleRows(Result):
         >>> ImpossibleRows(1, 17, 1.0).summary()
         'row 17 was predicted 1 and was 0, which calibrated predictions rule out (unless 1 is a rounded number)'
         """
-        one = self.count == 1 and self.row is not None
-        rounded = f"{self.prediction:g} is a rounded number" if one else "0 and 1 are rounded numbers"
+        one = self.n_rows == 1 and self.row is not None
+        rounded = f"{self.predicted:g} is a rounded number" if one else "0 and 1 are rounded numbers"
         follows = f"which calibrated predictions rule out (unless {rounded})"
         if self.row is None:
-            return f"{self.count:,} of the rows predicted 0 or 1 turned out otherwise, {follows}"
-        was = f"row {self.row:,} was predicted {self.prediction:g} and was {1.0 - self.prediction:g}"
-        return f"{was}, {follows}" if one else f"{was}, and {self.count - 1:,} more like it, {follows}"
+            return f"{self.n_rows:,} of the rows predicted 0 or 1 turned out otherwise, {follows}"
+        was = f"row {self.row:,} was predicted {self.predicted:g} and was {1.0 - self.predicted:g}"
+        return f"{was}, {follows}" if one else f"{was}, and {self.n_rows - 1:,} more like it, {follows}"
 
 
 def impossible_rows(rows: Rows) -> ImpossibleRows | None:
@@ -79,6 +79,10 @@ class TestResult(Result):
         What was tested, and how its p-value was found, in words.
     impossible : ImpossibleRows or None
         Rows that no calibrated prediction allows, if there are any: a proof, whatever the p-value says.
+
+    See Also
+    --------
+    smooth_calibration_test, kernel_calibration_test, canonical_kernel_test
     """
 
     __test__ = False  # not a collection of pytest's, in spite of its name

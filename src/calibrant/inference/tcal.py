@@ -24,14 +24,16 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, dimensions
+from calibrant.door.values import counted
 from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.inference.tcal_scales import OrderedRows, class_rows, dyadic_scales, event_rows, smooth_scale
 from calibrant.kernels.tcal import LANES, resampled_statistics
-from calibrant.resampling.redraw import pvalues_among
+from calibrant.resampling.redraw import joint_pvalue, pvalues_among
 from calibrant.resampling.threads import in_blocks
 
 CriticalValue = Literal["label_resampling", "consistency_resampling", "theorem"]
 Reduction = Literal["canonical", "top_label", "class_wise"]
+Correction = Literal["joint", "bonferroni"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +54,10 @@ class TCalResult(TestResult):
         Resamples behind each p-value; 0 with critical values from the theorem.
     by_class : tuple of TCalResult
         Results for each class, at the level divided by their number, in the class-wise reduction; empty otherwise.
+
+    See Also
+    --------
+    tcal_test
     """
 
     scales: tuple[int, ...]
@@ -72,6 +78,7 @@ def tcal_test(
     critical_value: CriticalValue = "label_resampling",
     null_error: float = 0.0,
     reduction: Reduction = "canonical",
+    correction: Correction = "joint",
 ) -> TCalResult:
     """Test whether miscalibration is real or chance, looking at every scale at once.
 
@@ -84,7 +91,7 @@ def tcal_test(
         `multiclass_sample` takes them.
     smoothness : float, optional
         Hölder smoothness s of the miscalibration curve, which fixes floor(n^(2 / (4 s + K - 1))) bins per unit. None
-        is the adaptive test: 2, 4, ..., 2^B bins, each at level / B.
+        is the adaptive test: 2, 4, ..., 2^B bins.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions, over all scales, classes and resamples together.
     n_resamples : int, default 999
@@ -100,6 +107,10 @@ def tcal_test(
     reduction : {"canonical", "top_label", "class_wise"}
         With K classes: test the whole vector; the largest probability against whether it was right; or each class by
         itself at level / K, so that the probability of any false rejection stays below the level.
+    correction : {"joint", "bonferroni"}
+        How the scales of the adaptive test share the level: by the smallest p-value's place among those of the
+        resamples, or each at level / B, as the paper has it. The theorem's p-values are always shared out by the
+        latter.
 
     Returns
     -------
@@ -125,7 +136,9 @@ def tcal_test(
 
     whose mean is 0 for calibrated predictions. Bins are equal intervals, or with K classes the m^(K-1) simplices of
     equal volume of Appendix B.3. With R resamples, p = (1 + number of resampled statistics at least as large) / (1 + R)
-    at each scale, and min(1, B min p) over B scales: never 0, and with labels redrawn valid at any n.
+    at each scale. Jointly, every resample gets such p-values among all others, and its smallest; p is the share of the
+    resamples whose smallest is no larger (of equal ones, whose largest standardised statistic is no smaller). With
+    Bonferroni's correction p = min(1, B min p) over B scales. Never 0, and with labels redrawn valid at any n.
 
     Class probabilities give twice the statistic of the same predictions as one column where K = 2, because a residual
     then counts for both classes.
@@ -152,10 +165,10 @@ def tcal_test(
     >>> tcal_test(y_true, y_prob, random_state=0).reject
     False
     >>> tcal_test(y_true, y_prob**2, random_state=0).summary()
-    'miscalibrated: adaptive T-Cal (20 scales, labels redrawn) rejects calibration at level 0.05 (p = 0.02)'
+    'miscalibrated: adaptive T-Cal (20 scales, labels redrawn) rejects calibration at level 0.05 (p = 0.001)'
     """
     one_of(reduction, get_args(Reduction), "reduction")
-    plan = TCalPlan(level, n_resamples, smoothness, critical_value, null_error)
+    plan = TCalPlan(level, n_resamples, smoothness, critical_value, null_error, correction)
     if dimensions(y_prob) == 1:
         if reduction != "canonical":
             raise InputError("reduction", f"is {reduction!r}; one column of predictions has nothing to reduce")
@@ -172,10 +185,12 @@ class TCalPlan:
     smoothness: float | None = None
     critical_value: CriticalValue = "label_resampling"
     null_error: float = 0.0
+    correction: Correction = "joint"
 
     def __post_init__(self) -> None:
         """Check every option."""
         one_of(self.critical_value, get_args(CriticalValue), "critical_value")
+        one_of(self.correction, get_args(Correction), "correction")
         object.__setattr__(self, "n_resamples", check_number(self.n_resamples))
         if self.smoothness is not None:
             positive(self.smoothness, "smoothness")
@@ -273,12 +288,13 @@ def _test(label: IntArray, prediction: FloatArray, plan: TCalPlan, rng: np.rando
         n_resamples = 0
     else:
         n_resamples = plan.n_resamples
-        least = math.ceil(len(scales) / plan.level) - 1
+        shares = len(scales) if plan.correction == "bonferroni" else 1
+        least = math.ceil(shares / plan.level - 1e-9) - 1
         if n_resamples < least:
             raise InputError(
                 "n_resamples",
-                f"is {n_resamples:,}; with {len(scales)} scales, a p-value can only reach level {plan.level:g} with at "
-                f"least {least:,} resamples",
+                f"is {n_resamples:,}; with {shares} scales corrected for, a p-value can only reach level "
+                f"{plan.level:g} with at least {least:,} resamples",
             )
         seed = rng.integers(2**64, dtype=np.uint64)
         consistency = plan.critical_value == "consistency_resampling"
@@ -287,7 +303,10 @@ def _test(label: IntArray, prediction: FloatArray, plan: TCalPlan, rng: np.rando
         pvalues = pvalues_among(statistics, found[1:])
 
     best = int(np.argmin(pvalues))
-    pvalue = min(1.0, len(scales) * float(pvalues[best]))
+    if n_resamples and plan.correction == "joint":
+        pvalue = joint_pvalue(found)
+    else:
+        pvalue = min(1.0, len(scales) * float(pvalues[best]))
     return TCalResult(
         statistic=float(statistics[best]),
         pvalue=pvalue,
@@ -305,8 +324,8 @@ def _check_applies(rows: OrderedRows, scales: tuple[int, ...], plan: TCalPlan) -
     if rows.n_distinct <= len(dyadic_scales(rows.label.size, rows.n_classes)):
         raise InputError(
             "y_prob",
-            f"holds {rows.n_distinct} distinct predictions; T-Cal is for predictions that vary continuously. "
-            "Use discrete_calibration_test, which tests each value exactly",
+            f"holds {counted(rows.n_distinct, 'distinct prediction')}; T-Cal is for predictions that vary continuously"
+            ". Use discrete_calibration_test, which tests each value exactly",
         )
     if not any(rows.shared_cells(len(scales))):
         if plan.smoothness is None:

@@ -38,16 +38,20 @@ class TwoSampleResult(TestResult):
         One for each class, over its scales; 1 where a sample is too small to compare.
     mean_pvalues, product_pvalues : tuple of float
         Chebyshev's bounds for the means of y - z and of z (y - z), one for each class.
-    scales : tuple of tuple of int
+    class_scales : tuple of tuple of int
         Bins per unit, for each class.
     n_resamples : int
         Permutations, or redrawn labels with cross-fitting, behind each two-sample p-value.
+
+    See Also
+    --------
+    two_sample_calibration_test
     """
 
     two_sample_pvalues: tuple[float, ...]
     mean_pvalues: tuple[float, ...]
     product_pvalues: tuple[float, ...]
-    scales: tuple[tuple[int, ...], ...]
+    class_scales: tuple[tuple[int, ...], ...]
     n_resamples: int
 
 
@@ -214,7 +218,7 @@ def _two_sample(
         two_sample_pvalues=tuple(pvalues),
         mean_pvalues=tuple(means),
         product_pvalues=tuple(products),
-        scales=tuple(scales),
+        class_scales=tuple(scales),
         n_resamples=int(n_resamples),
     )
 

@@ -19,7 +19,7 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.door.values import Result
+from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
 from calibrant.measures.binned import Strategy
 from calibrant.measures.squared import squared_error_groups
@@ -45,6 +45,10 @@ class SquaredErrorInterval(Result):
         Probability with which the interval may miss.
     method : str
         How it was found, in words.
+
+    See Also
+    --------
+    squared_error_interval, squared_error_bootstrap
     """
 
     estimate: float
@@ -292,14 +296,14 @@ def squared_error_bootstrap_on_rows(
     group = np.searchsorted(groups.last, prediction)
     ones = np.bincount(group, outcome, groups.last.size)
     zeros = np.rint(groups.count) - ones
-    count, mean = ones + zeros, groups.mean_prediction
+    count, mean = ones + zeros, groups.prediction
     held = count > 0
     fewest = int(np.argmin(np.where(held, count, np.inf)))
     if count[fewest] < _LEAST_ROWS:
         raise InputError(
             "y_prob",
-            f"has {int(count[fewest]):,} rows with predictions near {mean[fewest]:.6g}; resampling needs {_LEAST_ROWS} "
-            "or more in every group. Use fewer bins",
+            f"has {counted(int(count[fewest]), 'row')} with predictions near {mean[fewest]:.6g}; resampling needs "
+            f"{_LEAST_ROWS} or more in every group. Use fewer bins",
         )
     ones, zeros, mean = ones[held], zeros[held], mean[held]
     k = mean.size

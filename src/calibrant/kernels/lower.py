@@ -21,6 +21,8 @@ from calibrant.kernels.types import FloatArray
 _SIDES = 5
 _PATIENCE = 80  # steps without halving the gap
 
+State = tuple[FloatArray, FloatArray, FloatArray]
+
 
 @njit(cache=True, nogil=True)
 def calibrated_scale(u: FloatArray, lam: FloatArray, zeros: float, ones: float) -> tuple[float, float, float]:
@@ -56,28 +58,12 @@ def coupling_cost(u: FloatArray, p: FloatArray, q: FloatArray, lam: FloatArray) 
 
 
 @njit(cache=True, nogil=True)
-def solve(
-    u: FloatArray, p: FloatArray, q: FloatArray, target: float, limit: int, proximal: float, x: FloatArray,
-    lam: FloatArray,
-) -> tuple[float, float, int]:  # fmt: skip
-    """Solve on the nodes until the bracket of the node problem is no wider than target.
-
-    x (K, 2) holds strictly feasible potentials and is improved in place; lam (K,) receives the calibrated masses.
-    proximal is added to the diagonal of M: where the optimum leaves a potential free, rounding must not choose it. Its
-    effect vanishes with the steps, so the solution is not biased. Returns upper and lower end of the node problem and
-    the number of steps taken.
-    """
+def start(u: FloatArray, x: FloatArray) -> State:
+    """Slacks of the strictly feasible potentials x (K, 2), multipliers on the central path, inverses of the slacks."""
     n = u.size
     s = np.empty((n, _SIDES))
     z = np.empty((n, _SIDES))
-    inverse = np.empty((n, _SIDES))  # of the slacks
-    dz = np.empty((n, _SIDES))
-    factor = np.empty((n, 8))  # t, l, delta of T; conductances of the edge; 1 / det(T + E); l's fall; a1 - l a0
-    y = np.empty((n, 2))  # what is carried: of r0, and of r1 less l times that
-    predicted = np.empty((n, 4))  # predictor: rise of r0 and of r1 along the edge, of the calibration row; dr1
-    step = np.empty((n, 5))  # corrector: the same, then dr0 and dr1
-    rhs = np.empty((n, 2))
-    count = 5 * n - 4
+    inverse = np.empty((n, _SIDES))
     for k in range(n):
         gap = u[k + 1] - u[k] if k + 1 < n else 1.0
         rise0 = x[k + 1, 0] - x[k, 0] if k + 1 < n else 0.0
@@ -90,7 +76,7 @@ def solve(
     total = 0.0
     for k in range(n):
         total += 1.0 / s[k, 4]
-    mu = 1.0 / total  # on the central path, where the multipliers of calibration add up to 1
+    mu = 1.0 / total  # where the multipliers of calibration add up to 1
     for k in range(n):
         for i in range(_SIDES):
             inverse[k, i] = 1.0 / s[k, i]
@@ -98,6 +84,31 @@ def solve(
         if k + 1 == n:
             for i in range(4):
                 z[k, i] = 0.0
+    return s, z, inverse
+
+
+@njit(cache=True, nogil=True)
+def solve(
+    u: FloatArray, p: FloatArray, q: FloatArray, target: float, limit: int, proximal: float, x: FloatArray,
+    state: State, lam: FloatArray,
+) -> tuple[float, float, int]:  # fmt: skip
+    """Solve on the nodes until the bracket of the node problem is no wider than target.
+
+    x (K, 2) and its state are improved in place, and a solve to a finer target goes on from them; lam (K,) receives
+    the calibrated masses.
+    proximal is added to the diagonal of M: where the optimum leaves a potential free, rounding must not choose it. Its
+    effect vanishes with the steps, so the solution is not biased. Returns upper and lower end of the node problem and
+    the number of steps taken.
+    """
+    n = u.size
+    s, z, inverse = state
+    dz = np.empty((n, _SIDES))
+    factor = np.empty((n, 8))  # t, l, delta of T; conductances of the edge; 1 / det(T + E); l's fall; a1 - l a0
+    y = np.empty((n, 2))  # what is carried: of r0, and of r1 less l times that
+    predicted = np.empty((n, 4))  # predictor: rise of r0 and of r1 along the edge, of the calibration row; dr1
+    step = np.empty((n, 5))  # corrector: the same, then dr0 and dr1
+    rhs = np.empty((n, 2))
+    count = 5 * n - 4
     upper = np.inf
     lower = -np.inf
     bias = np.empty(n)  # what a rise along the calibration row earns

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from calibrant.kernels.compiled import njit
+from calibrant.kernels.sums import add
 from calibrant.kernels.types import FloatArray
 
 
@@ -34,6 +35,29 @@ def laplace(v: FloatArray, r: FloatArray, bandwidth: float) -> float:
         squares += r[j] * r[j]
         cross += r[j] * carried
     return squares + 2.0 * cross
+
+
+@njit(cache=True, nogil=True)
+def triangle(v: FloatArray, w: FloatArray, e: FloatArray) -> tuple[float, float]:
+    """Return the sums over pairs of rows of w w', and of w e w' e' (1 - |v - v'|), for v that do not decrease.
+
+    Each row meets the running sums of those before it, so no row's product with itself is ever added.
+    """
+    pairs, pairs_lost = 0.0, 0.0
+    products, products_lost = 0.0, 0.0
+    weights, weights_lost = 0.0, 0.0
+    total, lost = 0.0, 0.0  # sum of w e
+    near, near_lost = 0.0, 0.0  # sum of w e (1 - distance from the present row)
+    for i in range(v.size):
+        if i:
+            near, near_lost = add(near, near_lost, -(v[i] - v[i - 1]) * (total + lost))
+        r = w[i] * e[i]
+        pairs, pairs_lost = add(pairs, pairs_lost, w[i] * (weights + weights_lost))
+        products, products_lost = add(products, products_lost, r * (near + near_lost))
+        weights, weights_lost = add(weights, weights_lost, w[i])
+        total, lost = add(total, lost, r)
+        near, near_lost = add(near, near_lost, r)
+    return pairs + pairs_lost, products + products_lost
 
 
 @njit(cache=True, nogil=True)

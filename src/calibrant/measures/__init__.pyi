@@ -8,6 +8,7 @@ from calibrant.measures.canonical import squared_canonical_kernel_error as squar
 from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
 from calibrant.measures.corp import CorpDecomposition as CorpDecomposition
 from calibrant.measures.corp import corp_decomposition as corp_decomposition
+from calibrant.measures.cutoff import cutoff_calibration_error as cutoff_calibration_error
 from calibrant.measures.distance import calibration_distance as calibration_distance
 from calibrant.measures.distance import check_predictor as check_predictor
 from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
@@ -37,6 +38,8 @@ from calibrant.measures.smooth import Witness as Witness
 from calibrant.measures.smooth import smooth_calibration_error as smooth_calibration_error
 from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
 from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
+from calibrant.measures.two_bin import averaged_two_bin_calibration_error as averaged_two_bin_calibration_error
+from calibrant.measures.two_bin import squared_averaged_two_bin_error as squared_averaged_two_bin_error
 
 __all__ = [
     "ApproximateDistance",
@@ -48,6 +51,7 @@ __all__ = [
     "Measure",
     "Potentials",
     "Witness",
+    "averaged_two_bin_calibration_error",
     "binned_calibration_error_bound",
     "calibration_bins",
     "calibration_distance",
@@ -56,6 +60,7 @@ __all__ = [
     "check_predictor",
     "convolved_calibration_error",
     "corp_decomposition",
+    "cutoff_calibration_error",
     "expected_calibration_error",
     "interval_calibration_error",
     "interval_calibration_partition",
@@ -67,6 +72,7 @@ __all__ = [
     "random_interval_calibration_error",
     "smooth_calibration_error",
     "smooth_calibration_witness",
+    "squared_averaged_two_bin_error",
     "squared_calibration_error",
     "squared_canonical_kernel_error",
     "squared_kernel_error_binning",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import one_of, positive_integer
 from calibrant.door.columns import Column
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import Result, counted
 from calibrant.measures.registry import register
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,32 +27,37 @@ class CalibrationBins(Result):
 
     Attributes
     ----------
-    lower, upper : ndarray of shape (b,)
-        Edges: a bin holds the predictions in (lower, upper], and the one that starts at 0 also holds 0.
+    lower_edge, upper_edge : ndarray of shape (b,)
+        Edges: a bin holds the predictions in (lower_edge, upper_edge], and the one that starts at 0 also holds 0.
     first, last : ndarray of shape (b,)
         Smallest and largest prediction in the bin.
     count, mass : ndarray of shape (b,)
         Rows, and share of the weight.
-    mean_prediction, mean_outcome : ndarray of shape (b,)
+    prediction, outcome : ndarray of shape (b,)
         Weighted means, within [first, last] and [0, 1]; NaN where the mass is zero.
     residual : ndarray of shape (b,)
-        mass * (mean_outcome - mean_prediction).
+        mass * (outcome - prediction).
+
+    See Also
+    --------
+    calibration_bins, expected_calibration_error
     """
 
-    lower: FloatArray
-    upper: FloatArray
+    lower_edge: FloatArray
+    upper_edge: FloatArray
     first: FloatArray
     last: FloatArray
     count: FloatArray
     mass: FloatArray
-    mean_prediction: FloatArray
-    mean_outcome: FloatArray
+    prediction: FloatArray
+    outcome: FloatArray
     residual: FloatArray
 
     def summary(self) -> str:
         """Say how many bins hold rows, and how far off they are together."""
         error = float(np.abs(self.residual).sum())
-        return f"{self.count.size:,} bins hold {int(self.count.sum()):,} rows; their average gap is {error:.6g}."
+        held = f"{counted(int(self.count.sum()), 'row')} in {counted(self.count.size, 'bin')}"
+        return f"{held}; the average gap is {error:.6g}."
 
 
 def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> CalibrationBins:
@@ -78,7 +83,7 @@ def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uni
     weight = np.add.reduceat(sample.weight, starts)
     mass = weight / total
     safe = np.where(mass > 0.0, weight, np.nan)
-    mean_prediction = np.add.reduceat(sample.weight * v, starts) / safe
+    prediction = np.add.reduceat(sample.weight * v, starts) / safe
     return CalibrationBins(
         lower,
         upper,
@@ -86,7 +91,7 @@ def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uni
         v[ends],
         np.add.reduceat(sample.count, starts),
         mass,
-        np.clip(mean_prediction, v[starts], v[ends]),  # a mean can leave its range by rounding only
+        np.clip(prediction, v[starts], v[ends]),  # a mean can leave its range by rounding only
         np.minimum(np.add.reduceat(sample.weighted_outcome, starts) / safe, 1.0),
         residual,
     )
@@ -114,7 +119,7 @@ def _error_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "u
 
 def _bound_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> float:
     bins = bins_from_sample(sample, n_bins, strategy)
-    return float((np.abs(bins.residual) + bins.mass * (bins.upper - bins.lower)).sum())
+    return float((np.abs(bins.residual) + bins.mass * (bins.upper_edge - bins.lower_edge)).sum())
 
 
 @register(
@@ -291,7 +296,7 @@ def calibration_bins(
     --------
     >>> from calibrant import calibration_bins
     >>> bins = calibration_bins([0, 1, 1, 0], [0.0, 0.5, 1.0, 0.25], n_bins=2)
-    >>> bins.count.tolist(), bins.mean_outcome.round(3).tolist()
+    >>> bins.count.tolist(), bins.outcome.round(3).tolist()
     ([3.0, 1.0], [0.333, 1.0])
     """
     return bins_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), n_bins, strategy)

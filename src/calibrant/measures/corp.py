@@ -40,6 +40,10 @@ class CorpDecomposition(Result):
         The isotonic reliability curve there.
     mass : ndarray of shape (m,)
         Share of the weight.
+
+    See Also
+    --------
+    corp_decomposition, CorpRegions
     """
 
     mean_score: float

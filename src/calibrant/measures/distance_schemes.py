@@ -34,6 +34,10 @@ class ApproximateDistance(Result):
         The true distance lies between `value - guarantee` and `value`.
     predictor : ndarray of shape (n,)
         Its predictions, one per row.
+
+    See Also
+    --------
+    type_sparsified_distance, prediction_sparsified_distance, calibration_distance
     """
 
     value: float

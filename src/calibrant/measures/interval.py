@@ -36,6 +36,10 @@ class IntervalPartition(Result):
         Share of the weight.
     residual : ndarray of shape (k,)
         mass * (mean outcome - mean prediction).
+
+    See Also
+    --------
+    interval_calibration_partition, interval_calibration_error
     """
 
     value: float

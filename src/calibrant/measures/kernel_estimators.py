@@ -6,11 +6,9 @@ __all__ = ["squared_kernel_error_binning", "squared_kernel_error_fourier"]
 
 import numpy as np
 
-from calibrant.door.arguments import generator, positive, positive_integer
+from calibrant.door.arguments import RandomState, generator, positive, positive_integer
 from calibrant.door.columns import Column
 from calibrant.door.sample import Sample
-
-RandomState = int | np.random.Generator | None
 
 
 def squared_kernel_error_fourier(

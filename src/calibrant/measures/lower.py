@@ -50,6 +50,10 @@ class LowerCertificate(Result):
         The movement of predictions that attains `upper`; `check_coupling` proves it again.
     potentials : Potentials
         The dual solution that forbids anything below `lower`; `check_potentials` proves it again.
+
+    See Also
+    --------
+    lower_calibration_certificate, Potentials, Coupling
     """
 
     lower: float

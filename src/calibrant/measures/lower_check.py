@@ -32,6 +32,10 @@ class Coupling(Result):
     ----------
     u, v, y, mass : ndarray of shape (k,)
         One row a piece: `mass` of the sample at prediction `v` with outcome `y` (0 or 1) is moved to `u`.
+
+    See Also
+    --------
+    check_coupling, LowerCertificate
     """
 
     u: FloatArray
@@ -61,6 +65,10 @@ class Potentials(Result):
         Predictions, increasing.
     r0, r1 : ndarray of shape (k,)
         Heights there. Minus infinity where the outcome does not occur.
+
+    See Also
+    --------
+    check_potentials, LowerCertificate
     """
 
     nodes: FloatArray

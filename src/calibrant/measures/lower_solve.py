@@ -21,6 +21,8 @@ _STEPS = 400
 # Every search goes through the same stages, and ends where it is narrow enough for its tolerance: so a finer tolerance
 # goes on where a coarser one ended. The last is what is worth aiming at in double precision.
 _STAGES = (9e-10, 9e-12, 9e-14, 1e-14)
+_MANY = 20_000  # nodes from which a solve is first looked at when it is rough, which may be enough
+_ROUGH = 1e-6
 _WORTH = 4e-15  # the least gain worth having: more than the proofs' own rounding can cost
 _STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
 _MERGED = 1e-12  # nodes closer than this are one; the lift pays for it
@@ -86,9 +88,13 @@ class LowerProblem:
             u, p, q, centres = self._nodes(self._candidates)
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
-            top, bottom, _ = kernel.solve(u, p, q, target, _STEPS, proximal, x, calibrated)
-            loss, worst, where = self._lift_potentials(u, x, centres)
-            excess = self._lift_coupling(u, calibrated, stage / 2)
+            state = kernel.start(u, x)
+            for aim in (_ROUGH, target) if u.size > _MANY and stage < _ROUGH else (target,):
+                top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, calibrated)
+                loss, worst, where = self._lift_potentials(u, x, centres)
+                excess = self._lift_coupling(u, calibrated, stage / 2)
+                if self.width <= enough:
+                    return
             stalled = stalled + 1 if self.width > 0.9 * width else 0
             width = self.width
             if self.width <= max(stage, enough) or stalled == _STALLED:

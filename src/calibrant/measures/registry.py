@@ -64,6 +64,10 @@ class Measure(Result):
         The number of distinct predictions up to which the audit computes it unasked.
     when_resampled : mapping
         Values of parameters to use instead in resamples, where last digits would cost much and drown in the noise.
+
+    See Also
+    --------
+    measures, MeasureValue
     """
 
     name: str

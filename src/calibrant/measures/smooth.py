@@ -38,6 +38,10 @@ class Witness(Result):
     heights : ndarray of shape (m,)
         The witness there, in [-1, 1], a 1-Lipschitz function whose values were rounded by less than 2**-53 each.
         Positive where outcomes exceed predictions (predictions too low), negative where predictions are too high.
+
+    See Also
+    --------
+    smooth_calibration_witness, ReliabilityDisplay
     """
 
     value: float

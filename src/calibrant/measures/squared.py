@@ -93,7 +93,7 @@ def squared_calibration_error(
         raise InputError("debiased", f"is {debiased!r:.40}; it must be True or False")
     bins = squared_error_groups(Sample.from_columns(y_true, y_prob, sample_weight), n_bins, strategy)
     held = bins.mass > 0.0
-    mass, centre = bins.mass[held], bins.mean_prediction[held]
+    mass, centre = bins.mass[held], bins.prediction[held]
     if not debiased:
         return float((bins.residual[held] * (bins.residual[held] / mass)).sum())
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)

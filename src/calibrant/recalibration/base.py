@@ -92,6 +92,10 @@ class Recalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  
     ``fit(y_prob, y_true, sample_weight=None)`` and ``predict(y_prob)`` take columns of shape (n,), or tables of shape
     (n, 1); ``transform`` is ``predict``, so that steps can be chained in a pipeline, and ``score`` is minus the Brier
     score, so that a grid search can choose between them.
+
+    See Also
+    --------
+    RecalibratedClassifier, choose_recalibrator
     """
 
     def fit(self, y_prob: Column, y_true: Column, sample_weight: Column | None = None) -> Self:

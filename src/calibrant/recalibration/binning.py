@@ -34,6 +34,10 @@ class IsotonicScaling(Recalibrator):
     n_steps_ : int
         Number of steps.
 
+    See Also
+    --------
+    HistogramBinning, NearestCalibrated, choose_recalibrator
+
     Notes
     -----
     The least-squares increasing fit, which is the likeliest one too (pool adjacent violators, from scipy). It can
@@ -105,6 +109,10 @@ class HistogramBinning(Recalibrator):
     values_ : ndarray of shape (b,)
         What a bin returns; the middle of the bin where it held no weight.
 
+    See Also
+    --------
+    ScalingBinning, IsotonicScaling, choose_recalibrator
+
     Notes
     -----
     A bin with one kind of outcome returns exact 0 or 1, where one wrong label makes the log score infinite. Cost: a
@@ -173,6 +181,10 @@ class ScalingBinning(Recalibrator):
         Upper ends of the bins of scaled predictions but the last.
     values_ : ndarray of shape (b,)
         Mean scaled prediction in each bin.
+
+    See Also
+    --------
+    HistogramBinning, PlattScaling, squared_error_interval
 
     Notes
     -----
@@ -245,6 +257,10 @@ class NearestCalibrated(Recalibrator):
         Mean outcome in each interval.
     interval_error_ : float
         The interval calibration error that the intervals attain.
+
+    See Also
+    --------
+    IsotonicScaling, calibration_distance
 
     Notes
     -----

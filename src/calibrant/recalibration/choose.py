@@ -51,9 +51,9 @@ class RecalibrationScore(Result):
     ----------
     method : str
         Name of the method; ``"unchanged"`` for the predictions as they are.
-    distance : float
+    lower_calibration_distance : float
         Lower distance from calibration, at most 1e-5 too high; with classes, that of the top label.
-    smooth_error : float
+    smooth_calibration_error : float
         Smooth calibration error.
     smooth_error_interval : Interval
         Holds that of the population.
@@ -67,11 +67,15 @@ class RecalibrationScore(Result):
         Holds that of the population.
     brier_gain_interval : Interval
         Holds how much lower the Brier score is than that of the predictions as they are, row by row.
+
+    See Also
+    --------
+    RecalibrationChoice, choose_recalibrator
     """
 
     method: str
-    distance: float
-    smooth_error: float
+    lower_calibration_distance: float
+    smooth_calibration_error: float
     smooth_error_interval: Interval
     brier: float
     brier_interval: Interval
@@ -82,7 +86,7 @@ class RecalibrationScore(Result):
     def summary(self) -> str:
         """Say how it did."""
         return (
-            f"{self.method}: distance {self.distance:.3g}, Brier score {self.brier:.4g} "
+            f"{self.method}: distance {self.lower_calibration_distance:.3g}, Brier score {self.brier:.4g} "
             f"({self.brier_interval.summary()}), log score {self.log:.4g}"
         )
 
@@ -115,6 +119,10 @@ class RecalibrationChoice(Result):
         Whether more events are proved where predictions are higher, or fewer, or neither.
     order_kept : bool
         Whether the chosen map leaves no two of these predictions in the opposite order.
+
+    See Also
+    --------
+    choose_recalibrator, RecalibrationScore
     """
 
     scores: tuple[RecalibrationScore, ...]
@@ -153,8 +161,8 @@ class RecalibrationChoice(Result):
         if better:
             names = " and ".join(name.replace("_", " ") for name in better)
             said.append(
-                f"Not chosen, with a better {_words(self.criterion)}: {names}. Exactly 0 or 1 is returned there, where "
-                "one wrong outcome makes the log score infinite."
+                f"Ruled out in spite of a better {_words(self.criterion)}: {names}, which can return exactly 0 or 1, "
+                "where one wrong outcome makes the log score infinite."
             )
         return " ".join(said)
 
@@ -164,7 +172,7 @@ class RecalibrationChoice(Result):
             which = "no recalibration that stays off 0 and 1" if self._better_but_certain() else "no recalibration"
             return (
                 f"Leave the predictions unchanged: {which} improves the {_words(self.criterion)} beyond "
-                f"chance (distance {before.distance:.3g}, Brier score {before.brier:.4g})."
+                f"chance (distance {before.lower_calibration_distance:.3g}, Brier score {before.brier:.4g})."
             )
         if self.recalibrator is None:
             return (
@@ -172,9 +180,10 @@ class RecalibrationChoice(Result):
                 f"better, beyond chance, than one answer for all (Brier score {after.brier:.4g}, the predictions' own "
                 f"{before.brier:.4g}). Use how often it happens in place of them, or collect more rows."
             )
-        verb = "cuts" if after.distance < before.distance else "moves"
+        far, near = before.lower_calibration_distance, after.lower_calibration_distance
+        verb = "cuts" if near < far else "moves"
         text = (
-            f"{self.recalibrator.summary()} It {verb} the distance from {before.distance:.3g} to {after.distance:.3g} "
+            f"{self.recalibrator.summary()} It {verb} the distance from {far:.3g} to {near:.3g} "
             f"and takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
         )
         if self.best != self.chosen:
@@ -184,8 +193,8 @@ class RecalibrationChoice(Result):
         return f"{text}."
 
     def _better_but_certain(self) -> list[str]:
-        held: float = getattr(self[self.chosen], self.criterion)
-        return [name for name in self.certain if getattr(self[name], self.criterion) < held]
+        held = _scored(self[self.chosen], self.criterion)
+        return [name for name in self.certain if _scored(self[name], self.criterion) < held]
 
 
 def choose_recalibrator(
@@ -387,20 +396,26 @@ def _choose(
     level: float,
 ) -> tuple[str, str]:
     """Best method, and the first that is not worse beyond chance."""
-    values = [getattr(score, criterion) for score in judged]
+    values = [_scored(score, criterion) for score in judged]
     best = judged[int(np.argmin(values))]
     for score in judged:
         if score is best:
             break
         if criterion == "distance":
             # The half-width of one smooth error, which is at most twice the distance it is an error of.
-            if score.distance - best.distance <= (score.smooth_error_interval.high - score.smooth_error) / 2.0:
+            farther = score.lower_calibration_distance - best.lower_calibration_distance
+            if farther <= (score.smooth_error_interval.high - score.smooth_calibration_error) / 2.0:
                 return best.method, score.method
-        elif np.isfinite(getattr(score, criterion)):
+        elif np.isfinite(_scored(score, criterion)):
             worse = mean_with_interval(losses[score.method] - losses[best.method], mass, level)[1]
             if worse.low <= 0.0:
                 return best.method, score.method
     return best.method, best.method
+
+
+def _scored(score: RecalibrationScore, criterion: str) -> float:
+    value: float = getattr(score, "lower_calibration_distance" if criterion == "distance" else criterion)
+    return value
 
 
 def _words(criterion: str) -> str:

@@ -24,6 +24,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from calibrant.door.classes import class_probabilities
 from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, check_weights
 from calibrant.door.errors import InputError
+from calibrant.door.values import counted
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.methods import Method, make_recalibrator
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
@@ -127,7 +128,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self._positive = self._positive_column()
         weight = None if sample_weight is None else as_numbers(sample_weight, "sample_weight")
         if weight is not None and weight.size != labels.size:
-            raise InputError("sample_weight", f"has {weight.size:,} rows but y has {labels.size:,}; they must match")
+            raise InputError(
+                "sample_weight", f"has {counted(weight.size, 'row')} but y has {labels.size:,}; they must match"
+            )
         if weight is not None:
             check_weights(weight)
         params = self._params_of_fit(weight)
@@ -232,7 +235,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if isinstance(self.cv, int | np.integer) and groups is None and counts.min() < self.cv:
             label = self.classes_[np.argmin(counts)]
             raise InputError(
-                "y", f"has {counts.min()} rows of class {label!s}; cv={self.cv} needs as many in every class"
+                "y",
+                f"has {counted(int(counts.min()), 'row')} of class {label!s}",
+                allowed=f"cv={self.cv} needs as many in every class",
             )
         splits = folds(labels, self.cv, table=X, groups=groups)
         for train, _ in splits:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, xlog1py, xlogy
-from scipy.stats import rankdata
 
 from calibrant.door.arguments import whole_from
 from calibrant.door.classes import MulticlassSample, multiclass_sample
@@ -126,7 +125,8 @@ class Rows:
 
     def association(self) -> tuple[float, float]:
         """Rank correlation of predictions with outcomes, and how many standard errors it is from none."""
-        rank, mass = rankdata(self.prediction), self.mass
+        _, place, tied = np.unique(self.prediction, return_inverse=True, return_counts=True)
+        rank, mass = (tied.cumsum() - 0.5 * (tied - 1))[place], self.mass
         away, error = rank - dot(mass, rank), self.outcome - dot(mass, self.outcome)
         scale = float(np.sqrt(dot(mass, away**2) * dot(mass, error**2)))
         chance = float(np.sqrt(dot(mass**2, (away * error) ** 2)))

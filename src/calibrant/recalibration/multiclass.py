@@ -31,6 +31,10 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and
     labels as `calibrant.door.classes.multiclass_sample` reads them; ``predict(y_prob)`` returns a table.
+
+    See Also
+    --------
+    Recalibrator, TemperatureScaling
     """
 
     def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
@@ -40,7 +44,7 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def fit_classes(self, sample: MulticlassSample) -> Self:
         """Fit the map to what was read already."""
         self._check_parameters()
-        self.classes_ = np.array(sample.classes)
+        self.classes_ = np.array(sample.labels)
         self._fit_classes(sample)
         return self
 
@@ -113,6 +117,10 @@ class VectorScaling(MulticlassRecalibrator):
     classes_ : ndarray of shape (K,)
         Labels, in the order of the columns.
 
+    See Also
+    --------
+    TemperatureScaling, DirichletScaling
+
     References
     ----------
     C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On calibration of modern neural networks", ICML 2017.
@@ -179,6 +187,10 @@ class DirichletScaling(MulticlassRecalibrator):
         Shifts.
     classes_ : ndarray of shape (K,)
         Labels, in the order of the columns.
+
+    See Also
+    --------
+    VectorScaling, TemperatureScaling
 
     References
     ----------

@@ -38,6 +38,10 @@ class PlattScaling(Recalibrator):
     smoothed_ : bool
         Whether the outcomes were smoothed, because no slope is the likeliest.
 
+    See Also
+    --------
+    TemperatureScaling, BetaScaling, choose_recalibrator
+
     Notes
     -----
     The maximum-likelihood fit, converged to rounding. Where a threshold tells the outcomes apart, or there is one class
@@ -108,6 +112,10 @@ class BetaScaling(Recalibrator):
         Coefficients; the identity is (1, 1, 0).
     smoothed_ : bool
         Whether the outcomes were smoothed, because no coefficients are the likeliest.
+
+    See Also
+    --------
+    PlattScaling, TemperatureScaling, choose_recalibrator
 
     Notes
     -----
@@ -210,6 +218,10 @@ class PolynomialScaling(Recalibrator):
         In the basis of Chebyshev polynomials on the range of the predictions.
     domain_ : tuple of float
         That range.
+
+    See Also
+    --------
+    PlattScaling, IsotonicScaling
 
     Notes
     -----

@@ -43,6 +43,10 @@ class TemperatureScaling(Recalibrator):
     n_classes_ : int or None
         Columns of the table it was fitted to, None if it was fitted to one column.
 
+    See Also
+    --------
+    PlattScaling, VectorScaling, choose_recalibrator
+
     Notes
     -----
     ``fit`` takes y_prob of shape (n,), or of shape (n, K) with labels. The maximum-likelihood temperature, exactly: the

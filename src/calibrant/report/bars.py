@@ -12,6 +12,7 @@ from calibrant.findings.words import number, proved
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
 
+_LEAST = 0.8  # percent of the scale
 _SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
@@ -37,21 +38,19 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     if audit.population is not None:
         ends = audit.population.lower_distance
         sure = confidence(audit.population.level)
-        shown.append((f"Population, {sure} confidence", " to ".join(outwards(*ends)), "population", *ends))
+        name = f"Population's lower distance, {sure} confidence"
+        shown.append((name, " to ".join(outwards(*ends)), "population", *ends))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":
         name = f"After {best.method.replace('_', ' ')}, on rows it was not fitted to"
-        shown.append((name, number(best.distance), "after", 0.0, best.distance))
+        left = best.lower_calibration_distance
+        shown.append((name, number(left), "after", left, left))
     largest = max(at_least, *(end for *_, end in shown))
     most = next(scale for scale in _SCALES if scale >= min(1.0, largest))
-    return [
-        Bar(
-            name,
-            words,
-            kind,
-            round(100.0 * (0.0 if kind != "population" and end - start < 0.01 * most else start) / most, 3),
-            round(100.0 * (end if kind != "population" and end - start < 0.01 * most else end - start) / most, 3),
-            most,
-        )
-        for name, words, kind, start, end in shown
-    ]
+    return [Bar(name, words, kind, *_placed(start, end, most), most) for name, words, kind, start, end in shown]
+
+
+def _placed(start: float, end: float, most: float) -> tuple[float, float]:
+    """Left end and width in percent; what is too narrow to be seen is drawn as a mark."""
+    width = max(100.0 * (end - start) / most, _LEAST)
+    return round(min(100.0 * start / most, 100.0 - width), 3), round(width, 3)

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, seeded
 from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import short_repr
@@ -40,6 +41,10 @@ class ReliabilityDisplay:
         The band holds a calibrated curve with probability 1 - level at each point.
     ax_ : Axes
         What was drawn on last.
+
+    See Also
+    --------
+    DistanceChainDisplay, Audit
 
     Examples
     --------
@@ -147,10 +152,14 @@ class DistanceChainDisplay:
     ----------
     names : tuple of str
         What is drawn, from the top.
-    lower, upper : ndarray
-        Ends of each; equal where the number is known exactly.
+    brackets : tuple of Bracket
+        What each is proved to lie between; both ends are one number where that is known.
     ax_ : Axes
         What was drawn on last.
+
+    See Also
+    --------
+    ReliabilityDisplay, calibration_distance
 
     Examples
     --------
@@ -163,8 +172,7 @@ class DistanceChainDisplay:
     """
 
     names: tuple[str, ...]
-    lower: FloatArray
-    upper: FloatArray
+    brackets: tuple[Bracket, ...]
     ax_: Axes | None = None
 
     __repr__ = short_repr
@@ -176,10 +184,10 @@ class DistanceChainDisplay:
         """Compute and draw the chain; arguments as for `audit`."""
         found = audit(y_true, y_prob, sample_weight=sample_weight, n_resamples=0, random_state=0)
         ties, values = found.ties, found.measures
-        chain = [
-            ("smooth error / 2", found.smooth_lower / 2.0, found.smooth_upper / 2.0),
-            ("lower distance", ties.lower_distance.lower, ties.lower_distance.upper),
-            ("true distance", ties.true_distance.lower, ties.true_distance.upper),
+        chain: list[tuple[str, Bracket]] = [
+            ("smooth error / 2", Bracket(found.smooth_lower / 2.0, found.smooth_upper / 2.0)),
+            ("lower distance", ties.lower_distance_bracket),
+            ("true distance", ties.true_distance),
         ]
         for name, words in (
             ("interval_calibration_error", "interval error"),
@@ -188,9 +196,9 @@ class DistanceChainDisplay:
         ):
             value = values[name].value
             if value is not None:
-                chain.append((words, value, value))
-        names, lower, upper = zip(*chain, strict=True)
-        return cls(names, np.array(lower), np.array(upper)).plot(ax)
+                chain.append((words, Bracket(value, value)))
+        names, brackets = zip(*chain, strict=True)
+        return cls(names, brackets).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -214,11 +222,12 @@ class DistanceChainDisplay:
         """Draw the chain on `ax`, new ones by default."""
         self.ax_ = ax if ax is not None else new_axes()
         at = np.arange(len(self.names))[::-1]
-        self.ax_.hlines(at, self.lower, self.upper, color=COLOURS["bars"], lw=6)
-        self.ax_.plot(self.lower, at, "|", color=COLOURS["curve"], ms=14, mew=2)
-        self.ax_.plot(self.upper, at, "|", color=COLOURS["curve"], ms=14, mew=2)
+        lower, upper = zip(*self.brackets, strict=True)
+        self.ax_.hlines(at, lower, upper, color=COLOURS["bars"], lw=6)
+        self.ax_.plot(lower, at, "|", color=COLOURS["curve"], ms=14, mew=2)
+        self.ax_.plot(upper, at, "|", color=COLOURS["curve"], ms=14, mew=2)
         self.ax_.set_yticks(at, self.names)
-        self.ax_.set_xlim(0.0, 1.05 * max(float(self.upper.max()), 1e-6))
+        self.ax_.set_xlim(0.0, 1.05 * max(*upper, 1e-6))
         self.ax_.set_xlabel("each is at most the next one down")
         return self
 

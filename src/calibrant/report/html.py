@@ -96,8 +96,8 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "prediction": table.prediction,
         "outcome": table.outcome,
         "witness": audit.witness(table.prediction),
-        "lower": table.lower,
-        "upper": table.upper,
+        "lower": table.band_lower,
+        "upper": table.band_upper,
     }
     label = (
         "Reliability diagram: observed rate against prediction, the witness and a histogram of the predictions below"

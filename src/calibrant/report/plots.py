@@ -74,7 +74,7 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None) -> Axes:
     draw = _draw_curve if table.kind == "curve" else _draw_levels
     draw(audit, ax)
     ax.set_xlim(low, high)
-    values = [column for column in (table.outcome, table.lower, table.upper) if column is not None]
+    values = [column for column in (table.outcome, table.band_lower, table.band_upper) if column is not None]
     bottom = max(0.0, min(low, *(float(np.nanmin(column)) for column in values)))
     top = min(1.0, max(high, *(float(np.nanmax(column)) for column in values)))
     pad = 0.03 * (top - bottom)
@@ -110,9 +110,9 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None) -> Axes:
 def _draw_curve(audit: Drawable, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
-    if table.lower is not None and table.upper is not None:
+    if table.band_lower is not None and table.band_upper is not None:
         label = f"calibrated ({confidence(audit.level)})"
-        ax.fill_between(x, table.lower, table.upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
+        ax.fill_between(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
     for where, name, words in ((y < x, "high", "too high"), (y > x, "low", "too low")):
         if where.any():
             colour = COLOURS[name]
@@ -123,9 +123,9 @@ def _draw_curve(audit: Drawable, ax: Axes) -> None:
 def _draw_levels(audit: Drawable, ax: Axes) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
-    if table.lower is not None and table.upper is not None:
+    if table.band_lower is not None and table.band_upper is not None:
         label = f"calibrated ({confidence(audit.level)})"
-        ax.vlines(x, table.lower, table.upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
+        ax.vlines(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
     size = 18.0 + 160.0 * table.mass / table.mass.max()
     for where, name, words in (
         (y < x, "high", "too high"),
@@ -180,7 +180,7 @@ def limits(audit: Drawable) -> tuple[float, float]:
 
 
 def draw_witness(audit: Drawable, ax: Axes) -> Axes:
-    """Draw the witness of the smooth error: above 0 where predictions are too low, below where they are too high."""
+    """Draw the witness of the smooth error: where it is higher, predictions are too low beside where it is lower."""
     low, high = limits(audit)
     x = np.linspace(low, high, _WITNESS_POINTS)
     w = audit.witness(x)
@@ -231,7 +231,7 @@ def _drift_figure(audit: Audit, width: float) -> Figure:
     ax.plot(at, np.minimum(evidence, 1e12), color=COLOURS["curve"], lw=2)
     ax.axhline(1.0 / audit.level, color=COLOURS["high"], lw=1.2, dashes=(4, 3))
     ax.set_yscale("log")
-    names = [str(period.key)[:10] for period in audit.periods]
+    names = [str(period.period)[:10] for period in audit.periods]
     room = 72 * (width - _BESIDE) / max(evidence.size - 1, 1)  # points from one period to the next
     needed = _STYLE["font.size"] * (_LETTER * max(map(len, names)) + 1)
     marks = range(0, evidence.size, math.ceil(needed / room))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
 
 
@@ -60,7 +60,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "mean_prediction": audit.mean_prediction,
         "smooth_calibration_error": {"attained": audit.smooth_lower, "dual_bound": audit.smooth_upper},
         "true_distance": _bracket(audit.ties.true_distance, audit.ties.proofs_of_true),
-        "lower_distance": _bracket(audit.ties.lower_distance, audit.ties.proofs_of_lower),
+        "lower_distance_bracket": _bracket(audit.ties.lower_distance_bracket, audit.ties.proofs_of_lower),
         "measures": {
             name: {
                 "value": measure.value,
@@ -88,8 +88,8 @@ def _(audit: Audit) -> dict[str, Any]:
             "no_band": table.no_band,
             "prediction": table.prediction,
             "outcome": table.outcome,
-            "lower": table.lower,
-            "upper": table.upper,
+            "band_lower": table.band_lower,
+            "band_upper": table.band_upper,
             "mass": table.mass,
             "count": table.count,
         },
@@ -114,7 +114,8 @@ def _region(region: Region) -> dict[str, Any]:
 
 def _segment(segment: Segment) -> dict[str, Any]:
     found = asdict(segment)
-    return {**found, "lower_distance": dict(zip(("lower", "upper"), segment.lower_distance, strict=True))}
+    lower, upper = segment.lower_distance_bracket
+    return {**found, "lower_distance_bracket": {"lower": lower, "upper": upper}}
 
 
 def _plain(label: Any) -> Any:
@@ -126,11 +127,11 @@ def _plain(label: Any) -> Any:
 def _period(period: Period) -> dict[str, Any]:
     reading = period.reading
     return {
-        "key": str(period.key),
+        "period": str(period.period),
         "n_rows": period.n_rows,
         "base_rate": period.base_rate,
         "mean_prediction": period.mean_prediction,
-        "smooth_error": period.smooth_error,
+        "smooth_calibration_error": period.smooth_calibration_error,
         "evalue": reading.evalue,
         "pvalue": reading.pvalue,
         "reject": reading.reject,

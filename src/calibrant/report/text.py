@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from calibrant.door.outwards import at_least, outwards
+from calibrant.door.values import counted
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
@@ -137,14 +138,14 @@ def _(comparison: Comparison) -> str:
 
 
 def _segment(segment: Segment, chance: bool) -> str:
-    low, high = outwards(*segment.lower_distance)
+    low, high = outwards(*segment.lower_distance_bracket)
     if not chance or segment.bias_interval is None:
-        name, rows = segment_name(segment), whole(segment.n_rows)
-        return f"{name}: distance {low} to {high}, {rows} rows; outcome minus prediction {segment.bias:+.4f}"
+        name, rows = segment_name(segment), counted(segment.n_rows, "row")
+        return f"{name}: distance {low} to {high}, {rows}; outcome minus prediction {segment.bias:+.4f}"
     where = f", {segment_in_words(segment)}" if segment.reject else ""
     least, most = outwards(*segment.bias_interval, signed=True)
     return (
-        f"{segment_name(segment)}: distance {low} to {high}, {whole(segment.n_rows)} rows, q = {segment.qvalue:.2g}"
+        f"{segment_name(segment)}: distance {low} to {high}, {counted(segment.n_rows, 'row')}, q = {segment.qvalue:.2g}"
         f"{where}; outcome minus prediction {segment.bias:+.4f} [{least}, {most}]"
     )
 
@@ -158,7 +159,9 @@ def _periods(periods: Sequence[Period]) -> Table:
     for period in periods[step - 1 :: step]:
         mark = " !" if period.reading.reject else ""
         rate, mean = percent(period.base_rate), percent(period.mean_prediction)
-        table.add_row(str(period.key), whole(period.n_rows), rate, mean, f"{at_least(period.reading.evalue, 3)}{mark}")
+        table.add_row(
+            str(period.period), whole(period.n_rows), rate, mean, f"{at_least(period.reading.evalue, 3)}{mark}"
+        )
     return table
 
 
@@ -170,7 +173,7 @@ def _methods(advice: Advice) -> Table:
     for score in advice.scores:
         mark = " <- chosen" if score.method == advice.chosen else ""
         name = score.method.replace("_", " ") + mark
-        table.add_row(name, number(score.distance), f"{score.brier:.4f}", f"{score.log:.4f}")
+        table.add_row(name, number(score.lower_calibration_distance), f"{score.brier:.4f}", f"{score.log:.4f}")
     return table
 
 
@@ -183,8 +186,8 @@ def _questions(classes: ClassFindings) -> Table:
         p = "" if each.pvalue is None else f"{each.pvalue:.2g}"
         table.add_row(
             each.name,
-            number(each.lower_distance),
-            number(each.smooth_error),
+            number(each.lower_calibration_distance),
+            number(each.smooth_calibration_error),
             percent(each.rate),
             percent(each.mean_prediction),
             p,
@@ -194,7 +197,7 @@ def _questions(classes: ClassFindings) -> Table:
 
 def facts(audit: Audit) -> str:
     """What was audited, in a sentence."""
-    rows = f"{whole(audit.n_rows)} row{'s' if audit.n_rows != 1 else ''}"
+    rows = counted(audit.n_rows, "row")
     weights = ""
     if audit.weighted:
         # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
@@ -203,10 +206,11 @@ def facts(audit: Audit) -> str:
     top = ""
     if audit.classes is not None:
         top = f"{audit.classes.n_classes} classes; all but their own section is about the most probable one. "
-    values = f"{whole(audit.n_distinct)} distinct predictions"
+    values = counted(audit.n_distinct, "distinct prediction")
     if audit.n_cells is not None:
-        values = f"pooled into {whole(audit.n_cells)} cells of predictions"
-    left_out = f" {whole(audit.n_excluded)} bad rows were left out." if audit.n_excluded else ""
+        values = f"pooled into {counted(audit.n_cells, 'cell')} of predictions"
+    were = "was" if audit.n_excluded == 1 else "were"
+    left_out = f" {counted(audit.n_excluded, 'bad row')} {were} left out." if audit.n_excluded else ""
     return (
         f"{top}{rows}, {values}{weights}; base rate {percent(audit.base_rate)}, "
         f"mean prediction {percent(audit.mean_prediction)}.{left_out}"

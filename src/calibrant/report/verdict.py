@@ -36,7 +36,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append(population_in_words(audit.population))
     if audit.regions:
         said.append(sentence(audit.regions[0].summary()))
-    elif audit.smooth_error > 0.0:
+    elif audit.smooth_calibration_error > 0.0:
         said.append("No stretch of predictions stands out.")
     if audit.reliability.outside is not None:
         said.append(_band(audit.reliability, audit.level, "weight" if audit.weighted else "rows"))

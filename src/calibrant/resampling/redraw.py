@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +83,27 @@ def pvalues_among(observed: FloatArray, drawn: FloatArray) -> FloatArray:
     slack = np.where(np.isfinite(observed), 1e-12 * np.abs(observed), 0.0)
     smaller = drawn < observed - slack
     return np.asarray((1.0 + (~smaller).sum(axis=0)) / (1.0 + len(drawn)))
+
+
+def joint_pvalue(found: FloatArray) -> float:
+    """Share of the draws, the observed one first, whose smallest p-value among all of them is at most the observed.
+
+    Of draws that share the smallest, the one with the largest standardised statistic comes first: without that, all
+    that lead at some scale would tie. Both orders treat every draw alike, so that the level is exact.
+    """
+    draws = len(found)
+    smallest = np.full(draws, draws)
+    largest = np.full(draws, -math.inf)
+    for column in found.T:
+        spread = math.sqrt(float((column**2).mean()))
+        if spread == 0.0:
+            continue
+        rising = np.sort(column)
+        slack = 1e-12 * np.abs(column)  # rounding must not make one of two equal statistics the larger
+        np.minimum(smallest, draws - np.searchsorted(rising, column - slack), out=smallest)
+        np.maximum(largest, column / spread, out=largest)
+    first, size = smallest[0], largest[0] - 1e-12 * abs(largest[0])
+    return float(((smallest < first) | ((smallest == first) & (largest >= size))).sum() / draws)
 
 
 def resampled(

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+from calibrant.kernels.sums import dot
 from calibrant.measures.registry import measures
 from calibrant.scale.cells import UNIT
 
@@ -112,6 +113,17 @@ def _lower(_sample: Sample, cells: Moments, tol: float = 1e-9) -> float:
     return float(cells.displacement.sum()) + 2.0 * tol
 
 
+def _two_bins(_sample: Sample, cells: Moments, norm: str = "l1") -> float:
+    if norm == "l1":
+        return 2.0 * float(cells.moved_residual.sum())
+    return math.sqrt(2.0 * dot(cells.moved_residual, cells.residual))
+
+
+def _cutoff(_sample: Sample, cells: Moments) -> float:
+    """The interval of the rows may begin within one cell and end within another."""
+    return float(np.sort(cells.residual[cells.high > cells.low])[-2:].sum())
+
+
 def _random_interval(_sample: Sample, cells: Moments, width: float) -> float:
     return 2.0 / width * float(cells.moved_residual.sum())
 
@@ -184,6 +196,8 @@ def _binned_bound(sample: Sample, cells: Moments, n_bins: int = 15, strategy: st
 BOUNDS: Mapping[str, Callable[..., float]] = {
     "smooth_calibration_error": _smooth,
     "lower_calibration_distance": _lower,
+    "averaged_two_bin_calibration_error": _two_bins,
+    "cutoff_calibration_error": _cutoff,
     "random_interval_calibration_error": _random_interval,
     "surrogate_interval_calibration_error": _surrogate,
     "kernel_calibration_error": _kernel,

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.errors import InputError
-from calibrant.door.values import Result
+from calibrant.door.values import Result, counted
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
+from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.columns import refuse_unspoken_weights
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
 from calibrant.scale.periods import in_order
-from calibrant.scale.sketch import sample_from_cells
+from calibrant.scale.pooled import sample_from_cells
 
 RESOLUTION = 1024
-SINGLE = "The evidence of drift counts single outcomes"
+SINGLE = "the evidence of drift counts single outcomes"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,29 +31,33 @@ class Period(Result):
 
     Attributes
     ----------
-    key : object
+    period : object
         Value of the column of time.
     n_rows : int
         Rows of the period.
     base_rate, mean_prediction : float
         Means of its outcomes and predictions.
-    smooth_error : float
+    smooth_calibration_error : float
         Smooth calibration error of its sketch: noise included, so not 0 for a calibrated predictor.
     reading : MonitorReading
         Evidence against calibration from all periods so far.
+
+    See Also
+    --------
+    calibration_drift
     """
 
-    key: Any
+    period: Any
     n_rows: int
     base_rate: float
     mean_prediction: float
-    smooth_error: float
+    smooth_calibration_error: float
     reading: MonitorReading
 
     def summary(self) -> str:
         """Say what the period is like, and the evidence so far."""
-        own = f"{self.n_rows:,} rows, mean outcome {self.base_rate:.4g}, mean prediction {self.mean_prediction:.4g}"
-        return f"{self.key}: {own}. So far: {self.reading.summary()}."
+        means = f"mean outcome {self.base_rate:.4g}, mean prediction {self.mean_prediction:.4g}"
+        return f"{self.period}: {counted(self.n_rows, 'row')}, {means}. So far: {self.reading.summary()}."
 
 
 def calibration_drift(
@@ -113,13 +118,13 @@ def calibration_drift(
     >>> p, day = rng.random(30_000), np.repeat(np.arange(30), 1000)
     >>> table = pyarrow.table({"day": day, "p": p, "y": rng.random(30_000) < np.where(day < 20, p, p**1.5)})
     >>> days = calibration_drift(table, y_true="y", y_prob="p", by="day")
-    >>> next(day.key for day in days if day.reading.reject)
+    >>> next(day.period for day in days if day.reading.reject)
     20
     """
     table = OpenedFrame(frame, "frame")
     if not unweighted:
         refuse_unspoken_weights(table.columns, {y_true, y_prob, by}, f"{SINGLE}; unweighted=True leaves them out")
-    names = {"y_true": y_true, "y_prob": y_prob}
+    names = table.spoken(y_true, y_prob, None, unweighted=True)
     return periods_of_groups(table.groups(names, [by], RESOLUTION, exclude_bad=exclude_bad), level)
 
 
@@ -129,6 +134,8 @@ def periods_of_groups(found: Groups, level: float) -> list[Period]:
     if any(_missing(key) for key in keys):
         raise InputError("by", "holds a null or NaN; every row needs a period")
     place = {key: at for at, key in enumerate(in_order(list(dict.fromkeys(keys))))}
+    if cells[:, sketching.FRACTIONAL].any():
+        raise InputError("y_true", "holds event rates", allowed=f"{SINGLE}, each 0 or 1")
     order = sorted(range(len(keys)), key=lambda i: (place[keys[i]], index[i]))
     starts = [at for at, i in enumerate(order) if at == 0 or keys[i] != keys[order[at - 1]]]
     monitor = CalibrationMonitor(level)
@@ -136,6 +143,8 @@ def periods_of_groups(found: Groups, level: float) -> list[Period]:
     for first, last in zip(starts, [*starts[1:], len(order)], strict=True):
         rows = np.array(order[first:last])
         sample = sample_from_cells(index[rows], cells[rows], RESOLUTION)
+        if not sample.binary:
+            raise InputError("y_true", "holds event rates", allowed=f"{SINGLE}, each 0 or 1")
         mean = dot(sample.mass(), sample.prediction)
         periods.append(
             Period(

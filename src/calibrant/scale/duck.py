@@ -34,28 +34,30 @@ def group_relation(
             held = f"{types[name]:.40}"
             raise InputError(option, f"names the column {name!r}, which holds {held}; single values are needed")
     segments = [f"_s{i}" for i in range(len(by))]
-    rows += [f"{_key(name, types[name])} AS {segment}" for name, segment in zip(by, segments, strict=True)]
+    rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
     # Statistics of Parquet files leave NaN out, and DuckDB folds comparisons and isnan() by them; not isfinite().
     good = _within_unit("v") + " AND " + _within_unit("y")
     if weighted:
         good += " AND isfinite(w) AND w >= 0"
     cell = (
         f"CASE WHEN {good} THEN CAST(floor(x) + ceil(x) AS INTEGER) "
-        f"WHEN {_missing('v')} THEN -1 WHEN NOT ({_within_unit('v')}) THEN -2 "
-        f"WHEN {_missing('y')} THEN -3 WHEN NOT ({_within_unit('y')}) THEN -4 "
+        f"WHEN {_missing('y')} THEN -1 WHEN NOT ({_within_unit('y')}) THEN -2 "
+        f"WHEN {_missing('v')} THEN -3 WHEN NOT ({_within_unit('v')}) THEN -4 "
         + (f"WHEN {_missing('w')} THEN -5 ELSE -6 END" if weighted else "END")
     )
     w = "w * " if weighted else ""
+    # Offsets within a cell are of little weight: what compensation saves there is far below the cell's own bound.
+    add = "fsum" if weighted else "sum"
     sums = {
         "count": "count(*)",
         "weighted_outcome": f"fsum({w}y)",
-        "offset": f"fsum({w}(x - floor(x)))",
-        "outcome_offset": f"fsum({w}y * (x - floor(x)))",
+        "offset": f"{add}({w}(x - floor(x)))",
+        "outcome_offset": f"{add}({w}y * (x - floor(x)))",
         "low": "min(v)",
         "high": "max(v)",
     }
     if weighted:
-        sums |= {"weight": "fsum(w)", "squared_weight": "fsum(w * w)"}
+        sums |= {"weight": "fsum(w)", "squared_weight": "fsum(w * w)", "heaviest": "max(w)"}
     if _whole_outcomes(relation, numbers["y_true"]):  # within [0, 1], so 0 or 1
         sums |= {"ones": "sum(y)", "fractional": "0"} | ({} if weighted else {"weighted_outcome": "sum(y)"})
     else:
@@ -72,14 +74,6 @@ def group_relation(
             instants = table.column(at).cast(pyarrow.timestamp(field.type.unit, "UTC"))
             table = table.set_column(at, field.name, instants)
     return table
-
-
-def _key(name: str, kind: str) -> str:
-    """A column that rows are grouped by: a number is one key whatever the sign of its zero, or of its NaN."""
-    column = quoted(name)
-    if kind not in ("DOUBLE", "FLOAT"):
-        return column
-    return f"CASE WHEN isnan({column}) THEN 'nan'::{kind} ELSE {column} + 0 END"
 
 
 def _within_unit(number: str) -> str:

@@ -19,6 +19,11 @@ def connect() -> Any:
     return duckdb.connect(config=config)
 
 
+def literal(file: str) -> str:
+    """The name as a pattern that matches it alone."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", file)
+
+
 def _little_address_space() -> bool:
     try:
         import resource

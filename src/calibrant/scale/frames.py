@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 
 from calibrant.door.errors import InputError
-from calibrant.scale.columns import asked_columns, refuse_unspoken_weights
+from calibrant.scale.columns import asked_columns, present, refuse_unspoken_weights
 from calibrant.scale.duck import as_double, group_relation
+from calibrant.scale.eager import in_arrow
 from calibrant.scale.groups import Groups, good_groups, no_rows
 from calibrant.scale.tables import Table
 
@@ -54,7 +55,9 @@ class OpenedFrame(Table):
             If it is both named and left out, or not spoken of.
         """
         asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
-        names = {argument: name for argument, name in asked.items() if name is not None}
+        names = {
+            argument: present(name, self.columns, argument) for argument, name in asked.items() if name is not None
+        }
         if not unweighted:
             refuse_unspoken_weights(self.columns, {*names.values(), *grouped_by})
         return names
@@ -62,20 +65,27 @@ class OpenedFrame(Table):
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Columns as the table holds them."""
         table = self._eager(names)
+        self._require_rows(table)
         return {argument: nw.to_native(table[name]) for argument, name in names.items()}
 
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
         """Columns as the table holds them, of the rows that are good, and how many are not."""
-        for argument, name in names.items():
-            _check_column(self._schema, name, argument)
         table = self._eager(names)
+        self._require_rows(table)
+        for argument, name in names.items():
+            _check_column(table, self._schema, name, argument)
         numbers = _renamed(table, table.collect_schema(), names, ())
         good = numbers.with_columns(_fault=_fault(numbers.columns))["_fault"] == 0
         if not good.any():
             raise InputError(self._argument, no_rows(exclude_bad=True))
-        return {argument: nw.to_native(table[name].filter(good)) for argument, name in names.items()}, int(
+        return {argument: nw.to_native(table[name].filter(good.to_list())) for argument, name in names.items()}, int(
             (~good).sum()
         )
+
+    def _require_rows(self, table: Any) -> None:
+        """Without rows the types of columns say nothing."""
+        if isinstance(table, nw.DataFrame) and len(table) == 0:
+            raise InputError(self._argument, no_rows(exclude_bad=False))
 
     def _eager(self, names: Mapping[str, str]) -> Any:
         if isinstance(self._table, nw.LazyFrame):
@@ -92,6 +102,7 @@ class OpenedFrame(Table):
         option: str = "by",
     ) -> Groups:
         """Sums of cells by one GROUP BY in the table's own engine."""
+        self._require_rows(self._table)
         return good_groups(
             group_cells(self._table, self._schema, names, by, resolution, option), exclude_bad, self._argument
         )
@@ -117,12 +128,11 @@ def group_cells(
 ) -> Any:
     """Group by cell within segments and bring the groups here, a narwhals DataFrame."""
     for argument, name in names.items():
-        _check_column(schema, name, argument)
+        _check_column(table, schema, name, argument)
     for name in by:
-        if name not in schema:
-            raise InputError(option, f"names a column {name!r} that is not there; there are {list(schema)}")
-        _check_single_values(table, schema[name], name, option)
-    table = table.lazy() if isinstance(table, nw.DataFrame) and table.implementation.is_polars() else table
+        present(name, list(schema), option)
+        if schema[name].is_nested() or schema[name] in (nw.Int128, nw.UInt128):
+            raise InputError(option, f"names the column {name!r}, which holds {schema[name]}; single values are needed")
     if table.implementation.is_duckdb():
         numbers = {argument: as_double(name) for argument, name in names.items()}
         import duckdb
@@ -135,7 +145,9 @@ def group_cells(
     weighted = "sample_weight" in names
     parts = [_NUMBERS[argument] for argument in names]
     segments = [f"_s{i}" for i in range(len(by))]
-    table = _renamed(table, schema, names, by).with_columns(_fault=_fault(parts))
+    if isinstance(table, nw.DataFrame) and not _needs_arrow(table, schema, (*names.values(), *by)):
+        table = table.lazy()
+    table = _renamed(table, schema, names, by, option).with_columns(_fault=_fault(parts))
     good = nw.col("_fault") == 0
     table = table.with_columns(
         *(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts),
@@ -155,27 +167,41 @@ def group_cells(
     }
     if weighted:
         each |= {"weight": w, "squared_weight": w * w}
+    heaviest = [nw.col("_w").max().alias("heaviest")] if weighted else []
     table = table.with_columns(**{f"_{name}": expression for name, expression in each.items()})
     grouped = table.group_by(*segments, "_cell").agg(
         nw.len().alias("count"),
         *(nw.col(f"_{name}").sum().alias(name) for name in each),
         nw.col("_v").min().alias("low"),
         nw.col("_v").max().alias("high"),
+        *heaviest,
     )
     return grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped
 
 
-def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str]) -> Any:
+def _needs_arrow(table: Any, schema: Any, columns: Sequence[str]) -> bool:
+    """Whether a table in memory has columns that its own engine would not group as others do."""
+    if isinstance(table, nw.LazyFrame):
+        return False
+    return not table.implementation.is_polars() or any(_looked_into(table, schema, name) for name in columns)
+
+
+def _looked_into(table: Any, schema: Any, name: str) -> bool:
+    """Whether a column's type leaves open what its values are; that of objects without a value is said to be text."""
+    if isinstance(table, nw.LazyFrame):
+        return False
+    objects = str(getattr(nw.to_native(table[name]), "dtype", "")) == "object"
+    return schema[name] in (nw.Categorical, nw.Object, nw.Unknown) or (objects and schema[name] == nw.String)
+
+
+def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str], option: str = "by") -> Any:
     """Numbers as doubles and the columns of segments, under names of our own."""
     numbers = {_NUMBERS[argument]: name for argument, name in names.items()}
     segments = {f"_s{i}": name for i, name in enumerate(by)}
-    if table.implementation.is_pyarrow():
-        table = _of_pyarrow(table, numbers, segments)
-        one_zero = (nw.col(new) + 0.0 for new, name in segments.items() if schema[name].is_float())
-        return table.with_columns(*one_zero)
-
-    def key(name: str) -> Any:
-        return nw.col(name) + 0.0 if schema[name].is_float() else nw.col(name)  # one key whatever the sign of a zero
+    if _needs_arrow(table, schema, (*numbers.values(), *by)):
+        return in_arrow(
+            table, {_NUMBERS[argument]: (argument, name) for argument, name in names.items()}, segments, option
+        )
 
     def number(name: str) -> Any:
         column = nw.col(name)
@@ -183,24 +209,14 @@ def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str
 
     return table.select(
         *(number(name).alias(new) for new, name in numbers.items()),
-        *(key(name).alias(new) for new, name in segments.items()),
+        *(nw.col(name).alias(new) for new, name in segments.items()),
     )
-
-
-def _of_pyarrow(table: Any, numbers: dict[str, str], segments: dict[str, str]) -> Any:
-    """Columns under new names, numbers as the nearest doubles; a checked cast refuses whole numbers above 2**53."""
-    import pyarrow
-
-    native = nw.to_native(table)
-    columns = {new: native.column(name).cast("float64", safe=False) for new, name in numbers.items()}
-    columns |= {new: native.column(name) for new, name in segments.items()}
-    return nw.from_native(pyarrow.table(columns), eager_only=True)
 
 
 def _fault(parts: Sequence[str]) -> Any:
     """The first fault of a row by its number in `calibrant.scale.groups`, 0 if it is good."""
     fault = nw.lit(0, dtype=nw.Int32)
-    for code, name in ((-5, "_w"), (-3, "_y"), (-1, "_v")):
+    for code, name in ((-5, "_w"), (-3, "_v"), (-1, "_y")):
         if name in parts:
             column = nw.col(name)
             known = column.fill_null(float("nan"))
@@ -218,18 +234,8 @@ def _fault(parts: Sequence[str]) -> Any:
     return fault
 
 
-def _check_column(schema: Any, name: str, argument: str) -> None:
-    if name not in schema:
-        raise InputError(argument, f"names a column {name!r} that is not there; there are {list(schema)}")
+def _check_column(table: Any, schema: Any, name: str, argument: str) -> None:
+    present(name, list(schema), argument)
     kind = schema[name]
-    if not (kind.is_numeric() or kind == nw.Boolean):
+    if not (kind.is_numeric() or kind == nw.Boolean or _looked_into(table, schema, name)):
         raise InputError(argument, f"names the column {name!r}, which holds {kind}; numbers are needed")
-
-
-def _check_single_values(table: Any, kind: Any, name: str, option: str) -> None:
-    """Refuse to group by lists and the like."""
-    nested = kind.is_nested() or kind in (nw.Int128, nw.UInt128)
-    if kind == nw.Object and isinstance(table, nw.DataFrame):
-        nested = any(not isinstance(value, Hashable) for value in table[name].to_list())
-    if nested:
-        raise InputError(option, f"names the column {name!r}, which holds {kind}; single values are needed")

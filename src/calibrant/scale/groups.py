@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import HEAVIEST, LIGHTEST, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.values import counted
+from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED
+from calibrant.scale.keys import numbers_of, told_apart
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -18,10 +22,10 @@ LEAVE_OUT = Ways(
     "correct them, or leave them out with exclude_bad=True", "correct them, or leave them out with --exclude-bad"
 )
 _FAULTS = {
-    -1: ("y_prob", "null or NaN"),
-    -2: ("y_prob", "outside [0, 1]"),
-    -3: ("y_true", "null or NaN"),
-    -4: ("y_true", "outside [0, 1]"),
+    -1: ("y_true", "null or NaN"),
+    -2: ("y_true", "outside [0, 1]"),
+    -3: ("y_prob", "null or NaN"),
+    -4: ("y_prob", "outside [0, 1]"),
     -5: ("sample_weight", "null or NaN"),
     -6: ("sample_weight", "negative or infinite"),
 }
@@ -81,9 +85,22 @@ def good_groups(found: Any, exclude_bad: bool, argument: str = "frame") -> Group
     if index.size == 0:
         raise InputError(argument, no_rows(exclude_bad))
     cells = stacked(found)
-    _check_sums(cells)
-    keys = found.select([name for name in found.columns if name.startswith("_s")])
+    _check_sums(cells, found["heaviest"].max() if "heaviest" in found.columns else None)
+    keys, to_merge = told_apart(found.select([name for name in found.columns if name.startswith("_s")]))
+    if to_merge:
+        index, cells, keys = _merged(index, cells, keys)
     return Groups(index, cells, keys, n_bad)
+
+
+def _merged(index: IntArray, cells: FloatArray, keys: Any) -> tuple[IntArray, FloatArray, Any]:
+    """One group of those that have one key and one cell."""
+    of = numbers_of(keys)
+    order = np.lexsort((index, of))
+    starts = np.flatnonzero((np.diff(of[order], prepend=-1) != 0) | (np.diff(index[order], prepend=-1) != 0))
+    together = np.add.reduceat(cells[order], starts)
+    together[:, sketching.LOW] = np.minimum.reduceat(cells[order, sketching.LOW], starts)
+    together[:, sketching.HIGH] = np.maximum.reduceat(cells[order, sketching.HIGH], starts)
+    return index[order[starts]], together, keys[order[starts].tolist()]
 
 
 def missing_values(found: Any) -> list[str]:
@@ -92,31 +109,37 @@ def missing_values(found: Any) -> list[str]:
     return [argument for code, (argument, _) in _FAULTS.items() if code % 2 and code in held]
 
 
+def rows_are(n: int) -> str:
+    """So many rows, and the verb that follows."""
+    return f"{counted(n, 'row')} {'is' if n == 1 else 'are'}"
+
+
 def _bad_rows(index: IntArray, count: npt.NDArray[Any]) -> InputError:
     """Say how many rows have which fault."""
     told = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
     (first, n), *more = told
     argument, what = _FAULTS[first]
-    said = [f"{n:,} rows are {what}", *(f"{_FAULTS[code][0]}: {n:,} rows are {_FAULTS[code][1]}" for code, n in more)]
+    said = [f"{rows_are(n)} {what}", *(f"{_FAULTS[code][0]}: {rows_are(n)} {_FAULTS[code][1]}" for code, n in more)]
     return InputError(argument, "; ".join(said), allowed=LEAVE_OUT)
 
 
-def _check_sums(cells: FloatArray) -> None:
+def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
     """Whatever an engine took for a good row: sums of numbers in their ranges look like this."""
     columns = dict(zip(MEASURED, cells.T, strict=True))
     weight = columns["weight"]
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        total = weight.sum()
-        mean = columns["squared_weight"].sum() / total  # of the weights, by weight: at most the largest
-    if total == 0.0:
+    if heaviest == 0.0:
         raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
-    if (weight != columns["count"]).any() and not 1e-150 < mean < 1e150:
-        raise InputError("sample_weight", "holds values too large or too small to add up; scale them to lie near 1")
+    if heaviest is not None and not LIGHTEST < heaviest < HEAVIEST:
+        raise InputError("sample_weight", f"has {heaviest:.3g} as its largest value; scale the weights to lie near 1")
     sound = np.isfinite(cells).all() and columns["low"].min() >= 0.0 and columns["high"].max() <= 1.0
     rate = np.divide(columns["weighted_outcome"], weight, out=np.zeros_like(weight), where=weight > 0.0)
     if not sound or not (rate.min() >= 0.0 and rate.max() <= 1.0 + 1e-6):
         raise InputError(
             "frame", "has rows that its engine took for numbers in [0, 1] and that are not; its statistics are untrue"
+        )
+    if heaviest is None and columns["fractional"].any() and not ((columns["low"] > 0.0) & (columns["low"] < 1.0)).any():
+        raise InputError(
+            "y_true", "holds rates while every prediction is 0 or 1: they look swapped", allowed=NOT_SWAPPED
         )
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calibrant.door.columns import NOT_NULL
 from calibrant.door.errors import FileError
 from calibrant.scale.duck import as_double, quoted
-from calibrant.scale.groups import LEAVE_OUT, is_good, no_rows
+from calibrant.scale.groups import LEAVE_OUT, is_good, no_rows, rows_are
 
 _NUMBERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
@@ -52,16 +52,27 @@ def fetch(
         If there are no rows, or one holds no number.
     """
     fetched = _fetched(relation, numbers)
-    arrays = {}
-    for argument, name in names.items():
-        values = fetched[argument]
-        missing = np.ma.getmaskarray(values)
-        if missing.any():
-            row = int(np.argmax(missing))
-            text = relation.project(_text_of(name)).limit(1, offset=row).fetchall()
-            raise _no_number(argument, names, row, text[0][0] if text else None, n_files)
-        arrays[argument] = np.asarray(values, dtype=np.float64)
+    missing = {argument: np.ma.getmaskarray(values) for argument, values in fetched.items()}
+    arrays = {
+        argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan) for argument, values in fetched.items()
+    }
+    if any(each.any() for each in missing.values()):
+        for argument in sorted(names, key=_place):
+            lacks = missing[argument]
+            bad = lacks if "y_prob" not in names else lacks | ~is_good(argument, arrays[argument])
+            row = int(np.argmax(bad))
+            if lacks[row]:
+                text = relation.project(_text_of(names[argument])).limit(1, offset=row).fetchall()
+                raise _no_number(argument, names, row, text[0][0] if text else None, n_files)
+            if bad.any():
+                break  # a number out of range comes first, of which the door says more
     return arrays
+
+
+def _place(argument: str) -> int:
+    """The order in which the door looks at arguments."""
+    order = ("y_true", "y_prob", "sample_weight")
+    return order.index(argument) if argument in order else len(order)
 
 
 def fetch_good(relation: Any, numbers: Mapping[str, str]) -> tuple[dict[str, npt.NDArray[np.float64]], int]:
@@ -101,7 +112,7 @@ def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
 
 def texts_in_rows(argument: str, names: Mapping[str, str], count: int, shown: str) -> FileError:
     """Say of rows that they hold text instead of a number."""
-    said = f"{in_column(argument, names)}{count:,} rows are text, such as {shown!r:.40}; {_needed(argument, names)}"
+    said = f"{in_column(argument, names)}{rows_are(count)} text, such as {shown!r:.40}; {_needed(argument, names)}"
     return FileError(argument, said, allowed=LEAVE_OUT)
 
 
@@ -125,7 +136,7 @@ def _text_of(name: str) -> str:
 
 def _needed(argument: str, names: Mapping[str, str]) -> str:
     if argument != "y_true":
-        return f"numbers are needed for {argument}"
+        return f"numbers are needed for {'y_prob' if argument.startswith('y_prob') else argument}"
     one = "y_prob" in names
     return "numbers are needed for y_true: " + (
         "1 where the event happened, 0 where not" if one else "those of the classes' columns"

@@ -13,7 +13,7 @@ import narwhals as nw
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.scale.duck import group_relation, json_segments
-from calibrant.scale.engine import connect, lacks_memory, shortened
+from calibrant.scale.engine import connect, lacks_memory, literal, shortened
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.harness import is_harness_log, read_harness_log
 from calibrant.scale.numbers import fetch, fetch_good, first_text, numbers_in_sql, texts_in_rows
@@ -26,7 +26,6 @@ from calibrant.scale.readers import (
     input_files,
     json_keys,
     kind_of,
-    literal,
     looks_like,
     maybe_twins,
     parquet_names,
@@ -72,6 +71,10 @@ class OpenedFile(Table):
         self.kind = kind_of(self.path)
         self._connection = connect()
         self._checked: set[str] = set()
+
+    def close(self) -> None:
+        """Close the connection, which holds on to memory."""
+        self._connection.close()
 
     @cached_property
     def is_harness_log(self) -> bool:
@@ -221,7 +224,7 @@ class OpenedFile(Table):
             return self._connection.from_arrow(table)
         unchecked = set(wanted) - self._checked
         for file in self.files if unchecked else ():
-            check_pages(file, unchecked)
+            check_pages(self._connection, file, unchecked)
         self._checked |= unchecked
         return self._parquet
 
@@ -252,8 +255,9 @@ class OpenedFile(Table):
 
         try:
             yield
-        except (duckdb.Error, ValueError, TypeError, NotImplementedError, OSError) as problem:
-            if isinstance(problem, InputError) or lacks_memory(problem):
+        except (duckdb.Error, ValueError, TypeError, RuntimeError, OSError) as problem:
+            # A RuntimeError: DuckDB quotes what it found in the file, which need not be text.
+            if isinstance(problem, InputError | RecursionError) or lacks_memory(problem):
                 raise  # which says nothing about the file
             said = f"{self.path!r} cannot be read as {self.kind}: {shortened(problem)}"
             raise FileError("file", said + looks_like(self.files[0], self.kind)) from None

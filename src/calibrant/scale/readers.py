@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrant.door.errors import FileError
 from calibrant.scale.duck import quoted
-from calibrant.scale.engine import connect
+from calibrant.scale.engine import connect, literal
 from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_last_line
 
 READERS = {
@@ -99,11 +99,6 @@ def folder_columns(files: Sequence[str]) -> list[str]:
     """Names of the columns that folders such as ``year=2026`` stand for, if they are those of every file."""
     named = {tuple(part.partition("=")[0] for part in Path(file).parts[:-1] if "=" in part) for file in files}
     return list(named.pop()) if len(named) == 1 else []
-
-
-def literal(file: str) -> str:
-    """The name as a pattern that matches it alone."""
-    return re.sub(r"[*?\[]", r"[\g<0>]", file)
 
 
 def maybe_twins(columns: Sequence[str]) -> bool:

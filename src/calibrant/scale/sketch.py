@@ -7,26 +7,32 @@ __all__ = ["CalibrationSketch"]
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.arguments import power_of_two
+from calibrant.door.arguments import N_RESAMPLES, RandomState, power_of_two
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+from calibrant.door.values import counted
 from calibrant.kernels import sketching
-from calibrant.scale.bounds import Moments, error_bound, moments
+from calibrant.scale.bounds import Moments, error_bound
 from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, read_cells, rounding_of_plain_sums
 from calibrant.scale.groups import Groups
+from calibrant.scale.pooled import gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.scale.storage import Stored, from_bytes, from_parquet, to_bytes, to_parquet
+
+if TYPE_CHECKING:
+    from calibrant.findings.found import Audit
+    from calibrant.inference.gate import CalibrationGate
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _NO_WEIGHTS = np.empty(0)
-_HEAVIEST = 1e140  # the sum of 2**53 squares of such weights is finite
 
 
 class CalibrationSketch:
@@ -37,6 +43,10 @@ class CalibrationSketch:
     resolution : int, default 65536
         Cells of equal width that predictions are pooled into; a power of two up to 2**24. Grid points themselves are
         cells of their own, so there are up to ``2 * resolution + 1``.
+
+    See Also
+    --------
+    audit_table, calibration_by_segment
 
     Notes
     -----
@@ -77,8 +87,6 @@ class CalibrationSketch:
         outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
         if weight is None:
             weight = _NO_WEIGHTS
-        elif weight.max() > _HEAVIEST:
-            raise InputError("sample_weight", f"has {weight.max():.3g} as its largest value; scale them to lie near 1")
         with self._lock:
             sketching.add_rows(outcome, prediction, weight, self.resolution, self._table)
         return self
@@ -278,6 +286,67 @@ class CalibrationSketch:
         """At least what any distance from calibration moves by: the mean distance of predictions from `points`."""
         return self.moments().distance_moved
 
+    def audit(
+        self,
+        *,
+        level: float = 0.05,
+        n_resamples: int = N_RESAMPLES,
+        random_state: RandomState = None,
+        title: str | None = None,
+    ) -> Audit:
+        """Audit the rows that the sketch stands for, as `audit_table` does: every number with what pooling can cost.
+
+        Parameters
+        ----------
+        level, n_resamples, random_state
+            As for `audit`.
+        title : str, optional
+            Head of the report.
+
+        Raises
+        ------
+        InputError
+            If there are no rows, or an option cannot be used.
+
+        Notes
+        -----
+        Tests and advice need single rows, which a sketch has only where each cell holds one prediction.
+
+        Examples
+        --------
+        >>> from calibrant import CalibrationSketch
+        >>> week = CalibrationSketch().update([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
+        >>> round(week.audit(n_resamples=0).measures["smooth_calibration_error"].value, 6)
+        0.085
+        """
+        audit_table = import_module("calibrant.findings.table").audit_table
+        found: Audit = audit_table(self, level=level, n_resamples=n_resamples, random_state=random_state, title=title)
+        return found
+
+    def gate(self, *, max_distance: float, level: float = 0.05) -> CalibrationGate:
+        """Decide whether the population's lower distance is within a limit, with proof, as `calibration_gate` does.
+
+        Parameters
+        ----------
+        max_distance, level : float
+            As for `calibration_gate`, whose very answer this is where each cell holds one prediction. Else the interval
+            pays for what pooling can cost (docs/bounds.md).
+
+        Raises
+        ------
+        InputError
+            If there are no rows, if they have weights or outcomes other than 0 and 1, or an option cannot be used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from calibrant import CalibrationSketch
+        >>> y_prob = np.random.default_rng(0).random(20_000)
+        >>> CalibrationSketch().update(np.ones(20_000), y_prob).gate(max_distance=0.1).verdict
+        'beyond'
+        """
+        return gate_of_cells(*self._sample_and_moments(), max_distance=max_distance, level=level)
+
     def require_rows(self) -> None:
         """Raise if there is nothing to measure."""
         self._weighed()
@@ -290,11 +359,8 @@ class CalibrationSketch:
 
     def _sample_and_moments(self) -> tuple[Sample, Moments]:
         """Both of one moment, should others add rows meanwhile."""
-        index, cells = self._weighed()
-        return (
-            sample_from_cells(index, cells, self.resolution),
-            moments_from_cells(index, cells, self.resolution, self.rounding),
-        )
+        held = (*self._weighed(), self.resolution)
+        return sample_from_cells(*held), moments_from_cells(*held, self.rounding)
 
     def to_bytes(self) -> bytes:
         """Return Arrow IPC bytes, with the version of their layout."""
@@ -323,7 +389,8 @@ class CalibrationSketch:
 
     def __repr__(self) -> str:
         """Rows and cells in a line."""
-        return f"CalibrationSketch(resolution={self.resolution}): {self.n_rows:,} rows in {self.n_cells:,} cells"
+        held = f"{counted(self.n_rows, 'row')} in {counted(self.n_cells, 'cell')}"
+        return f"CalibrationSketch(resolution={self.resolution}): {held}"
 
 
 def restored(resolution: int, rounding: float, index: IntArray, columns: FloatArray) -> CalibrationSketch:
@@ -332,41 +399,3 @@ def restored(resolution: int, rounding: float, index: IntArray, columns: FloatAr
     sketch._rounding = rounding
     sketch._table[index] = columns
     return sketch
-
-
-def _mean(index: IntArray, cells: FloatArray, offset: FloatArray, weight: FloatArray, resolution: int) -> FloatArray:
-    """Mean prediction of the rows that `offset` and `weight` sum up; the cell's lowest where there is no weight."""
-    low, high = cells[:, sketching.LOW], cells[:, sketching.HIGH]
-    held = weight > 0.0
-    mean = (index // 2 + offset / np.where(held, weight, 1.0)) / resolution
-    return np.where(held, np.clip(mean, low, high), low)  # a mean leaves its range by rounding only
-
-
-def sample_from_cells(index: IntArray, cells: FloatArray, resolution: int) -> Sample:
-    """Return the sample with a row a cell, at its mean prediction."""
-    count, ones, fractional, weight, outcome, squared, offset, _, low, high = cells.T.copy()
-    return Sample(
-        _mean(index, cells, offset, weight, resolution),
-        count,
-        ones,
-        weight,
-        outcome,
-        squared,
-        high - low,
-        binary=not fractional.any(),
-    )
-
-
-def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int, rounding: float) -> Moments:
-    """Moments of cells, for the bounds."""
-    _, _, _, weight, outcome, _, offset, outcome_offset, low, high = cells.T.copy()
-    rest, rest_offset = np.maximum(weight - outcome, 0.0), np.maximum(offset - outcome_offset, 0.0)
-    return moments(
-        low,
-        high,
-        _mean(index, cells, offset, weight, resolution),
-        (outcome, _mean(index, cells, outcome_offset, outcome, resolution)),
-        float(weight.sum()),
-        (rest, _mean(index, cells, rest_offset, rest, resolution)),
-        rounding,
-    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.errors import InputError
 from calibrant.scale.class_columns import choose_classes, numbers_of
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.groups import Groups
@@ -83,6 +84,9 @@ class Table(ABC):
     def twins(self) -> Mapping[str, list[str]]:
         """Names that its reader does not tell apart, by what they look like to it."""
         return {}
+
+    def close(self) -> None:  # noqa: B027 - most tables hold nothing
+        """Let go of what reading took; nothing more is asked of the table but its name."""
 
     @abstractmethod
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
@@ -163,7 +167,12 @@ class Table(ABC):
         chosen, guessed = choose_columns(asked, held, self.twins)
         arguments = {f"y_prob_{i}": name for i, name in enumerate(columns)}
         others = {argument: name for argument, name in chosen.items() if argument != "y_prob"}
-        arrays = self.arrays({**others, **arguments})
+        try:
+            arrays = self.arrays({**others, **arguments})
+        except InputError as problem:
+            if problem.argument not in arguments:
+                raise
+            raise type(problem)("y_prob", problem.problem, row=problem.row, allowed=problem.allowed) from None
         table: npt.NDArray[Any] = np.column_stack([arrays[argument] for argument in arguments])
         shown = {**chosen, "y_prob": f"{columns[0]} ... {columns[-1]}"}
         return Rows(arrays["y_true"], table, arrays.get("sample_weight"), shown, guessed, numbers_of(columns))

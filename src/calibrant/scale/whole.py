@@ -6,6 +6,7 @@ what is left of a CSV file's last line for a row, and what is left of a JSON arr
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gzip
 import zlib
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError
+from calibrant.scale.engine import literal
 
 _CHUNK = 1 << 20
+_START = 16  # bytes that tell UTF-16 from UTF-8
 _LINES = (".csv", ".tsv", ".txt")
 _JSON = (".json", ".jsonl", ".ndjson")
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # and the mark of UTF-8
@@ -52,13 +55,23 @@ def check_last_line(file: str) -> None:
         return
     try:
         with Path(file).open("rb") as stream:
+            start = stream.read(_START)
             stream.seek(max(0, stream.seek(0, 2) - 1))
             last = stream.read()
     except OSError as problem:
         raise FileError("file", f"{file!r} cannot be read: {problem.strerror or problem}") from None
+    if _is_utf16(start):
+        raise FileError("file", f"{file!r} is UTF-16 text", allowed="convert it to UTF-8, which is what is read")
     if last not in (b"\n", b"\r"):
         said = "ends in the middle of a line, as a file that was cut does; if it is whole, add a line end"
         raise FileError("file", f"{file!r} {said}")
+
+
+def _is_utf16(start: bytes) -> bool:
+    """Whether a file starts with the mark of UTF-16, or every second byte there is zero, as in Latin text."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return True
+    return len(start) >= 4 and (not any(start[1::2]) or not any(start[::2]))
 
 
 @lru_cache(maxsize=4096)
@@ -129,8 +142,10 @@ def _plain_ends(file: str) -> tuple[bytes, bytes]:
     return first, last
 
 
-def check_pages(file: str, columns: Collection[str]) -> None:
+def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
     """Look at the checksums of a Parquet file's pages, in the columns that are read, if its writer gave any.
+
+    Where the pages begin is asked of DuckDB: of a damaged file pyarrow's answer to that ends the process.
 
     Raises
     ------
@@ -141,43 +156,44 @@ def check_pages(file: str, columns: Collection[str]) -> None:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as held:
-        meta = held.metadata
-        if meta.num_row_groups == 0:
+        paths = [held.schema.column(i).path for i in range(len(held.schema))]
+        wanted = _leaves_of(columns, paths)
+        begins = _first_pages(connection, file)
+        if not any(_has_checksum(file, begins[at]) for at in wanted if at in begins):
             return
-        chunks = [meta.row_group(0).column(i) for i in range(meta.num_columns)]
-        wanted = _chunks_of(columns, chunks)
-        if not any(_has_checksum(file, chunk) for chunk in wanted):
-            return
-        names = [chunk.path_in_schema for chunk in wanted]
         try:
-            for group in range(meta.num_row_groups):
-                held.read_row_group(group, columns=names)
+            for group in range(held.num_row_groups):
+                held.read_row_group(group, columns=[paths[at] for at in wanted])
         except OSError as problem:
             raise FileError("file", f"{file!r} is damaged: {problem!s:.200}") from None
 
 
-def _chunks_of(columns: Collection[str], chunks: Sequence[Any]) -> Sequence[Any]:
-    """The chunks of these columns and what is nested in them; all chunks if one of the columns is not found."""
-    wanted = []
+def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
+    """Which of the leaves these columns and what is nested in them are; all if one of the columns is not found."""
+    wanted: set[int] = set()
+    paths = [path.casefold() for path in paths]
     for column in columns:
         name = column.casefold()  # DuckDB finds a column whatever its case
-        paths = [chunk.path_in_schema.casefold() for chunk in chunks]
         found = [at for at, path in enumerate(paths) if path == name or path.startswith(f"{name}.")]
         if not found:
-            return chunks
-        wanted += found
-    return [chunks[at] for at in sorted(set(wanted))]
+            return range(len(paths))
+        wanted.update(found)
+    return sorted(wanted)
 
 
-def _has_checksum(file: str, chunk: Any) -> bool:
-    """Whether the header of a column's first page has the field of its checksum.
+def _first_pages(connection: Any, file: str) -> dict[int, int]:
+    """Number of each leaf -> where its first page begins; none if there are no rows."""
+    asked = "SELECT column_id, data_page_offset, dictionary_page_offset FROM parquet_metadata(?) WHERE row_group_id = 0"
+    found = connection.execute(asked, [literal(file)]).fetchall()
+    return {leaf: words if words and 0 < words < data else data for leaf, data, words in found}
+
+
+def _has_checksum(file: str, first: int) -> bool:
+    """Whether the header of the page that begins there has the field of its checksum.
 
     Thrift's compact protocol: a field is a byte, 16 times the step from the number of the field before plus 5 for a
     32-bit integer, and its bytes, of which the last is below 128. Three such fields come first, the fourth is optional.
     """
-    first = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < first:
-        first = chunk.dictionary_page_offset
     with Path(file).open("rb") as stream:
         stream.seek(first)
         header = stream.read(32)

@@ -15,16 +15,18 @@ import numpy.typing as npt
 from calibrant.door.arguments import check_level, power_of_two
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
-from calibrant.door.values import Result
+from calibrant.door.values import Result, counted
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.measures.two_bin import two_bin_error_from_sample
 from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.cells import read_cells, rounding_of_plain_sums
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
-from calibrant.scale.sketch import moments_from_cells, sample_from_cells
+from calibrant.scale.keys import numbers_of
+from calibrant.scale.pooled import moments_from_cells, sample_from_cells
 
 FloatArray = npt.NDArray[np.float64]
 RESOLUTION = 128
@@ -49,11 +51,11 @@ class Segment(Result):
         Rows.
     base_rate, mean_prediction : float
         Weighted means of outcomes and predictions.
-    smooth_error : float
+    smooth_calibration_error : float
         Smooth calibration error of the segment's sketch.
     smooth_error_bound : float
-        The error of the segment's rows is within this of `smooth_error`.
-    lower_distance : Bracket
+        The error of the segment's rows is within this of `smooth_calibration_error`.
+    lower_distance_bracket : Bracket
         Holds the lower distance from calibration of the segment's rows: to 1e-4 and the cost of pooling for the worst
         1,000 segments, from cheaper inequalities for the rest.
     bias : float
@@ -73,15 +75,19 @@ class Segment(Result):
         "too low" or "too high": predictions in the interval where the evidence is strongest.
     where : tuple of float
         That interval of predictions, without its upper end unless that is 1.
+
+    See Also
+    --------
+    calibration_by_segment
     """
 
     key: tuple[Any, ...]
     n_rows: int
     base_rate: float
     mean_prediction: float
-    smooth_error: float
+    smooth_calibration_error: float
     smooth_error_bound: float
-    lower_distance: Bracket
+    lower_distance_bracket: Bracket
     bias: float
     effective_rows: float | None = None
     bias_interval: Interval | None = None
@@ -93,8 +99,8 @@ class Segment(Result):
 
     def summary(self) -> str:
         """Say how far the segment is from calibrated, chance left aside."""
-        name = ", ".join(map(str, self.key))
-        return f"{name}: {self.n_rows:,} rows, lower distance from calibration {self.lower_distance.summary()}."
+        name, held = ", ".join(map(str, self.key)), counted(self.n_rows, "row")
+        return f"{name}: {held}, lower distance from calibration {self.lower_distance_bracket.summary()}."
 
 
 def calibration_by_segment(
@@ -178,7 +184,7 @@ def calibration_by_segment(
 def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION) -> list[Segment]:
     """Segments of groups, worst first."""
     index, cells = read_cells(found.index, found.cells, resolution)
-    of = _numbers_of_segments(found.keys)
+    of = numbers_of(found.keys)
     order = np.lexsort((index, of))
     index, cells, of = index[order], cells[order], of[order]
     starts = np.flatnonzero(np.diff(of, prepend=-1))
@@ -200,6 +206,7 @@ def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION
         bias = float(sample.residual().sum())
         moments = moments_from_cells(index[part], cells[part], resolution, rounding)
         smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
+        two_bin = two_bin_error_from_sample(sample)
         displaced = moments.distance_moved + ARITHMETIC
         found_at.append((first, last, displaced))
         segment = Segment(
@@ -209,10 +216,10 @@ def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION
             mean,
             smooth,
             moved,
-            # Mean error and smooth error / 2 are below it, the error of all cells for themselves is above.
+            # Mean error, smooth error / 2 and averaged two-bin error / 3 are below it, the last itself is above.
             Bracket(
-                max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, 0.0),
-                min(1.0, float(np.abs(sample.residual()).sum()) + displaced),
+                max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, two_bin / 3.0 - moved, 0.0),
+                min(1.0, two_bin + displaced),
             ),
             bias,
         )
@@ -221,7 +228,7 @@ def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION
         segments.append(segment)
     worst = sorted(
         zip(segments, found_at, strict=True),
-        key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_error),
+        key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_calibration_error),
     )
     return [
         segment if at >= _CERTIFIED else _certified(segment, index[first:last], cells[first:last], resolution, moved)
@@ -234,27 +241,13 @@ def _certified(
 ) -> Segment:
     """The segment with its distance bracketed by the certificate, where that says more."""
     proved = lower_certificate_from_sample(sample_from_cells(index, cells, resolution), tol=_TOLERANCE)
-    low, high = segment.lower_distance
+    low, high = segment.lower_distance_bracket
     bracket = Bracket(max(low, float(proved.lower) - displaced), min(high, float(proved.upper) + displaced))
-    return replace(segment, lower_distance=bracket)
+    return replace(segment, lower_distance_bracket=bracket)
 
 
 def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
     return list(column[rows.tolist()].to_list())
-
-
-def _numbers_of_segments(keys: Any) -> npt.NDArray[np.int64]:
-    """Number the distinct combinations of a few columns; null is a value like any other."""
-    import pyarrow
-    import pyarrow.compute
-
-    numbers = np.zeros(len(keys), np.int64)
-    for name in keys.columns:
-        coded = pyarrow.compute.dictionary_encode(keys[name].to_arrow(), null_encoding="encode")
-        coded = coded.combine_chunks() if isinstance(coded, pyarrow.ChunkedArray) else coded
-        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
-    return numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

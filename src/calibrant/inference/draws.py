@@ -1,0 +1,99 @@
+"""Columns of a user's as independent draws: rows, weighted rows, rows of trials, or groups of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.door.arguments import positive
+from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows, require_single_outcomes
+from calibrant.door.sample import Sample
+from calibrant.inference.units import SEED, Units
+
+_OUTWARDS = 1.0 + 1e-12  # more than a sum of weights is rounded by
+
+
+def read_draws(
+    y_true: Column,
+    y_prob: Column,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    max_weight: float | None = None,
+) -> tuple[Sample, Units]:
+    """Read columns, once.
+
+    Raises
+    ------
+    InputError
+        As the door does; if outcomes are shares without trials; if rows can weigh differently and `max_weight` is not
+        said, or is exceeded.
+    """
+    if sample_weight is None and trials is None and groups is None:
+        if max_weight is not None:
+            problem = "is of no use: there are no weights, trials or groups, and every row counts once"
+            raise InputError("max_weight", problem)
+        sample = Rows.of(y_true, y_prob).sample
+        return sample, Units.of_sample(sample)
+    if max_weight is None:
+        problem = "is needed with weights, trials or groups: the largest that is seen bounds nothing"
+        allowed = "the most that one row can weigh (a row of trials: their number; with groups: a whole group)"
+        raise InputError("max_weight", problem, allowed=f"{allowed}, known before the rows were drawn")
+    most = positive(max_weight, "max_weight")
+    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+    if trials is None:
+        require_single_outcomes(outcome)
+    w = np.ones(prediction.size) if weight is None else weight
+    if trials is not None:
+        w = w * _read_trials(trials, prediction.size)
+    order = np.lexsort((w, outcome, prediction))
+    y, v, w = outcome[order], prediction[order] + 0.0, w[order]
+    unit = None if groups is None else _in_order(_read_groups(groups, prediction.size)[order], y, v, w)
+    each = w if unit is None else np.bincount(unit, w)
+    if each.max() > most * _OUTWARDS:
+        row = int(order[int(np.argmax(each))]) if unit is None else None
+        what = "a group weighs" if unit is not None else f"row {row} weighs"
+        raise InputError("max_weight", f"is {max_weight:g}, but {what} {each.max():g}", row=row)
+    return Sample.of_arrays(y, v, w), Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
+
+
+def _read_trials(trials: Column, rows: int) -> FloatArray:
+    count = as_numbers(trials, "trials")
+    if count.size != rows:
+        raise InputError("trials", f"has {count.size:,} rows but y_prob has {rows:,}; they must match")
+    bad = ~((count >= 1.0) & (count <= 2.0**53) & (count == np.floor(count)))
+    if bad.any():
+        row = int(np.argmax(bad))
+        allowed = "each must be a whole number, 1 or more"
+        raise InputError("trials", f"row {row} is {count[row]:.6g}", row=row, allowed=allowed)
+    return count
+
+
+def _read_groups(groups: Any, rows: int) -> IntArray:
+    """Number of each row's group."""
+    column = np.asarray(groups)
+    if column.ndim != 1 or column.size != rows:
+        raise InputError("groups", f"has shape {column.shape}; one value for each of {rows:,} rows is needed")
+    missing = np.array([each is None or each != each for each in column]) if column.dtype.kind in "Of" else None
+    if missing is not None and missing.any():
+        row = int(np.argmax(missing))
+        raise InputError("groups", f"row {row} is missing", row=row)
+    try:
+        number = np.unique(column, return_inverse=True)[1]
+    except TypeError:
+        raise InputError("groups", "mixes kinds of values", allowed="all must be numbers, or all text") from None
+    return np.asarray(number, dtype=np.int64)
+
+
+def _in_order(unit: IntArray, y: FloatArray, v: FloatArray, w: FloatArray) -> IntArray:
+    """Groups numbered by what they hold, however they are called: lines with equal contents are told by one number."""
+    new = np.ones(v.size, dtype=np.int64)
+    new[1:] = (v[1:] != v[:-1]) | (y[1:] != y[:-1]) | (w[1:] != w[:-1])
+    content = np.cumsum(new) - 1
+    held = np.bincount(unit, np.random.default_rng(SEED).random(int(content[-1]) + 1)[content])
+    rank = np.empty(held.size, np.int64)
+    rank[np.argsort(held, kind="stable")] = np.arange(held.size)
+    return rank[unit]

@@ -1,0 +1,148 @@
+"""Both ends of a supremum of means, each by one event of chance (docs/bounds.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from calibrant.door.sample import Sample
+from calibrant.inference.units import Function, Units
+
+_BET = 0.55  # the most: up to here psi(x) < x / 2, on which both proofs rest
+_SHARE = 0.1  # of the level, for the interval of the mean square that decides the bet
+_STEPS = 60
+
+Learn = Callable[[Sample], Function]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Means over units of what the upper end depends on, in units of the most weight that a unit can have.
+
+    With S a unit's weight and E its sum of w |y - v|: the means of S, S^2, E, E^2 and |S - c| E, c the mean of S.
+    """
+
+    n: int
+    weight: float
+    squared_weight: float
+    squared: float
+    least_squared: float
+    uneven: float
+
+    @classmethod
+    def of(cls, units: Units) -> Spread:
+        """Take them from the units."""
+        gap = units.y + units.v - 2.0 * units.y * units.v
+        least = gap
+        if units.moved is not None:
+            gap, least = np.minimum(gap + units.moved, 1.0), np.maximum(gap - units.moved, 0.0)
+        weight = units.sums(units.w) / units.most
+        error, lowest = (units.sums(units.w * each) / units.most for each in (gap, least))
+        mean = units.mean(weight)
+        return cls(
+            units.n_units,
+            mean,
+            units.mean(weight * weight),
+            units.mean(error * error),
+            units.mean(lowest * lowest),
+            units.mean(np.abs(weight - mean) * error),
+        )
+
+    def upper_end(self, found: float, level: float, n: int | None = None) -> float:
+        """What the population's supremum exceeds with probability at most `level`, the sample's being at most `found`.
+
+        With `n`, what it would be for that many units with these means.
+        """
+        n = self.n if n is None else n
+        log, rare = -math.log((1.0 - _SHARE) * level), -math.log(0.5 * _SHARE * level)
+        low, high = _below(self.least_squared, rare / n), _above(self.squared, rare / n)
+        ends = (self._end(found, log / n, _bet(mean, log / n)) for mean in (low, high))
+        return min(1.0, max(found, *ends))
+
+    def _end(self, found: float, log: float, bet: float) -> float:
+        """The largest d in [0, 1] with d S - G <= log / bet + (psi / bet) (E^2 + 2 d |S - c| E - 2 d c G + d^2 S^2)."""
+        share = psi(bet) / bet
+        sample = found * self.weight
+        square = share * self.squared_weight
+        linear = self.weight - 2.0 * share * (self.uneven - self.weight * sample)
+        constant = sample + log / bet + share * self.squared
+        inside = linear * linear - 4.0 * square * constant
+        if linear <= 0.0 or inside <= 0.0 or linear + math.sqrt(inside) < 2.0 * square:
+            return 1.0
+        return 2.0 * constant / (linear + math.sqrt(inside))
+
+
+def lower_end(blocks: list[Units], learn: Learn, level: float) -> float:
+    """What the population's supremum is below with probability at most `level`.
+
+    On every block but the first a function is bet that the blocks before it taught, as much as the last bet's noise
+    allows.
+    """
+    log = -math.log(level)
+    step = log / sum(block.n_units for block in blocks)
+    bets, taught, last = [], None, None
+    for before, block in pairwise(blocks):
+        pooled = before.pooled()
+        taught = pooled if taught is None else taught.merge(pooled)
+        function = learn(taught)
+        last = _means(before, function) if last is None else last
+        bet, last = _bet(_noise(*last), step), _means(block, function)
+        bets.append((bet, block.n_units, *last))
+
+    def capital(m: float) -> float:
+        most = 1.0 + m
+        total = 0.0
+        for x, n, g, weight, gg, gs, ss in bets:
+            z, zz = g - m * weight, gg - 2.0 * m * gs + m * m * ss
+            total += n * (x * z / most - psi(x) * zz / (most * most))
+        return total
+
+    if capital(0.0) < log:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if capital(middle) >= log else (low, middle)
+    return low
+
+
+def _noise(g: float, s: float, gg: float, gs: float, ss: float) -> float:
+    """Mean square of what is bet on, about the ratio of means."""
+    m = max(0.0, g / s) if s else 0.0
+    return max(0.0, gg - 2.0 * m * gs + m * m * ss) / (1.0 + m) ** 2
+
+
+def _means(units: Units, function: Function) -> tuple[float, float, float, float, float]:
+    """Means over units of G, S, G^2, G S and S^2, the first from below and the third from above."""
+    weight = units.sums(units.w) / units.most
+    value = units.sums(units.w * function(units.y, units.v)) / units.most
+    g, gg = units.mean(value), units.mean(value * value)
+    if units.moved is not None:
+        moved = units.sums(units.w * units.moved) / units.most
+        g, gg = g - units.mean(moved), gg + units.mean((2.0 * (np.abs(value) + weight) + moved) * moved)
+    return g, units.mean(weight), gg, units.mean(value * weight), units.mean(weight * weight)
+
+
+def psi(x: float) -> float:
+    """-ln(1 - x) - x."""
+    return -math.log1p(-x) - x
+
+
+def _bet(mean_square: float, log: float) -> float:
+    """The bet that is best against noise of this mean square, or nearly."""
+    return _BET if mean_square * _BET * _BET <= 2.0 * log else math.sqrt(2.0 * log / mean_square)
+
+
+def _above(mean: float, log: float) -> float:
+    """What the expectation of a variable in [0, 1] is above with probability at most exp(-n log) (Chernoff)."""
+    root = math.sqrt(2.0 * log)
+    return min(1.0, (0.5 * (root + math.sqrt(root * root + 4.0 * mean))) ** 2)
+
+
+def _below(mean: float, log: float) -> float:
+    """What it is below with probability at most exp(-n log) (Bernstein)."""
+    return max(0.0, mean - math.sqrt(2.0 * mean * log))

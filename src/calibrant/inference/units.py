@@ -1,0 +1,107 @@
+"""Independent draws behind a bound: rows, or groups of rows, with the weight that they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.sample import Sample
+
+Function = Callable[[FloatArray, FloatArray], FloatArray]
+"""Takes outcomes and predictions; in absolute value at most their distance |y - v|, fractional outcomes by parts."""
+
+SEED = 20_230_618
+"""Draws which rows learn and which are bet on, after the rows were put in order; part of the method, no option."""
+BLOCKS = np.array([0.125, 0.125, 0.25, 0.5])  # each but the first is bet on by what those before it taught
+_CELLS = 2048  # that witnesses are learned on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Draws from a population: lines of (outcome, prediction, weight), one unit's lines together.
+
+    Attributes
+    ----------
+    y, v, w : ndarray of shape (n_lines,)
+        Outcome or share of events, prediction, weight; lines are sorted by prediction.
+    unit : ndarray of shape (n_lines,) or None
+        Which unit a line belongs to; None where every line is a unit of its own.
+    copies : ndarray of shape (n_units,)
+        How many units there are like this one.
+    most : float
+        The most weight that a unit of this population can have, known beforehand.
+    moved : ndarray of shape (n_lines,) or None
+        How much less or more a function of the class may be at a row's own prediction, where rows were pooled into
+        cells: twice the cell's width, (y - v) w(v) being 2-Lipschitz.
+    """
+
+    y: FloatArray
+    v: FloatArray
+    w: FloatArray
+    unit: IntArray | None
+    copies: FloatArray
+    most: float
+    moved: FloatArray | None = None
+
+    @classmethod
+    def of_sample(cls, sample: Sample) -> Units:
+        """Unweighted rows with outcomes 0 or 1."""
+        zeros = sample.count - sample.ones
+        copies = np.column_stack([zeros, sample.ones]).ravel()
+        held = copies > 0.0
+        v, y = np.repeat(sample.prediction, 2)[held], np.tile([0.0, 1.0], sample.n_distinct)[held]
+        pooled = bool(sample.cell_width.any())
+        moved = np.repeat(2.0 * sample.cell_width, 2)[held] if pooled else None
+        return cls(y, v, np.broadcast_to(1.0, v.shape), None, copies[held], 1.0, moved)
+
+    @property
+    def n_units(self) -> int:
+        """How many there are."""
+        return int(self.copies.sum())
+
+    def sums(self, lines: FloatArray) -> FloatArray:
+        """Sum of the lines of each unit."""
+        return lines if self.unit is None else np.bincount(self.unit, lines, self.copies.size).astype(np.float64)
+
+    def mean(self, units: FloatArray) -> float:
+        """Mean over the units, as often as there are such."""
+        return float((self.copies * units).sum() / self.copies.sum())
+
+    def blocks(self) -> list[Units]:
+        """A chance split that does not know what it splits: units are in an order that their contents decide."""
+        rng = np.random.default_rng(SEED)
+        single = self.copies == 1.0
+        block = np.searchsorted(BLOCKS.cumsum()[:-1], rng.random(self.copies.size), side="right")
+        many = np.flatnonzero(~single)
+        copies = rng.multinomial(self.copies[many].astype(np.int64), BLOCKS).T.astype(np.float64)
+        found = []
+        for k in range(BLOCKS.size):
+            held = single & (block == k)
+            held[many] = copies[k] > 0.0
+            kept = self.copies.copy()
+            kept[many] = copies[k]
+            found.append(self._with(held, kept))
+        return [each for each in found if each.copies.size]
+
+    def _with(self, held: npt.NDArray[np.bool_], copies: FloatArray) -> Units:
+        line = np.flatnonzero(held if self.unit is None else held[self.unit])
+        unit = None if self.unit is None else (np.cumsum(held) - 1)[self.unit[line]]
+        moved = None if self.moved is None else self.moved[line]
+        return Units(self.y[line], self.v[line], self.w[line], unit, copies[held], self.most, moved)
+
+    def pooled(self) -> Sample:
+        """The lines as a sample, in cells of equal numbers of lines where they are many: to learn from."""
+        copies = self.copies if self.unit is None else self.copies[self.unit]
+        weight = self.w * copies
+        if self.v.size <= 2 * _CELLS:
+            return Sample.of_arrays(self.y, self.v, weight)
+        first = np.unique(np.linspace(0, self.v.size, _CELLS, endpoint=False).astype(np.int64))
+        total = np.add.reduceat(weight, first)
+        held = total > 0.0
+        total = np.where(held, total, 1.0)
+        v, y = (np.add.reduceat(weight * column, first) / total for column in (self.v, self.y))
+        return Sample.of_arrays(np.clip(y, 0.0, 1.0)[held], np.clip(v, 0.0, 1.0)[held], total[held])

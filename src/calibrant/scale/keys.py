@@ -1,0 +1,47 @@
+"""Keys of segments and periods, the same by every road: no sign on a zero, and what is missing in one way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+
+
+def told_apart(keys: Any) -> tuple[Any, bool]:
+    """The keys as Arrow with 0 for -0 and null for NaN, and whether keys that an engine told apart may be one now."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    changed = False
+    columns = {}
+    for name in keys.columns:
+        column = keys[name].to_arrow()
+        column = pyarrow.chunked_array([column]) if isinstance(column, pyarrow.Array) else column
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pyarrow.types.is_floating(column.type):
+            values = column.cast(pyarrow.float64()).to_numpy()
+            odd = np.isnan(values) | ((values == 0.0) & np.signbit(values))
+            if odd.any():
+                changed = True
+                column = pc.add(pc.if_else(pc.is_nan(column), pyarrow.scalar(None, column.type), column), 0)
+        columns[name] = column
+    return nw.from_native(pyarrow.table(columns), eager_only=True), changed
+
+
+def numbers_of(keys: Any) -> IntArray:
+    """Number the distinct combinations of a few columns; null is a value like any other."""
+    import pyarrow
+    import pyarrow.compute
+
+    numbers = np.zeros(len(keys), np.int64)
+    for name in keys.columns:
+        coded = pyarrow.compute.dictionary_encode(keys[name].to_arrow(), null_encoding="encode")
+        coded = coded.combine_chunks() if isinstance(coded, pyarrow.ChunkedArray) else coded
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers = np.unique(numbers * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
+    return numbers

@@ -1,0 +1,73 @@
+"""Cells as the sample that stands for their rows: every measure runs on it, and bounds say what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.kernels import sketching
+from calibrant.scale.bounds import ARITHMETIC, Moments, moments
+
+if TYPE_CHECKING:
+    from calibrant.inference.gate import CalibrationGate
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def _mean(index: IntArray, cells: FloatArray, offset: FloatArray, weight: FloatArray, resolution: int) -> FloatArray:
+    """Mean prediction of the rows that `offset` and `weight` sum up; the cell's lowest where there is no weight."""
+    low, high = cells[:, sketching.LOW], cells[:, sketching.HIGH]
+    held = weight > 0.0
+    mean = (index // 2 + offset / np.where(held, weight, 1.0)) / resolution
+    return np.where(held, np.clip(mean, low, high), low)  # a mean leaves its range by rounding only
+
+
+def sample_from_cells(index: IntArray, cells: FloatArray, resolution: int) -> Sample:
+    """Return the sample with a row a cell, at its mean prediction."""
+    count, ones, fractional, weight, outcome, squared, offset, _, low, high = cells.T.copy()
+    return Sample(
+        _mean(index, cells, offset, weight, resolution),
+        count,
+        ones,
+        weight,
+        outcome,
+        squared,
+        high - low,
+        binary=not fractional.any(),
+    )
+
+
+def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int, rounding: float) -> Moments:
+    """Moments of cells, for the bounds."""
+    _, _, _, weight, outcome, _, offset, outcome_offset, low, high = cells.T.copy()
+    rest, rest_offset = np.maximum(weight - outcome, 0.0), np.maximum(offset - outcome_offset, 0.0)
+    return moments(
+        low,
+        high,
+        _mean(index, cells, offset, weight, resolution),
+        (outcome, _mean(index, cells, outcome_offset, outcome, resolution)),
+        float(weight.sum()),
+        (rest, _mean(index, cells, rest_offset, rest, resolution)),
+        rounding,
+    )
+
+
+def gate_of_cells(sample: Sample, cells: Moments, *, max_distance: float, level: float) -> CalibrationGate:
+    """The gate of the rows in these cells; rows with weights or event rates are refused."""
+    from calibrant.inference.gate import calibration_gate_on_sample, check_gate
+
+    check_gate(max_distance, level)
+    if not sample.binary:
+        raise InputError("sketch", "holds event rates, and the proof is of single outcomes, each 0 or 1")
+    if not (np.array_equal(sample.weight, sample.count) and np.array_equal(sample.squared_weight, sample.count)):
+        raise InputError("sketch", "holds weights, and the proof is of unweighted rows")
+    # Weights that are counts are added up as such: where no cell holds two predictions this is the rows' own sample.
+    count, ones = sample.count, sample.ones
+    rows = Sample(sample.prediction, count, ones, count, ones, count, sample.cell_width, binary=True)
+    displacement = cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0
+    return calibration_gate_on_sample(rows, max_distance=max_distance, level=level, displacement=displacement)

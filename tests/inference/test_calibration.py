@@ -1,0 +1,244 @@
+"""`calibration_test`: statistics against their definitions, the level by exchangeability, the tail by enumeration."""
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import binom, chisquare, poisson_binom
+
+from calibrant import InputError, calibration_test
+from calibrant.inference import calibration, calibration_parts
+from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
+from calibrant.inference.calibration_tail import log_tail
+from calibrant.inference.calibration_units import Units, pooled_into_cells, pooling, read_units
+from calibrant.kernels.calibration import binomial_table
+from tests.oracles import calibration_test as oracle
+from tests.strategies import examples
+
+
+def drawn(n, bend, seed):
+    rng = np.random.default_rng(seed)
+    y_prob = rng.random(n)
+    return (rng.random(n) < y_prob**bend).astype(float), y_prob
+
+
+@st.composite
+def unit_lists(draw):
+    k = draw(st.integers(1, 9))
+    chances = st.one_of(st.floats(0.01, 0.99), st.sampled_from([1e-6, 0.25, 0.5, 1 - 1e-6]))
+    v = np.array(sorted(draw(st.lists(chances, min_size=k, max_size=k, unique=True))))
+    m = np.array(draw(st.lists(st.integers(1, 4), min_size=k, max_size=k)), float)
+    ones = np.array([draw(st.integers(0, int(each))) for each in m], float)
+    w = np.array(draw(st.lists(st.sampled_from([1.0, 0.5, 1e-3]), min_size=k, max_size=k)))
+    return Units(v, m, ones, w, int(m.sum()), None, 0.0)
+
+
+@examples(60)
+@given(unit_lists())
+def test_statistics_are_those_of_their_definitions(units):
+    parts = Parts.of(units)
+    found = dict(zip(parts.names, parts.statistics(units, 1, np.uint64(0))[0], strict=True))
+    given_units = units.prediction, units.count, units.ones, units.weight
+    blocks = parts.wave.shape[0]
+    edges = np.array(oracle.times(*given_units[:2], units.weight)[0]) * blocks
+    assume((np.abs(edges - np.rint(edges)) > 1e-9).all())  # rounding says on which side of an edge such a unit is
+    for (name, size), value in found.items():
+        if name == COX:
+            wanted = oracle.cox(*given_units)
+        elif name == WAVES:
+            wanted = oracle.waves(*given_units, size, blocks)
+        else:
+            wanted = oracle.steps(*given_units, size, blocks)
+        scale = max(1.0, float((units.excess**2 / units.variance).sum()))
+        assert value == pytest.approx(wanted, rel=1e-5, abs=1e-6 * scale), (name, size)
+
+
+@given(st.integers(2, 3000), st.floats(1e-9, 1 - 1e-9))
+@examples(50)
+def test_binomial_tables_hold_the_distribution(trials, chance):
+    half = int(min(trials, 10.0 * math.sqrt(0.25 * trials) + 50.0))
+    below, guide = np.empty(2 * half + 1), np.empty(2 * half + 1, np.int64)
+    first, size = binomial_table(float(trials), chance, below, guide)
+    assert below[:size] == pytest.approx(binom.cdf(np.arange(first, first + size), trials, chance), abs=1e-11)
+    starts = np.array([np.argmax(below[:size] * size > g) for g in range(size)])
+    assert guide[:size].tolist() == starts.tolist()
+
+
+@pytest.mark.parametrize(("count", "chance"), [(1, 0.3), (5, 0.31), (60, 0.021)])
+def test_redrawn_events_have_their_distribution(count, chance):
+    units = Units(*(np.array([float(x)]) for x in (chance, count, 0, 1)), count, None, 0.0)
+    parts = Parts.of(units)
+    score = parts.statistics(units, 4000, np.uint64(3))[1:, 0]
+    possible = np.arange(count + 1)
+    values = (possible - count * chance) ** 2 / (count * chance * (1 - chance))
+    wanted = 4000 * binom.pmf(possible, count, chance)
+    seen = np.array([np.isclose(score, value, rtol=1e-9, atol=1e-12).sum() for value in values])
+    assert seen.sum() == 4000
+    often = wanted > 5
+    assert chisquare(seen[often], wanted[often] * seen[often].sum() / wanted[often].sum()).pvalue > 1e-4
+
+
+@given(st.integers(0, 2**32), st.integers(19, 60), st.booleans())
+@examples(40)
+def test_the_level_is_exact_by_exchangeability(seed, draws, coarse):
+    """Whichever draw is called the observed one, at most a share a of the draws has p <= a."""
+    logs = -(np.random.default_rng(seed).exponential(size=(draws, 3)) ** 2)
+    if coarse:
+        logs = np.round(logs)
+    pvalues = []
+    for observed in range(draws):
+        order = np.roll(np.arange(draws), -observed)
+        least = calibration.evened_minimum({k: logs[order, i] for i, k in enumerate((COX, WAVES, GROUPS))})[0]
+        pvalues.append(calibration.share_as_extreme(least))
+    for a in np.unique(pvalues):
+        assert np.mean(np.array(pvalues) <= a) <= a + 1e-12
+
+
+@pytest.mark.parametrize("v", [[0.1, 0.2, 0.5, 0.6, 0.9, 0.95], [0.001, 0.01, 0.01, 0.02, 0.03, 0.5]])
+def test_the_tail_is_valid_by_enumeration(v):
+    units = read_units(np.zeros(len(v)), np.array(v))
+    parts = Parts.of(units)
+    found = []
+    for ones in product(*(range(int(each) + 1) for each in units.count)):
+        events = np.array(ones, float)
+        found.append(
+            (log_tail(replace(units, ones=events), parts), binom.pmf(ones, units.count, units.prediction).prod())
+        )
+    tails, chance = map(np.array, zip(*found, strict=True))
+    for x in np.unique(tails):
+        assert chance[tails <= x].sum() <= math.exp(x) * (1 + 1e-9)
+    assert tails.min() < -3.0  # it can say something
+
+
+@given(st.lists(st.floats(0.001, 0.999), min_size=1, max_size=7))
+@examples(60)
+def test_pooling_bounds_the_distance_of_the_two_distributions(v):
+    v, k = np.array(v), np.arange(len(v) + 1)
+    mean = np.array([v.mean()])
+    bound = pooling(mean, np.array([float(v.size)]), np.array([((v - v.mean()) ** 2).sum()]))
+    apart = np.abs(poisson_binom.pmf(k, v) - binom.pmf(k, v.size, v.mean())).sum() / 2
+    assert apart <= bound + 1e-9
+
+
+def test_cells_keep_counts_and_means():
+    y_true, y_prob = drawn(30_000, 1.0, 0)
+    units = read_units(y_true, y_prob)
+    assert units.prediction.size <= 2**14
+    assert units.count.sum() == 30_000
+    assert units.ones.sum() == y_true.sum()
+    assert (units.count * units.prediction).sum() == pytest.approx(y_prob.sum(), rel=1e-12)
+    assert 0.0 < units.pooling < 1e-4
+    tied = read_units(y_true, np.round(y_prob, 2))
+    assert (tied.pooling, tied.prediction.size) == (0.0, 99)
+    one = pooled_into_cells(read_units([0, 1, 1], [0.5, 0.5, 0.5]))
+    assert (one.count.tolist(), one.ones.tolist(), one.pooling) == ([3.0], [2.0], 0.0)
+
+
+def test_order_seed_and_threads_do_not_matter(monkeypatch):
+    y_true, y_prob = drawn(300, 1.2, 1)
+    y_prob, weight = np.round(y_prob, 2), np.round(y_prob + 1.0, 1)
+    order = np.random.default_rng(0).permutation(300)
+    options = {"n_resamples": 299, "random_state": 5}
+    first = calibration_test(y_true, y_prob, sample_weight=weight, **options)
+    assert calibration_test(y_true[order], y_prob[order], sample_weight=weight[order], **options) == first
+
+    def in_three(fill, total, **_):
+        for start in range(0, total, 128):
+            fill(start, min(start + 128, total))
+
+    monkeypatch.setattr(calibration_parts, "in_blocks", in_three)
+    assert calibration_test(y_true, y_prob, sample_weight=weight, **options) == first
+
+
+def test_overwhelming_evidence_reads_so_and_grows_with_rows():
+    found = [calibration_test(*drawn(n, 1.5, 0), n_resamples=199, random_state=0) for n in (500, 5000, 50_000)]
+    assert found[0].pvalue > found[1].pvalue > found[2].pvalue
+    assert found[1].pvalue < 1e-20
+    assert found[1].tail_pvalue < found[1].redrawn_pvalue == 1 / 200
+    assert found[1].region.direction == "too high"
+    assert "are too high" in found[1].summary()
+
+
+def test_trials_are_rows():
+    rng = np.random.default_rng(0)
+    y_prob, trials = np.linspace(0.1, 0.9, 7), np.array([1, 2, 5, 10, 20, 3, 4])
+    ones = rng.binomial(trials, y_prob)
+    rows = np.concatenate([np.arange(k) < one for k, one in zip(trials, ones, strict=True)]).astype(float)
+    by_row = calibration_test(rows, np.repeat(y_prob, trials), random_state=1)
+    assert calibration_test(ones / trials, y_prob, trials=trials, random_state=1) == by_row
+
+
+def test_certain_rows_are_set_aside_and_said():
+    y_true, y_prob = drawn(200, 1.0, 0)
+    plain = calibration_test(y_true, y_prob, random_state=0)
+    more = calibration_test(np.append(y_true, [1, 0]), np.append(y_prob, [1.0, 1.0]), random_state=0)
+    assert (more.pvalue, more.impossible.n_rows, more.impossible.row) == (plain.pvalue, 1, 201)
+    assert more.summary().startswith("miscalibrated: row 201")
+    assert not more.reject
+    only = calibration_test([1, 0], [1.0, 0.0])
+    assert (only.pvalue, only.reject, only.leading) == (1.0, False, None)
+
+
+@pytest.mark.parametrize(
+    "v", [[5e-324, 0.5], [1e-300, 1 - 2**-53], np.full(50, 1 - 2**-53), np.full(2, 0.5), [0.5]], ids=str
+)
+def test_extreme_predictions(v):
+    for y_true in (np.zeros(len(v)), np.ones(len(v))):
+        found = calibration_test(y_true, v, sample_weight=np.geomspace(1, 1e-12, len(v)), n_resamples=39)
+        assert 0.0 < found.pvalue <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y_true": [0.5, 1]}, r"y_true: row 0 is 0\.5"),
+        ({"y_true": [0.5, 1], "trials": [3, 1]}, r"y_true: row 0 is 0\.5, which of 3 trials is 1\.5 events"),
+        ({"trials": [1.5, 1]}, r"trials: row 0 is 1\.5"),
+        ({"trials": [1]}, "trials: has 1 rows"),
+        ({"groups": [1, 2]}, "groups: are not taken yet"),
+        ({"n_resamples": 19}, "n_resamples: is 19"),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        calibration_test(**{"y_true": [0, 1], "y_prob": [0.2, 0.8], **arguments})
+
+
+def _probability(y_true, y_prob):
+    """Of these very outcomes, were the predictions calibrated."""
+    return float(np.prod(np.where(y_true == 1.0, y_prob, 1.0 - y_prob)))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.sampled_from([0.0, 1.0, 8.0, 12.0]), st.booleans())
+def test_no_p_value_is_below_the_probability_of_the_outcomes(seed, n, spread, separated):
+    rng = np.random.default_rng(seed)
+    v = rng.choice([0.1, 0.2, 0.5, 0.8, 0.9], n)
+    cut = rng.choice([0.0, 0.3, 0.6, 1.0])
+    y = (v < cut) * 1.0 if separated else rng.integers(0, 2) + np.zeros(n)
+    w = 10.0 ** (-spread * rng.integers(0, 2, n))
+    found = calibration_test(y, v, sample_weight=w if spread else None, n_resamples=99, random_state=0)
+    seen = w / w.max() > 1e-20
+    assert found.pvalue >= _probability(y[seen], v[seen]) * (1.0 - 1e-9)
+
+
+def test_the_region_holds_every_row_of_its_predictions():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        v, w = rng.choice([0.1, 0.3, 0.5, 0.7, 0.9], 800), rng.choice([1.0, 5.0, 30.0], 800)
+        y = (rng.random(800) < np.where(v == 0.5, 0.6, np.where(w > 5.0, v, 0.9 * v))) * 1.0
+        region = calibration_test(y, v, sample_weight=w, random_state=0, n_resamples=99).region
+        here = (v >= region.low) & (v <= region.high)
+        assert region.n_rows == here.sum()
+        rate = np.average(y[here], weights=w[here])
+        assert region.event_rate == pytest.approx(rate)
+        assert region.direction == ("too low" if rate > region.mean_prediction else "too high")
+
+
+def test_a_row_without_weight_contradicts_nothing():
+    y, v = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.2, 0.7, 0.6, 1.0])
+    assert calibration_test(y, v, sample_weight=[1.0, 1.0, 1.0, 0.0], random_state=0).impossible is None
+    assert calibration_test(y, v, sample_weight=[1.0, 1.0, 1.0, 1e-9], random_state=0).impossible is not None

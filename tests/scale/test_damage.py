@@ -1,0 +1,28 @@
+"""Damaged files of every format: refused, or the same numbers. Many more such: tools/long_runs.py corruption."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from tests.damage import damaged, kept, wrong
+
+SLOW = ("rows.", "sums.", "checked.", "plain.")  # DuckDB reads them
+
+
+@pytest.mark.parametrize("name", kept())
+def test_damage_is_refused_or_changes_nothing(tmp_path, name):
+    data = kept()[name].data
+    assert wrong(name, data, tmp_path) is None
+    for number in range(6 if name.startswith(SLOW) else 40):
+        how, changed = damaged(data, np.random.default_rng([number, zlib.crc32(name.encode())]))
+        assert wrong(name, changed, tmp_path) is None, (how, number)
+
+
+@pytest.mark.parametrize("name", ["plain.parquet", "checked.parquet"])
+@pytest.mark.parametrize(("before", "bit"), [(b"%\x02\x18\x06y_true", 1), (b"y_true\x00\x15", 0x80)])
+def test_what_the_long_run_found_in_parquet(tmp_path, name, before, bit):
+    """A column that may be null by one account alone, of which pyarrow died; a name that is no text, as in errors."""
+    changed = bytearray(kept()[name].data)
+    changed[changed.index(before)] ^= bit
+    assert wrong(name, bytes(changed), tmp_path) is None

@@ -1,0 +1,73 @@
+"""An attribute's name has one type in every public class; None, for what is not known, may join it."""
+
+import re
+from collections import defaultdict
+from inspect import get_annotations
+
+import pytest
+
+from tests.public import CLASSES
+
+LITERAL = re.compile(r"Literal\[('[^']*'(, )?)+\]")
+ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
+
+
+def kind(annotation):
+    """A type in words that are the same for what is used alike: words of a few, arrays of any number."""
+    one_type = LITERAL.sub("str", annotation.replace('"', "'"))
+    parts = {"ndarray" if part in ARRAYS else part for part in one_type.split(" | ")} - {"None"}
+    return " | ".join(sorted(parts))
+
+
+def attributes(owner):
+    """Public fields and properties, those of its bases in this package included, with their types."""
+    found = {}
+    for each in reversed(owner.__mro__):
+        if each.__module__.startswith("calibrant."):
+            found |= get_annotations(each)
+            read = {name: value.fget for name, value in vars(each).items() if isinstance(value, property)}
+            found |= {name: get_annotations(getter)["return"] for name, getter in read.items()}
+    return {name: kind(str(each)) for name, each in found.items() if not name.startswith("_")}
+
+
+def clashes(classes):
+    types = defaultdict(lambda: defaultdict(set))
+    for owner in classes:
+        for name, each in attributes(owner).items():
+            types[name][each].add(owner.__name__)
+    return {name: {each: sorted(owners) for each, owners in found.items()} for name, found in types.items()}
+
+
+def test_one_name_has_one_type():
+    found = clashes(CLASSES.values())
+    assert len(found) > 150
+    assert {name: each for name, each in found.items() if len(each) > 1} == {}
+
+
+def test_the_two_words_for_two_things():
+    """Distances and errors: a measure's name is its value, an interval speaks of the population, a bracket of rows."""
+    found = {name: set(each) for name, each in clashes(CLASSES.values()).items()}
+    for name in ("smooth_calibration_error", "lower_calibration_distance"):
+        assert found[name] == {"float"}
+    for name, kinds in found.items():
+        if name.endswith("interval") or name in ("smooth_error", "lower_distance"):
+            assert kinds == {"Interval"}, name
+        if name.endswith("bracket") or name in ("distance", "true_distance"):
+            assert kinds == {"Bracket"}, name
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("float", "float | None", True),
+        ("str", "Literal['within', 'beyond'] | None", True),
+        ("FloatArray", "IntArray", True),
+        ("float", "FloatArray", False),
+        ("Interval", "Bracket", False),
+        ("tuple[int, ...]", "tuple[tuple[int, ...], ...]", False),
+    ],
+)
+def test_what_counts_as_one_type(one, other, same):
+    first = type("First", (), {"__module__": "calibrant.x", "__annotations__": {"size": one}})
+    second = type("Second", (), {"__module__": "calibrant.x", "__annotations__": {"size": other}})
+    assert (len(clashes([first, second])["size"]) == 1) == same

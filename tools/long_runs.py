@@ -1,0 +1,83 @@
+"""Look for faults in more generated cases than a test suite has time for.
+
+    python tools/long_runs.py                                     # what there is
+    python tools/long_runs.py differential --cases 100000 --seed 0 --write
+
+Prints each finding as it comes and the number of cases looked at; exits with 1 if there are findings. ``--write`` puts
+the result into the table of docs/trust.md. Parts of 500 cases have a seed of their own each, so that the same cases are
+looked at by any number of processes, and a finding is found again by its part alone (``--part``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT)]
+
+from runs import Found, load, names  # noqa: E402
+
+TRUST = ROOT / "docs" / "trust.md"
+HEAD = "    | Run | Cases | Findings | Last run |\n    | --- | ---: | ---: | --- |\n"
+TABLE = re.compile(re.escape(HEAD) + r"((?: *\|.*\n)*)")
+A_PART = 500
+
+
+def one_part(name: str, cases: int, seed: int, part: int) -> Found:
+    """The cases of one part, at most `A_PART`."""
+    module = load(name)
+    if hasattr(module, "PARTS"):
+        return module.run(part, seed)
+    return module.run(min(A_PART, cases - part * A_PART), seed * 1_000_000 + part)
+
+
+def parts_of(name: str, cases: int) -> int:
+    module = load(name)
+    return getattr(module, "PARTS", -(-cases // A_PART))
+
+
+def written(text: str, name: str, found: Found, today: str) -> str:
+    """The page with the result of one run in its table, in the order of names."""
+    rows = {line.split("`")[1]: line for line in TABLE.search(text)[1].splitlines()}
+    rows[name] = f"    | `{name}`: {load(name).WHAT} | {found.cases:,} | {len(found.findings):,} | {today} |"
+    return TABLE.sub(lambda _: HEAD + "".join(f"{rows[each]}\n" for each in sorted(rows)), text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", choices=names())
+    parser.add_argument("--cases", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--part", type=int, help="look at this part alone")
+    parser.add_argument("--write", action="store_true", help="put the result into docs/trust.md")
+    asked = parser.parse_args()
+    if asked.name is None:
+        print("\n".join(f"{name}: {load(name).WHAT}" for name in names()))
+        return 0
+    start = time.monotonic()
+    cases, findings = 0, []
+    parts = range(parts_of(asked.name, asked.cases)) if asked.part is None else [asked.part]
+    work = functools.partial(one_part, asked.name, asked.cases, asked.seed)
+    with ProcessPoolExecutor(asked.processes, max_tasks_per_child=20) as pool:
+        for part, found in zip(parts, pool.map(work, parts), strict=True):
+            cases += found.cases
+            for each in found.findings:
+                print(f"part {part}: {each}", flush=True)
+            findings += found.findings
+            print(f"{cases:,} cases, {len(findings):,} findings, {time.monotonic() - start:.0f} s", flush=True)
+    if asked.write:
+        text = TRUST.read_text(encoding="utf-8")
+        TRUST.write_text(written(text, asked.name, Found(cases, findings), date.today().isoformat()), encoding="utf-8")
+    return bool(findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Damaged files: refused, or the same numbers."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from tests.damage import damaged, kept, wrong
+
+from runs import Found
+
+WHAT = (
+    "Bits flipped, ends cut, blocks lost, doubled or zeroed in sketches, saved recalibrators, monitor states, gz, zst, "
+    "Parquet, Arrow, CSV and JSON lines. A finding is a traceback, a crash, a cut file that is read (but at the end of "
+    "a line of text), or, where the format has a checksum, another number."
+)
+
+
+def run(cases: int, seed: int) -> Found:
+    """As many damages, each of one of the formats in turn; read by a child, so that a crash is a finding as well."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(ours)
+            with tempfile.TemporaryDirectory() as folder, os.fdopen(theirs, "w") as said:
+                for number in range(cases):
+                    name, how, changed = _case(number, seed)
+                    print(f"{number}\t", end="", file=said, flush=True)
+                    print(wrong(name, changed, Path(folder)) or "", file=said, flush=True)
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as said:
+        lines = said.read().split("\n")
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    findings = []
+    for line in filter(None, lines):
+        number, _, problem = line.partition("\t")
+        ended = line == lines[-1]
+        if problem or ended:
+            name, how, _ = _case(int(number), seed)
+            findings.append(f"{name}, {how}: {f'ended the process, {status}' if ended else problem}")
+    looked = len(list(filter(None, lines)))
+    if looked < cases:
+        findings.append(f"{cases - looked} cases not looked at, after that")
+    return Found(looked, findings)
+
+
+def _case(number: int, seed: int) -> tuple[str, str, bytes]:
+    rng = np.random.default_rng([seed, number])
+    names = list(kept())
+    name = names[number % len(names)]
+    how, changed = damaged(kept()[name].data, rng)
+    return name, f"{how}, seed {seed} number {number}", changed

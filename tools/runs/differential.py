@@ -1,0 +1,50 @@
+"""One table by every road: one number or one error."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from pathlib import Path
+
+from runs import Found
+
+WHAT = "Generated tables, good and bad, each by six of twenty roads; a finding is another number or another error"
+
+
+def run(cases: int, seed: int) -> Found:
+    """Tables that hypothesis draws from this seed."""
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import seed as seeded
+    from hypothesis import strategies as st
+    from tests.scale.differential import ROADS, _database, disagreements
+    from tests.scale.generated import generated
+
+    from calibrant.scale import opened, readers
+
+    _database().execute("SET threads = 1")
+    opened.connect = readers.connect = lambda: _database().cursor()  # starting one takes longer than a case
+    findings, looked_at = [], 0
+
+    with tempfile.TemporaryDirectory() as folder:
+
+        @seeded(seed)
+        @settings(
+            max_examples=cases,
+            phases=[Phase.generate],
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(generated(), st.lists(st.sampled_from(list(ROADS)), min_size=6, max_size=6, unique=True))
+        def every(table, roads):
+            nonlocal looked_at
+            looked_at += 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                wrong = disagreements(table, Path(folder), roads)
+            findings.extend(f"{each}\n    {table}" for each in wrong)
+
+        every()
+    return Found(looked_at, findings)
