@@ -400,7 +400,7 @@ def _chi_squared(statistic: float, degrees: int) -> float:
 
 def _line(odds: FloatArray, ones: FloatArray, count: FloatArray) -> tuple[float | None, float | None]:
     """Intercept and slope of largest likelihood, where they are finite."""
-    from calibrant.recalibration.logistic import fit_logistic
+    from calibrant.measures.logistic import fit_logistic
 
     mixed_low, mixed_high = odds[ones > 0], odds[ones < count]
     if not mixed_low.size or not mixed_high.size:

@@ -64,6 +64,14 @@ class Levels:
             return True
         return bool(zeros[-1] <= ones[0] or ones[-1] <= zeros[0])
 
+    @property
+    def base_log_odds(self) -> float:
+        """Log-odds of the mean outcome, drawn in by Platt's imagined rows where there is one outcome only."""
+        rate = self.mean_outcome
+        if not 0.0 < rate < 1.0:
+            rate = dot(self.mass, self.platt_targets())
+        return float(np.log(rate / (1.0 - rate)))
+
     def platt_targets(self) -> FloatArray:
         """Outcomes drawn in by one imagined row a class: Platt's (N+1)/(N+2) for the ones and 1/(N+2) for the zeros."""
         ones = self.effective_rows * self.mean_outcome

@@ -14,8 +14,8 @@ from scipy.special import expit
 from calibrant.door.arguments import positive_integer
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot, rows_dot
+from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
 from calibrant.recalibration.base import Levels, Recalibrator, check_clip
-from calibrant.recalibration.logistic import base_log_odds, fit_logistic, inner_expit, log_odds
 from calibrant.recalibration.stored import Kind, check, column, ends, flag, number
 
 FloatArray = npt.NDArray[np.float64]
@@ -76,14 +76,14 @@ class PlattScaling(Recalibrator):
         self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
         self.smoothed_ = levels.separable
         if x[0] == x[-1]:
-            self.slope_, self.intercept_ = 1.0, base_log_odds(levels) - float(x[0])
+            self.slope_, self.intercept_ = 1.0, levels.base_log_odds - float(x[0])
             return
         rate = levels.platt_targets() if self.smoothed_ else levels.rate
         # A slope of one unit spreads the scores by one standard deviation, around their mean.
         centre = dot(levels.mass, x)
         spread = float(np.sqrt(dot(levels.mass, (x - centre) ** 2)))
         features = np.stack([(x - centre) / spread, np.ones_like(x)])
-        theta = fit_logistic(features, rate, levels.mass, np.array([0.0, base_log_odds(levels)]))
+        theta = fit_logistic(features, rate, levels.mass, np.array([0.0, levels.base_log_odds]))
         self.slope_ = float(theta[0] / spread)
         self.intercept_ = float(theta[1] - self.slope_ * centre)
 
@@ -153,7 +153,7 @@ class BetaScaling(Recalibrator):
         p = np.clip(levels.prediction, self.clip, 1.0)
         q = np.clip(1.0 - levels.prediction, self.clip, 1.0)
         self.smoothed_ = levels.separable
-        base = base_log_odds(levels)
+        base = levels.base_log_odds
         if levels.prediction.size == 1:
             self.a_, self.b_, self.c_ = 1.0, 1.0, base - float(np.log(p[0]) - np.log(q[0]))
             return

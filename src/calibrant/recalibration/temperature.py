@@ -16,8 +16,8 @@ from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
+from calibrant.measures.logistic import inner_expit, log_odds
 from calibrant.recalibration.base import FloatArray, Levels, Recalibrator, check_clip, read_predictions
-from calibrant.recalibration.logistic import inner_expit, log_odds
 from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses
 from calibrant.recalibration.scaling import what_a_line_does
 from calibrant.recalibration.stored import Kind, check, count, ends, number, optional

@@ -1,4 +1,4 @@
-"""Logistic fits of a few parameters to levels of a prediction, converged to rounding."""
+"""Logistic fits of a few parameters, converged to rounding: what Cox's test and logistic maps share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from calibrant.kernels.logistic import logistic_derivatives
-from calibrant.kernels.sums import dot
-from calibrant.recalibration.base import Levels
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,11 +71,3 @@ def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: F
     if np.linalg.norm(gradient) <= _GRADIENT and np.linalg.norm(step) < 1e-2:
         theta = theta - step
     return theta
-
-
-def base_log_odds(levels: Levels) -> float:
-    """Log-odds of the mean outcome, drawn in by Platt's imagined rows where there is one outcome only."""
-    rate = levels.mean_outcome
-    if not 0.0 < rate < 1.0:
-        rate = dot(levels.mass, levels.platt_targets())
-    return float(np.log(rate / (1.0 - rate)))
