@@ -52,6 +52,10 @@ def audit_file(
         typer.Option(help="Column of predicted probabilities; for classes a list p0,p1,... or a pattern 'p*'."),
     ] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
+    max_distance: Annotated[
+        float | None,
+        typer.Option(help="Error that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less."),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[
@@ -92,6 +96,7 @@ def audit_file(
             drift,
             exclude_bad,
             unweighted,
+            max_distance,
             level,
             resamples,
             seed,

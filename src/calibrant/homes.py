@@ -2,6 +2,7 @@
 
 HOMES = {
     "Advice": "findings.advice",
+    "Answer": "findings.answer",
     "ApproximateDistance": "measures.distance_schemes",
     "Audit": "findings.found",
     "BetaScaling": "recalibration.scaling",
@@ -44,8 +45,8 @@ HOMES = {
     "Potentials": "measures.lower_check",
     "Question": "findings.classes",
     "RecalibratedClassifier": "recalibration.classifier",
-    "RecalibrationChoice": "recalibration.choose",
-    "RecalibrationScore": "recalibration.choose",
+    "RecalibrationChoice": "recalibration.choice",
+    "RecalibrationScore": "recalibration.choice",
     "Recalibrator": "recalibration.base",
     "Region": "findings.regions",
     "Reliability": "findings.reliability",

@@ -6,7 +6,7 @@ import pytest
 from calibrant import audit
 from calibrant.door.sample import Sample
 from calibrant.findings.reliability import noise_bandwidth, redraw, reliability, stratify
-from calibrant.findings.words import confidence
+from calibrant.door.ends import confidence
 
 
 def drawn(v, rng, weight=None):

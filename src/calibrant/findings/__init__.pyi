@@ -1,6 +1,7 @@
 """Written by tools/public_names.py."""
 
 from calibrant.findings.advice import Advice as Advice
+from calibrant.findings.answer import Answer as Answer
 from calibrant.findings.auditing import audit as audit
 from calibrant.findings.classes import ClassFindings as ClassFindings
 from calibrant.findings.classes import Question as Question
@@ -14,6 +15,7 @@ from calibrant.findings.table import audit_table as audit_table
 
 __all__ = [
     "Advice",
+    "Answer",
     "Audit",
     "ClassFindings",
     "Evidence",

@@ -13,17 +13,27 @@ from calibrant.door.classes import MulticlassSample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
-from calibrant.findings.evidence import no_single_rows
+from calibrant.door.values import Result, counted
+from calibrant.findings.answer import State
+from calibrant.findings.words import NO_TRIALS
 
 if TYPE_CHECKING:
-    from calibrant.recalibration.choose import RecalibrationScore
+    from calibrant.recalibration.base import Recalibrator
+    from calibrant.recalibration.choice import RecalibrationScore
+    from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
+_MOST_ROWS = 20_000
+"""Recalibrations of more rows are compared on so many of them, drawn at random: an audit must not take long."""
 _MOST_VALUES = 200_000
-"""Probabilities above which recalibrations are not compared unasked: it would take longer than all the rest."""
+"""Probabilities of classes above which recalibrations are not compared unasked."""
 _RESAMPLES = 50
-"""For intervals of smooth errors, which only a table shows; an audit must not take long."""
-_TOO_MANY = f"above {_MOST_VALUES:,} probabilities choose_recalibrator does it"
+"""For intervals of smooth errors, which only a table shows."""
+_NOT_DUE: dict[str, str] = {
+    "no evidence": "calibration is not rejected",
+    "too few rows": "calibration is not rejected",
+    "too small to matter": "the error is proved too small to matter",
+    "not tested": "calibration was not tested",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,6 +48,8 @@ class Advice(Result):
         Name of the method; "unchanged" where none is better; None where nothing was compared.
     scores : tuple of RecalibrationScore
         Cross-fitted scores, "unchanged" first; empty where nothing was compared.
+    recalibrator : Recalibrator, MulticlassRecalibrator or None
+        The chosen one, fitted to the rows that were compared.
 
     See Also
     --------
@@ -47,34 +59,50 @@ class Advice(Result):
     words: str
     chosen: str | None
     scores: tuple[RecalibrationScore, ...]
+    recalibrator: Recalibrator | MulticlassRecalibrator | None = None
 
     def summary(self) -> str:
         """Say what to do."""
         return self.words
 
+    def __getitem__(self, method: str) -> RecalibrationScore:
+        """Return the scores of a method by its name; KeyError where it was not compared."""
+        return next(score for score in self.scores if score.method == method)
 
-def advice(rows: Rows | MulticlassSample, seed: int) -> Advice:
-    """Compare recalibrations of single, unweighted rows that were read already."""
+
+def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | None = None) -> Advice:
+    """Compare recalibrations of single, unweighted rows that were read already, drawn from `of` in all."""
     y_prob = rows.y_prob
-    if y_prob.size > _MOST_VALUES:
-        return not_compared(_TOO_MANY)
+    if y_prob.ndim == 2 and y_prob.size > _MOST_VALUES:
+        return not_compared(f"above {_MOST_VALUES:,} probabilities choose_recalibrator does it")
     from calibrant.recalibration.choose import choose_on_rows  # scikit-learn takes a second to load
 
     # The order of the rows must not matter: the folds are dealt at random.
     order = np.lexsort((rows.y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))))
     try:
-        choice = choose_on_rows(rows.take(order), n_resamples=_RESAMPLES, random_state=seed)
+        choice = choose_on_rows(rows.take(order), level=level, n_resamples=_RESAMPLES, random_state=seed)
     except InputError as too_few:
         return not_compared(str(too_few))
-    return Advice(choice.summary(), choice.chosen, choice.scores)
+    words = choice.summary()
+    if of is not None:
+        words += f" Compared on {counted(order.size, 'row')} drawn at random from {of:,}."
+    return Advice(words, choice.chosen, choice.scores, choice.recalibrator)
 
 
-def advice_on_sample(sample: Sample, weighted: bool, seed: int) -> Advice:
-    """Compare recalibrations where the sample's rows can be told apart and are not too many."""
-    why_not = no_single_rows(sample, weighted)
-    if why_not is None and sample.n_rows > _MOST_VALUES:
-        why_not = _TOO_MANY
-    return not_compared(why_not) if why_not else advice(Rows.of_sample(sample), seed)
+def advice_on_sample(sample: Sample, weighted: bool, state: State, level: float, seed: int) -> Advice:
+    """Compare recalibrations where a change is due: of all rows, or of some of very many, drawn at random."""
+    if state in _NOT_DUE:
+        return not_compared(NO_TRIALS if not sample.binary else _NOT_DUE[state])
+    if weighted:
+        return not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
+    n = sample.n_rows
+    if n <= _MOST_ROWS:
+        return advice(Rows.of_sample(sample), level, seed)
+    drawn = np.sort(np.random.default_rng(seed).choice(n, _MOST_ROWS, replace=False, shuffle=False))
+    cell = np.searchsorted(sample.count.cumsum(), drawn, side="right")
+    within = drawn - (sample.count.cumsum() - sample.count)[cell]
+    rows = Rows((within < sample.ones[cell]).astype(np.int64), np.ascontiguousarray(sample.prediction[cell]))
+    return advice(rows, level, seed, of=n)
 
 
 def not_compared(why: str) -> Advice:

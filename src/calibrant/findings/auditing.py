@@ -6,6 +6,7 @@ __all__ = ["audit"]
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import dimensions
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice, advice_on_sample, not_compared
+from calibrant.findings.answer import decide, default_limit
 from calibrant.findings.classes import class_findings
 from calibrant.findings.evidence import evidence, population, weights_differ
 from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
@@ -24,7 +26,10 @@ from calibrant.findings.inequalities import tie
 from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
+from calibrant.inference.gate import calibration_gate_on_sample, check_gate
 from calibrant.kernels.sums import dot
+from calibrant.measures.discrimination import auc_from_sample
+from calibrant.measures.lower import audited_certificate, lower_distance_of_certificate
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 
@@ -38,6 +43,7 @@ def audit(
     *,
     sample_weight: Column | None = None,
     pos_label: Any = None,
+    max_distance: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -57,8 +63,11 @@ def audit(
     pos_label : label, optional
         The positive class, whose probability is audited. One column needs it where labels are not 0 and 1; of two
         columns it is the second label in sorted order without it. Not for more than two classes.
+    max_distance : float, optional
+        Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or a tenth of the rate
+        of the rarer outcome where that is less.
     level : float, default 0.05
-        A calibrated curve lies outside the consistency band with at most this probability at each point.
+        Probability of error of the test, of each end of a bound, and of the consistency band at each point.
     n_resamples : int, default 999
         Resamples behind the band; 0 for no band and no test, else at least 2 / level - 1. The test takes as many as
         half a second allows, 3,000 to 50,000.
@@ -68,7 +77,7 @@ def audit(
     Returns
     -------
     Audit
-        With ``.verdict``, ``.measures``, ``.regions``, ``.summary()``, ``.to_json()``, ``.to_html(path)``, ``.plot()``.
+        With ``.answer``, ``.measures``, ``.regions``, ``.summary()``, ``.to_json()``, ``.to_html(path)``, ``.plot()``.
 
     Raises
     ------
@@ -99,15 +108,20 @@ def audit(
     """
     if dimensions(y_prob) == 2:
         found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
-        return audit_classes(found, level=level, n_resamples=n_resamples, random_state=random_state)
+        return audit_classes(
+            found, max_distance=max_distance, level=level, n_resamples=n_resamples, random_state=random_state
+        )
     sample = Sample.from_columns(event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight)
-    done = audit_sample(sample, level=level, n_resamples=n_resamples, random_state=random_state)
+    done = audit_sample(
+        sample, max_distance=max_distance, level=level, n_resamples=n_resamples, random_state=random_state
+    )
     return replace(done, pos_label=pos_label)
 
 
 def audit_classes(
     found: MulticlassSample,
     *,
+    max_distance: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -118,6 +132,7 @@ def audit_classes(
     if found.n_classes == 2:
         done = audit_sample(
             found.event().sample,
+            max_distance=max_distance,
             level=level,
             n_resamples=n_resamples,
             random_state=random_state,
@@ -128,6 +143,7 @@ def audit_classes(
     rng, seed = seeded(random_state)
     first = audit_sample(
         found.top_label().sample,
+        max_distance=max_distance,
         level=level,
         n_resamples=n_resamples,
         random_state=rng,
@@ -143,7 +159,7 @@ def audit_classes(
     given = (
         not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
         if weighted
-        else advice(found, int(rng.integers(2**31)))
+        else advice(found, level, int(rng.integers(2**31)))
     )
     return replace(first, seed=seed, classes=classes, advice=given)
 
@@ -151,20 +167,31 @@ def audit_classes(
 def audit_sample(
     sample: Sample,
     *,
+    max_distance: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
     title: str | None = None,
     progress: Callable[[str], None] | None = None,
     advise: bool = True,
+    displacement: float = 0.0,
 ) -> Audit:
-    """Audit rows that are pooled already; `progress` is told the name of each stage before it starts."""
+    """Audit rows that are pooled already; `progress` is told the name of each stage before it starts.
+
+    Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
+    points.
+    """
     tell = progress if progress is not None else lambda _stage: None
     check_band(level, n_resamples)
+    if max_distance is not None:
+        check_gate(max_distance, level)
     rng, seed = seeded(random_state)
 
     tell("Witness")
     witness = witness_from_sample(sample)
+    tell("Lower distance")
+    certificate = audited_certificate(sample)
+    at_hand = {"lower_calibration_distance": partial(lower_distance_of_certificate, certificate)}
     found = {}
     for name, measure in measures().items():
         value, why_not = None, None
@@ -172,34 +199,48 @@ def audit_sample(
             why_not = f"not computed above {measure.maximum_rows:,} distinct predictions"
         else:
             tell(measure.title)
-            value = measure.on_sample(sample, **measure.parameters)
+            value = at_hand[name](sample) if name in at_hand else measure.on_sample(sample, **measure.parameters)
         found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
-    tell("Inequalities and regions")
-    ties = tie(sample, witness, {name: measure.value for name, measure in found.items()})
+    tell("Inequalities")
+    ties = tie(sample, witness, certificate, {name: measure.value for name, measure in found.items()})
     lower = found["lower_calibration_distance"]
     if lower.value is None:
         found["lower_calibration_distance"] = in_its_bracket(lower, ties.lower_distance_bracket)
     elif lower.value - ties.lower_distance_bracket.lower > _LOOSE:
         said = f"{lower.sentence} Proved: {proved(ties.lower_distance_bracket.lower, lower.value)[0]}."
         found["lower_calibration_distance"] = replace(lower, sentence=said)
-    regions = regions_from_witness(sample, witness)
     tell("Reliability diagram")
     table = reliability(sample, level, n_resamples, rng)
     tell("Tests")
     weighted = weights_differ(sample)
     tests = evidence(sample, weighted, level, n_resamples, int(rng.integers(2**31)))
-    bounds = population(sample, weighted, level, witness.value, ties.lower_distance_bracket)
-    tell("What to do")
-    given = advice_on_sample(sample, weighted, int(rng.integers(2**31))) if advise else not_compared("not asked for")
+    test = tests["calibration_test"].result
+    # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
+    real = test is None or test.reject or test.impossible is not None
+    regions = regions_from_witness(sample, witness) if real else ()
+    tell("Bounds")
     mass = sample.mass()
     mean_prediction = min(1.0, dot(mass, sample.prediction))
+    base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
+    limit = default_limit(base_rate) if max_distance is None else float(max_distance)
+    bounds = population(sample, weighted, level, witness.value, ties.lower_distance_bracket)
+    gate = None
+    if sample.binary and not weighted and limit > 0.0:
+        gate = calibration_gate_on_sample(
+            sample, max_distance=limit, level=level, displacement=displacement, known=ties.lower_distance_bracket
+        )
+    tell("What to do")
+    given = not_compared("not asked for")
+    if advise:
+        state = decide(test, gate)
+        given = advice_on_sample(sample, weighted, state, level, int(rng.integers(2**31)))
     return Audit(
         title=title,
         n_rows=sample.n_rows,
         n_distinct=sample.n_distinct,
         effective_rows=sample.effective_rows,
         weighted=weighted,
-        base_rate=min(1.0, max(0.0, mean_prediction + float(sample.residual().sum()))),
+        base_rate=base_rate,
         mean_prediction=mean_prediction,
         measures=found,
         tests=tests,
@@ -217,6 +258,9 @@ def audit_sample(
         seed=seed,
         rates=not sample.binary,
         about_chance=_about_chance(sample),
+        max_distance=limit,
+        gate=gate,
+        auc=auc_from_sample(sample),
     )
 
 

@@ -13,7 +13,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
-from calibrant.findings.words import number, proved
+from calibrant.findings.words import number
 from calibrant.inference.compare import ComparisonResult, compare_calibration
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -53,28 +53,37 @@ class Comparison(Finding):
             return f"The two were not compared row by row: {self.not_compared}."
         said, low, high = self.result, *self.result.interval
         sure = f"{confidence(said.level)} confidence"
-        named = ((first, said.value_a), (second, said.value_b))
+        one, other = (number(audit.answer.size) for audit in self.audits)
         if not said.reject:
-            (_, one), (_, other) = named
             return (
-                f"Neither of {first} and {second} is proved better calibrated: smooth errors {number(one)} and "
-                f"{number(other)}; with {sure} the population's difference, the first less the second, is between "
-                f"{' and '.join(outwards(low, high, signed=True))}."
+                f"Neither of {first} and {second} is proved better calibrated: distances from calibration {one} and "
+                f"{other}. Their smooth errors in the population, the first less the second, differ by "
+                f"{' to '.join(outwards(low, high, signed=True))} ({sure})."
             )
-        (better, less), (worse, more) = named if said.statistic < 0.0 else named[::-1]
+        better, worse = (first, second) if said.statistic < 0.0 else (second, first)
+        less, more = (one, other) if said.statistic < 0.0 else (other, one)
         least, most = outwards(*sorted((abs(low), abs(high))))
         return (
-            f"{better} is better calibrated than {worse}: smooth errors {number(less)} and {number(more)}; with {sure} "
-            f"the population's are {least} to {most} apart (p = {said.pvalue:.2g})."
+            f"{better} is better calibrated than {worse}: distances from calibration {less} and {more}. This is real "
+            f"(p = {said.pvalue:.2g}): their smooth errors in the population differ by {least} to {most} ({sure})."
         )
 
     def facts(self) -> list[tuple[str, str, str]]:
         """The rows of the table that sets the two side by side: what, of the first, of the second."""
-        rows = [("true distance", *(proved(a.distance.lower, a.distance.upper)[0] for a in self.audits))]
+        answers = [audit.answer for audit in self.audits]
+        rows = [
+            ("what it comes to", *(found.state for found in answers)),
+            ("direction", *(found.direction or "-" for found in answers)),
+            ("distance from calibration", *(number(found.size) for found in answers)),
+            ("population's, at most", *("-" if x.interval is None else outwards(*x.interval)[1] for x in answers)),
+            ("what to do", *(found.action for found in answers)),
+            ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
+            ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
+        ]
         for name, measure in self.audits[0].measures.items():
-            values = (measure.value, self.audits[1].measures[name].value)
-            rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
-        rows.append(("rows", *(f"{a.n_rows:,}" for a in self.audits)))
+            if name != "lower_calibration_distance":
+                values = (measure.value, self.audits[1].measures[name].value)
+                rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
         return [(what, first, second) for what, first, second in rows]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from calibrant.door.ends import Bracket
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
+from calibrant.findings.answer import Answer, answer
 from calibrant.findings.classes import ClassFindings
 from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
@@ -19,6 +20,7 @@ from calibrant.findings.reliability import Reliability
 from calibrant.findings.views import Finding, view
 from calibrant.findings.words import proved
 from calibrant.inference.bounds import PopulationBounds
+from calibrant.inference.gate import CalibrationGate
 from calibrant.measures.smooth import Witness
 
 if TYPE_CHECKING:
@@ -128,6 +130,13 @@ class Audit(Finding):
         Where rows were pooled into cells that hold several predictions, the number of cells.
     pos_label : object
         Label of the positive class, whose probability was audited, where it was said or there were two columns.
+    max_distance : float
+        The error that is too small to matter.
+    gate : CalibrationGate or None
+        Whether the population's lower distance is proved to be within `max_distance`; None where no bound is known.
+    auc : float or None
+        Probability that a row with the event has a higher prediction than one without (ties count half): how well
+        predictions tell outcomes apart, which calibration does not say. None where there is one outcome only.
 
     See Also
     --------
@@ -164,6 +173,9 @@ class Audit(Finding):
     n_excluded: int = 0
     n_cells: int | None = None
     pos_label: Any = None
+    max_distance: float = 0.02
+    gate: CalibrationGate | None = None
+    auc: float | None = None
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""
@@ -178,8 +190,13 @@ class Audit(Finding):
         return f"Audit({title}{counted(self.n_rows, 'row')}, true distance {distance})"
 
     @property
+    def answer(self) -> Answer:
+        """What it comes to: state, direction, size, interval, p-value, action, and a few sentences."""
+        return answer(self)
+
+    @property
     def smooth_calibration_error(self) -> float:
-        """The headline: smooth calibration error."""
+        """Smooth calibration error, as its witness attains it."""
         return self.smooth_lower
 
     @property

@@ -16,15 +16,13 @@ from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.measures.distance import upper_distance_bound
-from calibrant.measures.lower import lower_certificate_from_sample
+from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness
 
 _ROUNDING = 1e-9
 _QUADRATURE = 1e-4  # what the convolved error promises
-_FEW = 20_000  # distinct predictions up to which the lower distance is bracketed as finely as can be
 _NEAREST = 100_000  # distinct predictions up to which a nearest calibrated post-processing is looked for
-_FINE, _COARSE = 1e-9, 1e-5
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
 _TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"
@@ -101,7 +99,7 @@ class Ties(Result):
         return f"The true distance from calibration is {self.true_distance.summary()}; {all_hold}."
 
 
-def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) -> Ties:
+def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values: Mapping[str, float | None]) -> Ties:
     """Check every inequality whose two sides are known, and bracket the distances from calibration.
 
     Parameters
@@ -110,6 +108,8 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
         The sample.
     witness : Witness
         Its witness, with the dual bound.
+    certificate : LowerCertificate
+        Of its lower distance.
     values : mapping of str to float or None
         Values of the registered measures by name; None where one was not computed.
     """
@@ -118,7 +118,6 @@ def tie(sample: Sample, witness: Witness, values: Mapping[str, float | None]) ->
     bias = abs(float(sample.residual().sum()))
     level_sets = measures()["expected_calibration_error"].on_sample(sample, strategy="exact")
     convolved = known.get("convolved_calibration_error")
-    certificate = lower_certificate_from_sample(sample, tol=_FINE if sample.n_distinct <= _FEW else _COARSE)
     below_lower, above_lower = certificate.lower, certificate.upper
     uppers = _upper_bounds(known, level_sets)
     attained = dict(uppers)

@@ -99,11 +99,15 @@ class Region(Result):
     @property
     def range_in_words(self) -> str:
         """Which predictions: taken literally, those of the stretch and no others of the sample."""
+        return f"predictions {self.range_words}"
+
+    @property
+    def range_words(self) -> str:
+        """The one prediction, or between which two: "of 0.5", "between 0.20 and 0.31"."""
         short = f"{self.low:.6g}"
         if self.high == self.low == float(short):
-            return f"predictions of {short}"
-        low, high = ends(self.low, self.high, self.before, self.after)
-        return f"predictions between {low} and {high}"
+            return f"of {short}"
+        return "between " + " and ".join(ends(self.low, self.high, self.before, self.after))
 
     @property
     def words(self) -> str:
@@ -120,7 +124,7 @@ class Region(Result):
             return None
         if self.standard_error == 0.0:
             return "a calibrated predictor could not err here at all"
-        verdict = "beyond noise" if self.exceeds_noise else "could be noise"
+        verdict = "beyond noise" if self.exceeds_noise else "not clear by itself"
         ratio = abs(self.mean_error) / self.standard_error
         return f"{ratio:.1f} standard errors, {verdict}" if ratio < 1e4 else f"{ratio:.1g} standard errors, {verdict}"
 

@@ -19,6 +19,7 @@ from calibrant.door.values import counted
 from calibrant.findings.auditing import audit_classes, audit_sample
 from calibrant.findings.found import Audit
 from calibrant.findings.sketched import with_bounds
+from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.drift import RESOLUTION, SINGLE, Period, periods_of_groups
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.numbers import in_column
@@ -47,6 +48,7 @@ class Asked:
     drift: str | None = None
     exclude_bad: bool = False
     unweighted: bool = False
+    max_distance: float | None = None
     level: float = 0.05
     n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
@@ -75,7 +77,12 @@ class Asked:
     @property
     def of_audit(self) -> dict[str, Any]:
         """What `audit_sample` and `audit_classes` take as it is."""
-        return {"level": self.level, "n_resamples": self.n_resamples, "random_state": self.random_state}
+        return {
+            "max_distance": self.max_distance,
+            "level": self.level,
+            "n_resamples": self.n_resamples,
+            "random_state": self.random_state,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +111,7 @@ def audit_table(
     drift: str | None = None,
     exclude_bad: bool = False,
     unweighted: bool = False,
+    max_distance: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -130,7 +138,7 @@ def audit_table(
         refusing them.
     unweighted : bool, default False
         Leave out a column that holds weights by its name.
-    level, n_resamples, random_state
+    max_distance, level, n_resamples, random_state
         As for `audit`.
     title : str, optional
         Head of the report; the file's name by default.
@@ -174,6 +182,7 @@ def audit_table(
         drift,
         exclude_bad,
         unweighted,
+        max_distance,
         level,
         n_resamples,
         random_state,
@@ -258,7 +267,13 @@ def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None
             raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
     title = f"{asked.title}, rows" if asked.title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
-    audit = audit_sample(sketch.sample, **asked.of_audit, title=title, progress=told.progress)
+    audit = audit_sample(
+        sketch.sample,
+        **asked.of_audit,
+        title=title,
+        progress=told.progress,
+        displacement=sketch.displacement + ARITHMETIC,
+    )
     told.progress("Bounds")
     return with_bounds(audit, sketch)
 

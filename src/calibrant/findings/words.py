@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
-from calibrant.door.ends import confidence
 from calibrant.door.outwards import at_most, outwards
 from calibrant.door.values import counted
 
 if TYPE_CHECKING:
-    from calibrant.inference.bounds import PopulationBounds
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
@@ -20,6 +18,7 @@ _MOST_DECIMALS = 8
 _ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
+NO_REGION = "No range of predictions errs by more than noise."
 WEIGHTS = (
     "Weights are taken as the importance of single rows, not as repeats of rows or numbers of trials; what is said "
     "about chance holds if they do not depend on the outcomes."
@@ -64,6 +63,23 @@ def percent(share: float) -> str:
     return "over 99.9%" if shown == "100.0%" else shown
 
 
+def rate(share: float) -> str:
+    """How often something happens, as a percentage that never rounds to 0 or 100: 0.031%, 7.4%, 62%, 99.8%."""
+    if not 0.0 < share < 1.0:
+        return f"{min(max(share, 0.0), 1.0):.0%}"
+    if share < 0.0995:
+        return (
+            f"{100.0 * share:.{min(10, 1 - math.floor(math.log10(100.0 * share)))}f}%"
+            if share < 0.00995
+            else f"{share:.1%}"
+        )
+    return (
+        f"{share:.0%}"
+        if share < 0.9905
+        else f"{100.0 * share:.{min(10, -math.floor(math.log10(100.0 * (1.0 - share))))}f}%"
+    )
+
+
 def ends(low: float, high: float, before: float | None = None, after: float | None = None) -> tuple[str, str]:
     """The ends of a range of predictions, rounded outwards and yet short of the predictions on either side of it.
 
@@ -97,20 +113,6 @@ def ends(low: float, high: float, before: float | None = None, after: float | No
 def repeats(seed: int) -> str:
     """How to get the same page again: without a seed each run draws its own."""
     return f"--seed {seed} repeats this page; in Python random_state={seed}."
-
-
-def population_in_words(bounds: PopulationBounds) -> str:
-    """What the rows prove about the distance from calibration on the population they were drawn from."""
-    low, high = bounds.lower_distance
-    sure = f"With {confidence(bounds.level)} confidence, taken together with its smooth error,"
-    down, up = outwards(low, high)
-    if float(down) > 0.0:
-        return f"{sure} the population's distance from calibration is at least {down}" + (
-            f", its lower distance at most {up}." if float(up) < 1.0 else "."
-        )
-    if float(up) < 1.0:
-        return f"{sure} the population's lower distance from calibration is at most {up}."
-    return "The rows are too few to bound the population's distance from calibration."
 
 
 def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True) -> str:

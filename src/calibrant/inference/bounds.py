@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ["PopulationBounds", "population_bounds"]
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from calibrant.inference.every_measure import HEADLINE, direct, every_measure, t
 from calibrant.inference.functions import lower_function, smooth_function
 from calibrant.inference.one_event import Learn, Spread, lower_end
 from calibrant.inference.units import Units
-from calibrant.measures.lower import lower_certificate_from_sample
+from calibrant.measures.lower import audited_certificate
 from calibrant.measures.smooth import smooth_error_from_sample
 
 
@@ -179,5 +178,5 @@ def with_every_measure(
 
 def sample_distance(sample: Sample) -> Bracket:
     """Bracket of the sample's lower distance, to well within what chance does to it."""
-    found = lower_certificate_from_sample(sample, tol=min(1e-4, 0.1 / math.sqrt(sample.n_rows)))
+    found = audited_certificate(sample)
     return Bracket(float(found.lower), float(found.upper))

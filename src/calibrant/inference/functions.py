@@ -13,7 +13,6 @@ from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import witness_from_sample
 
 _GRID = np.linspace(0.0, 1.0, 1025)
-_TOLERANCE = 1e-5
 
 
 def smooth_function(sample: Sample) -> Function:
@@ -23,8 +22,11 @@ def smooth_function(sample: Sample) -> Function:
 
 
 def lower_function(sample: Sample) -> Function:
-    """r_y(v) for potentials, near to the sample's best, that are feasible at every u in [0, 1]."""
-    found = lower_certificate_from_sample(sample, tol=_TOLERANCE).potentials
+    """r_y(v) for potentials, near to the sample's best, that are feasible at every u in [0, 1].
+
+    Nearer than a tenth of what chance moves them by would be no better on other rows.
+    """
+    found = lower_certificate_from_sample(sample, tol=max(1e-5, 0.05 / math.sqrt(sample.n_rows))).potentials
     at = np.union1d(found.nodes, _GRID)
     r0, r1 = (_extended(found.nodes, heights, at) for heights in (found.r0, found.r1))
     r0, r1 = np.clip(r0, -at, at), np.clip(r1, at - 1.0, 1.0 - at)

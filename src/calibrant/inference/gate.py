@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ["CalibrationGate", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -138,15 +137,15 @@ def calibration_gate(
 
 
 def calibration_gate_on_sample(
-    sample: Sample, *, max_distance: float, level: float, displacement: float = 0.0
+    sample: Sample, *, max_distance: float, level: float, displacement: float = 0.0, known: Bracket | None = None
 ) -> CalibrationGate:
     """`calibration_gate` of unweighted outcomes of 0 or 1 that are pooled already.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
-    points, and the widths of the cells bound the rest (docs/bounds.md).
+    points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance.
     """
     level = check_gate(max_distance, level)
-    return gate_from_ends(Ends.of(sample, level, moved=displacement), max_distance, sample.n_rows)
+    return gate_from_ends(Ends.of(sample, level, moved=displacement, known=known), max_distance, sample.n_rows)
 
 
 def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> CalibrationGate:
@@ -173,10 +172,20 @@ class Ends:
     proved: Interval
 
     @classmethod
-    def of(cls, sample: Sample, level: float, units: Units | None = None, moved: float = 0.0) -> Ends:
-        """Ends from a sample of rows without weights or of these units; rows' own distance may differ by `moved`."""
+    def of(
+        cls,
+        sample: Sample,
+        level: float,
+        units: Units | None = None,
+        moved: float = 0.0,
+        known: Bracket | None = None,
+    ) -> Ends:
+        """Ends from a sample of rows without weights or of these units; rows' own distance may differ by `moved`.
+
+        `known` is a bracket of the sample's distance where there is one already.
+        """
         units = Units.of_sample(sample) if units is None else units
-        low, high = sample_distance(sample)
+        low, high = sample_distance(sample) if known is None else known
         found = Bracket(max(0.0, low - moved), high + moved)
         spread = Spread.of(units)
         low = lower_end(units.blocks(), lower_function, level)
@@ -376,5 +385,10 @@ def _asked(value: float) -> str:
 def _needs(rows: int | None) -> str:
     if not rows:
         return "; it may be right at the limit"
-    step = 10 ** max(0, len(str(rows)) - 2)  # two digits: it is an estimate
-    return f"; if more rows are like these, about {math.ceil(rows / step) * step:,} are needed"
+    return f"; if more rows are like these, about {rounded_rows(rows):,} are needed"
+
+
+def rounded_rows(rows: int) -> int:
+    """A number of rows in two digits, rounded up: it is an estimate."""
+    step: int = 10 ** max(0, len(str(rows)) - 2)
+    return -(-rows // step) * step

@@ -33,6 +33,8 @@ from calibrant.measures.smooth import witness_from_sample
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["interior-point", "first-order"]
 
+FEW = 20_000
+"""Distinct predictions up to which an audit finds the distance as finely as can be."""
 _PROOFS = 4e-14  # more than the two proofs take off a bracket, rounding outwards
 
 
@@ -109,14 +111,27 @@ def lower_certificate_from_sample(
     return LowerCertificate(lower, upper, upper - lower <= tol, coupling, potentials)
 
 
+def audited_certificate(sample: Sample) -> LowerCertificate:
+    """The certificate that audits, bounds and gates share: as fine as can be of few rows, to 5e-5 of many."""
+    return lower_certificate_from_sample(sample, tol=1e-9 if sample.n_distinct <= FEW else 5e-5)
+
+
 def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
     """Lower distance of a sample, the upper end of its bracket; callers that must know how wide it is look there."""
     return _upper_end(sample, tol)[0]
 
 
+def lower_distance_of_certificate(certificate: LowerCertificate, sample: Sample) -> float:
+    """`lower_distance_from_sample` where the certificate is there already."""
+    return _upper_end_of(certificate, sample)[0]
+
+
 def _upper_end(sample: Sample, tol: float) -> tuple[float, float]:
     """The upper end of the bracket, and how far below it the distance may lie."""
-    certificate = lower_certificate_from_sample(sample, tol=tol)
+    return _upper_end_of(lower_certificate_from_sample(sample, tol=tol), sample)
+
+
+def _upper_end_of(certificate: LowerCertificate, sample: Sample) -> tuple[float, float]:
     if certificate.converged:
         return certificate.upper, certificate.upper - certificate.lower
     witness = witness_from_sample(sample)
@@ -140,7 +155,7 @@ def _upper_end(sample: Sample, tol: float) -> tuple[float, float]:
     ),
     symmetric=True,
     order=20,
-    maximum_rows=50_000,
+    maximum_rows=FEW,
     when_resampled={"tol": 1e-4},
 )
 def lower_calibration_distance(

@@ -5,8 +5,8 @@ from calibrant.recalibration.binning import HistogramBinning as HistogramBinning
 from calibrant.recalibration.binning import IsotonicScaling as IsotonicScaling
 from calibrant.recalibration.binning import NearestCalibrated as NearestCalibrated
 from calibrant.recalibration.binning import ScalingBinning as ScalingBinning
-from calibrant.recalibration.choose import RecalibrationChoice as RecalibrationChoice
-from calibrant.recalibration.choose import RecalibrationScore as RecalibrationScore
+from calibrant.recalibration.choice import RecalibrationChoice as RecalibrationChoice
+from calibrant.recalibration.choice import RecalibrationScore as RecalibrationScore
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
 from calibrant.recalibration.multiclass import DirichletScaling as DirichletScaling

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["RecalibrationChoice", "RecalibrationScore", "choose_recalibrator"]
+__all__ = ["choose_recalibrator"]
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,10 +18,12 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.inference.calibration import calibration_test
+from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.choice import RecalibrationChoice, RecalibrationScore, scored
 from calibrant.recalibration.judging import (
     Rows,
     mean_with_interval,
@@ -32,6 +33,7 @@ from calibrant.recalibration.judging import (
 )
 from calibrant.recalibration.methods import METHODS, Method, make_recalibrator
 from calibrant.recalibration.multiclass import MulticlassRecalibrator
+from calibrant.recalibration.scaling import PlattScaling
 from calibrant.recalibration.temperature import TemperatureScaling
 
 FloatArray = npt.NDArray[np.float64]
@@ -40,161 +42,8 @@ Criterion = Literal["brier", "log", "distance"]
 BINARY_METHODS = tuple(name for name, kind in METHODS.items() if not issubclass(kind, MulticlassRecalibrator))
 CLASS_METHODS: tuple[Method, ...] = ("temperature", "vector", "dirichlet")
 _DISTANCE_TOLERANCE = 1e-5
+_SIMPLE = (TemperatureScaling, PlattScaling)  # of one and of two numbers
 _SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RecalibrationScore(Result):
-    """How predictions did, recalibrated by maps that had not seen their outcomes.
-
-    Attributes
-    ----------
-    method : str
-        Name of the method; ``"unchanged"`` for the predictions as they are.
-    lower_calibration_distance : float
-        Lower distance from calibration, at most 1e-5 too high; with classes, that of the top label.
-    smooth_calibration_error : float
-        Smooth calibration error.
-    smooth_error_interval : Interval
-        Holds that of the population.
-    brier : float
-        Mean Brier score (with classes the sum over them).
-    brier_interval : Interval
-        Holds that of the population.
-    log : float
-        Mean log score; infinite, as its interval is, where a prediction of 0 or 1 was wrong.
-    log_interval : Interval
-        Holds that of the population.
-    brier_gain_interval : Interval
-        Holds how much lower the Brier score is than that of the predictions as they are, row by row.
-
-    See Also
-    --------
-    RecalibrationChoice, choose_recalibrator
-    """
-
-    method: str
-    lower_calibration_distance: float
-    smooth_calibration_error: float
-    smooth_error_interval: Interval
-    brier: float
-    brier_interval: Interval
-    log: float
-    log_interval: Interval
-    brier_gain_interval: Interval
-
-    def summary(self) -> str:
-        """Say how it did."""
-        return (
-            f"{self.method}: distance {self.lower_calibration_distance:.3g}, Brier score {self.brier:.4g} "
-            f"({self.brier_interval.summary()}), log score {self.log:.4g}"
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RecalibrationChoice(Result):
-    """The comparison of all methods, and the one to use.
-
-    Attributes
-    ----------
-    scores : tuple of RecalibrationScore
-        ``"unchanged"`` first, then the methods in the order given.
-    best : str
-        The method with the best criterion, of those that may be chosen.
-    chosen : str
-        The first method, in the order given, that is not worse than the best beyond what chance explains.
-        ``"constant"`` where none is better, beyond chance, than the mean outcome (the frequencies of classes) for all.
-    recalibrator : Recalibrator, MulticlassRecalibrator or None
-        The chosen method fitted to all rows; None if the predictions are best left unchanged, or carry no information.
-    criterion : str
-        What was compared.
-    level : float
-        Intervals cover with probability 1 - level.
-    certain : tuple of str
-        Methods that may not be chosen, because they return exactly 0 or 1, where one wrong label makes the log score
-        infinite.
-    rank_correlation : float or None
-        Of the predictions with the outcomes; None for classes.
-    direction : {"right", "wrong", "none"}
-        Whether more events are proved where predictions are higher, or fewer, or neither.
-    order_kept : bool
-        Whether the chosen map leaves no two of these predictions in the opposite order.
-
-    See Also
-    --------
-    choose_recalibrator, RecalibrationScore
-    """
-
-    scores: tuple[RecalibrationScore, ...]
-    best: str
-    chosen: str
-    recalibrator: Recalibrator | MulticlassRecalibrator | None
-    criterion: str
-    level: float
-    certain: tuple[str, ...] = ()
-    rank_correlation: float | None = None
-    direction: Literal["right", "wrong", "none"] = "none"
-    order_kept: bool = True
-
-    def __getitem__(self, method: str) -> RecalibrationScore:
-        """Return the scores of a method by its name."""
-        for score in self.scores:
-            if score.method == method:
-                return score
-        raise KeyError(method)
-
-    def summary(self) -> str:
-        """Return, in a few sentences, what to do."""
-        said = [self._what_to_do()]
-        if self.direction == "wrong":
-            turned = (
-                f"vents are fewer where predictions are higher (rank correlation {self.rank_correlation:.2f}). Check "
-                "that labels or columns are not swapped."
-            )
-            if self.recalibrator is None:
-                said.append(f"E{turned}")
-            else:
-                said.insert(0, f"The predictions point the wrong way: e{turned}")
-        if self.chosen == "unchanged" and not np.isfinite(self["unchanged"].log):
-            said.append("Some predictions of exactly 0 or 1 were wrong, so that their log score is infinite.")
-        better = self._better_but_certain()
-        if better:
-            names = " and ".join(name.replace("_", " ") for name in better)
-            said.append(
-                f"Ruled out in spite of a better {_words(self.criterion)}: {names}, which can return exactly 0 or 1, "
-                "where one wrong outcome makes the log score infinite."
-            )
-        return " ".join(said)
-
-    def _what_to_do(self) -> str:
-        before, after = self["unchanged"], self[self.chosen]
-        if self.chosen == "unchanged":
-            which = "no recalibration that stays off 0 and 1" if self._better_but_certain() else "no recalibration"
-            return (
-                f"Leave the predictions unchanged: {which} improves the {_words(self.criterion)} beyond "
-                f"chance (distance {before.lower_calibration_distance:.3g}, Brier score {before.brier:.4g})."
-            )
-        if self.recalibrator is None:
-            return (
-                "These rows do not show that the predictions carry information about the outcome: no recalibration is "
-                f"better, beyond chance, than one answer for all (Brier score {after.brier:.4g}, the predictions' own "
-                f"{before.brier:.4g}). Use how often it happens in place of them, or collect more rows."
-            )
-        far, near = before.lower_calibration_distance, after.lower_calibration_distance
-        verb = "cuts" if near < far else "moves"
-        text = (
-            f"{self.recalibrator.summary()} It {verb} the distance from {far:.3g} to {near:.3g} "
-            f"and takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
-        )
-        if self.best != self.chosen:
-            text += f"; {self.best.replace('_', ' ')} is no better beyond chance"
-        if not self.order_kept and self.direction != "wrong":
-            text += ". It changes the order of some predictions"
-        return f"{text}."
-
-    def _better_but_certain(self) -> list[str]:
-        held = _scored(self[self.chosen], self.criterion)
-        return [name for name in self.certain if _scored(self[name], self.criterion) < held]
 
 
 def choose_recalibrator(
@@ -210,7 +59,7 @@ def choose_recalibrator(
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> RecalibrationChoice:
-    """Compare recalibrations on rows they were not fitted to, and choose the simplest that is as good as any.
+    """Compare recalibrations on rows they were not fitted to, and say which to use, if any.
 
     Parameters
     ----------
@@ -285,10 +134,10 @@ def choose_recalibrator(
 
 
 def choose_on_rows(
-    rows: SingleRows | MulticlassSample, *, n_resamples: int, random_state: RandomState
+    rows: SingleRows | MulticlassSample, *, level: float, n_resamples: int, random_state: RandomState
 ) -> RecalibrationChoice:
     """`choose_recalibrator` of rows that were read already, with its usual methods."""
-    return _choose_on(Rows.read(rows), None, 5, "brier", 0.05, n_resamples, random_state)
+    return _choose_on(Rows.read(rows), None, 5, "brier", level, n_resamples, random_state)
 
 
 def _choose_on(
@@ -310,6 +159,12 @@ def _choose_on(
     rng, seed = seeded(random_state)
     # scikit-learn's seeds have 32 bits.
     splits = rows.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
+    test = None
+    if not rows.classes:
+        seeded_test = int(rng.integers(2**31))
+        test = calibration_test(
+            rows.outcome, rows.prediction, sample_weight=rows.weight, level=level, random_state=seeded_test
+        )
     mass = rows.mass
     compared = "brier" if criterion == "distance" else criterion
     unchanged = rows.losses(rows.prediction)["brier"]
@@ -342,7 +197,14 @@ def _choose_on(
         if says_certain(recalibrator, rows.prediction) or _holds_certainty(crossed, rows.classes):
             certain.append(name)
     fitted = dict(zip(names, recalibrators, strict=True))
-    best, chosen = _choose([each for each in judged if each.method not in certain], losses, mass, criterion, level)
+    allowed = [each for each in judged if each.method not in certain]
+    if test is None:
+        best, chosen = _as_good_as_best(allowed, losses, mass, criterion, level)
+    else:
+        simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
+        best, chosen = _choose(allowed, simple, losses, mass, criterion, level)
+        if not (test.reject or test.impossible):
+            chosen = "unchanged"
 
     correlation, z = (None, np.inf) if rows.classes else rows.association()
     sure = float(-ndtri(level / _SURER / 2.0))
@@ -362,7 +224,7 @@ def _choose_on(
             direction = "wrong" if turned and not kept else direction
     return RecalibrationChoice(
         tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
-        direction, kept,
+        direction, kept, None if test is None else test.pvalue,
     )  # fmt: skip
 
 
@@ -390,33 +252,53 @@ def _read_methods(methods: Sequence[Any], kind: type) -> tuple[list[str], list[A
 
 def _choose(
     judged: list[RecalibrationScore],
+    simple: set[str],
+    losses: dict[str, FloatArray],
+    mass: FloatArray,
+    criterion: Criterion,
+    level: float,
+) -> tuple[str, str]:
+    """Best method, and the one to use: a simple one, unless a richer is better beyond chance."""
+    unchanged = judged[0]
+    base = min((score for score in judged if score.method in simple), key=lambda score: score.log)
+    # A likelihood ratio of 1 / level, on rows that the map was not fitted to (Kish's number of them, if weighted).
+    if base is not unchanged and not (unchanged.log - base.log) / dot(mass, mass) >= -np.log(level):
+        base = unchanged
+    richer = [score for score in judged if score.method not in simple]
+    best = min((*richer, base), key=lambda score: scored(score, criterion))
+    if not _worse(base, best, losses, mass, criterion, level):
+        return best.method, base.method
+    return _as_good_as_best(richer, losses, mass, criterion, level)
+
+
+def _as_good_as_best(
+    judged: list[RecalibrationScore],
     losses: dict[str, FloatArray],
     mass: FloatArray,
     criterion: Criterion,
     level: float,
 ) -> tuple[str, str]:
     """Best method, and the first that is not worse beyond chance."""
-    values = [_scored(score, criterion) for score in judged]
-    best = judged[int(np.argmin(values))]
-    for score in judged:
-        if score is best:
-            break
-        if criterion == "distance":
-            # The half-width of one smooth error, which is at most twice the distance it is an error of.
-            farther = score.lower_calibration_distance - best.lower_calibration_distance
-            if farther <= (score.smooth_error_interval.high - score.smooth_calibration_error) / 2.0:
-                return best.method, score.method
-        elif np.isfinite(_scored(score, criterion)):
-            worse = mean_with_interval(losses[score.method] - losses[best.method], mass, level)[1]
-            if worse.low <= 0.0:
-                return best.method, score.method
-    return best.method, best.method
+    best = min(judged, key=lambda score: scored(score, criterion))
+    first = next(score for score in judged if not _worse(score, best, losses, mass, criterion, level))
+    return best.method, first.method
 
 
-def _scored(score: RecalibrationScore, criterion: str) -> float:
-    value: float = getattr(score, "lower_calibration_distance" if criterion == "distance" else criterion)
-    return value
-
-
-def _words(criterion: str) -> str:
-    return {"brier": "Brier score", "log": "log score", "distance": "distance"}[criterion]
+def _worse(
+    score: RecalibrationScore,
+    best: RecalibrationScore,
+    losses: dict[str, FloatArray],
+    mass: FloatArray,
+    criterion: Criterion,
+    level: float,
+) -> bool:
+    """Whether it is worse than the best beyond chance."""
+    if score is best:
+        return False
+    if criterion == "distance":
+        # The half-width of one smooth error, which is at most twice the distance it is an error of.
+        farther = score.lower_calibration_distance - best.lower_calibration_distance
+        return farther > (score.smooth_error_interval.high - score.smooth_calibration_error) / 2.0
+    if not np.isfinite(scored(score, criterion)):
+        return True
+    return mean_with_interval(losses[score.method] - losses[best.method], mass, level)[1].low > 0.0

@@ -1,4 +1,4 @@
-"""The distances of an audit as bars on one scale: these rows, the population, and after recalibration."""
+"""The headline of an audit as bars on one scale: these rows, the population, and after recalibration."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class Bar:
 
 
 def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
-    """The true distance of these rows; the population's lower distance; that of the best recalibration.
+    """The lower distance of these rows; the population's; that of the chosen recalibration.
 
     The scale ends at `at_least` or beyond.
     """
-    low, high = audit.distance.lower, audit.distance.upper
-    shown = [("These rows, certified", proved(low, high)[0], "certified", low, high)]
-    if audit.population is not None:
-        ends = audit.population.lower_distance
-        sure = confidence(audit.population.level)
-        name = f"Population's lower distance, {sure} confidence"
-        shown.append((name, " to ".join(outwards(*ends)), "population", *ends))
+    low, high = audit.ties.lower_distance_bracket
+    shown = [("These rows", proved(low, high)[0], "certified", low, high)]
+    found = audit.answer
+    if found.interval is not None:
+        least, largest = outwards(*found.interval)
+        between = f"{least} to {largest}" if float(least) > 0.0 else f"at most {largest}"
+        shown.append((f"Population, {confidence(audit.level)} confidence", between, "population", *found.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":
-        name = f"After {best.method.replace('_', ' ')}, on rows it was not fitted to"
+        name = f"After {best.method.replace('_', ' ')}, on rows it has not seen"
         left = best.lower_calibration_distance
         shown.append((name, number(left), "after", left, left))
-    largest = max(at_least, *(end for *_, end in shown))
-    most = next(scale for scale in _SCALES if scale >= min(1.0, largest))
+    farthest = max(at_least, *(end for *_, end in shown))
+    most = next(scale for scale in _SCALES if scale >= min(1.0, farthest))
     return [Bar(name, words, kind, *_placed(start, end, most), most) for name, words, kind, start, end in shown]
 
 

@@ -18,6 +18,7 @@ from calibrant.findings.words import (
     number,
     percent,
     periods_in_words,
+    proved,
     repeats,
     segment_in_words,
     segment_name,
@@ -26,7 +27,7 @@ from calibrant.findings.words import (
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.plots import COLOURS, diagram_geometry, drift_svg, svg
-from calibrant.report.text import facts
+from calibrant.report.text import facts, reality
 
 
 @singledispatch
@@ -79,6 +80,8 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
     return {
         "audit": audit,
         "facts": facts(audit),
+        "reality": reality(audit),
+        "true_distance": proved(audit.distance.lower, audit.distance.upper)[1],
         "bars": bars(audit, most),
         "diagram": _diagram(audit),
         "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
-SCHEMA = 5
+SCHEMA = 6
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
 
 
@@ -48,6 +48,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "schema": SCHEMA,
         "calibrant": __version__,
         "title": audit.title,
+        "answer": plain(asdict(audit.answer)),
         "verdict": audit.verdict,
         "pos_label": None if audit.pos_label is None else _plain(audit.pos_label),
         "n_rows": audit.n_rows,
@@ -58,6 +59,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "about_chance": audit.about_chance,
         "base_rate": audit.base_rate,
         "mean_prediction": audit.mean_prediction,
+        "auc": audit.auc,
         "smooth_calibration_error": {"attained": audit.smooth_lower, "dual_bound": audit.smooth_upper},
         "true_distance": _bracket(audit.ties.true_distance, audit.ties.proofs_of_true),
         "lower_distance_bracket": _bracket(audit.ties.lower_distance_bracket, audit.ties.proofs_of_lower),
@@ -71,6 +73,7 @@ def _(audit: Audit) -> dict[str, Any]:
             for name, measure in audit.measures.items()
         },
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
+        "gate": None if audit.gate is None else asdict(audit.gate),
         "population": None if audit.population is None else asdict(audit.population),
         "segments": [_segment(segment) for segment in audit.segments],
         "segmented_by": list(audit.segmented_by),
@@ -93,7 +96,12 @@ def _(audit: Audit) -> dict[str, Any]:
             "mass": table.mass,
             "count": table.count,
         },
-        "options": {"level": audit.level, "n_resamples": audit.n_resamples, "random_state": audit.seed},
+        "options": {
+            "max_distance": audit.max_distance,
+            "level": audit.level,
+            "n_resamples": audit.n_resamples,
+            "random_state": audit.seed,
+        },
     }
     plainly: dict[str, Any] = plain(found)
     return plainly

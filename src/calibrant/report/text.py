@@ -16,14 +16,17 @@ from calibrant.door.values import counted
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
+    NO_REGION,
     number,
     percent,
     periods_in_words,
     repeats,
     segment_in_words,
     segment_name,
+    sentence,
     whole,
 )
+from calibrant.report.verdict import band_in_words
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -48,8 +51,8 @@ def _(audit: Audit) -> str:
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
     for line in (*_wrapped(title), "=" * min(_WIDTH, len(title)), ""):
         console.print(line)
-    for sentence in audit.verdict_sentences:
-        for line in _wrapped(sentence):
+    for said in audit.verdict_sentences:
+        for line in _wrapped(said):
             console.print(line)
     console.print()
     for line in _wrapped(facts(audit)):
@@ -61,21 +64,24 @@ def _(audit: Audit) -> str:
     table.add_column()
     for measure in audit.measures.values():
         value = "-" if measure.value is None else number(measure.value)
-        sentence = measure.not_computed or measure.sentence
-        table.add_row(value, f"{measure.title}{_settings(measure.parameters)}. {sentence}")
+        means = measure.not_computed or measure.sentence
+        table.add_row(value, f"{measure.title}{_settings(measure.parameters)}. {means}")
     console.print(table)
 
     _heading(console, "Where it errs (read off the witness of the smooth error)")
     if not audit.regions:
-        console.print("No stretch of predictions stands out.")
+        console.print(NO_REGION)
     for region in audit.regions:
         for line in _wrapped(f"- {region.summary()}", indent="  "):
             console.print(line)
 
     _heading(console, "Is it real?")
-    for test in audit.tests.values():
-        for line in _wrapped(f"- {test.title}: {test.summary()}", indent="  "):
-            console.print(line)
+    for line in (f"{test.title}: {test.summary()}" for test in audit.tests.values()):
+        for each in _wrapped(f"- {line}", indent="  "):
+            console.print(each)
+    for line in reality(audit):
+        for each in _wrapped(f"- {line}", indent="  "):
+            console.print(each)
 
     _heading(console, "What to do")
     for line in _wrapped(audit.advice.words):
@@ -129,8 +135,8 @@ def _(comparison: Comparison) -> str:
     console.print(table)
     for name, audit in zip(comparison.names, comparison.audits, strict=True):
         _heading(console, name)
-        for sentence in audit.verdict_sentences:
-            for line in _wrapped(sentence):
+        for said in audit.verdict_sentences:
+            for line in _wrapped(said):
                 console.print(line)
     if comparison.seed is not None:
         _foot(console, repeats(comparison.seed))
@@ -193,6 +199,16 @@ def _questions(classes: ClassFindings) -> Table:
             p,
         )
     return table
+
+
+def reality(audit: Audit) -> list[str]:
+    """What the bounds and the band say."""
+    said = [sentence(audit.gate.summary()[len(audit.gate.verdict) :].partition(": ")[2])] if audit.gate else []
+    if audit.reliability.outside is not None:
+        said.append(band_in_words(audit.reliability, audit.level, "weight" if audit.weighted else "rows"))
+    elif not audit.rates:
+        said.append(f"There is no consistency band: {audit.reliability.no_band}.")
+    return said
 
 
 def facts(audit: Audit) -> str:

@@ -1,18 +1,12 @@
-"""The verdict: how far, is it real, where, and what to do, in plain sentences."""
+"""The first screen in sentences: the answer, where, how well it ranks, and what is assumed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
-from calibrant.findings.words import (
-    percent,
-    periods_in_words,
-    population_in_words,
-    proved,
-    segments_in_words,
-    sentence,
-)
+from calibrant.findings.words import percent, periods_in_words, segments_in_words
+from calibrant.inference.calibration import CalibrationTestResult
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -25,35 +19,38 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     if audit.violations:
         failed = "; ".join(inequality.words for inequality in audit.violations)
         said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
-    _, clause = proved(audit.distance.lower, audit.distance.upper)
-    said.append(f"Whatever the features, the true distance from calibration of these rows {clause}.")
+    said += [audit.answer.sentence, *([where] if (where := _where(audit)) else [])]
     if audit.pos_label is not None:
         said.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
-    said += [sentence(each.result.summary()) for each in audit.tests.values() if each.result is not None]
     if audit.classes is not None:
         said += audit.classes.sentences()
-    if audit.population is not None:
-        said.append(population_in_words(audit.population))
-    if audit.regions:
-        said.append(sentence(audit.regions[0].summary()))
-    elif audit.smooth_calibration_error > 0.0:
-        said.append("No stretch of predictions stands out.")
-    if audit.reliability.outside is not None:
-        said.append(_band(audit.reliability, audit.level, "weight" if audit.weighted else "rows"))
-    elif not audit.rates:
-        said.append(f"There is no consistency band: {audit.reliability.no_band}.")
-    if audit.about_chance:
-        said.append(audit.about_chance)
     if audit.segments:
         said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates))
     if audit.periods:
         said.append(periods_in_words(audit.periods))
-    if audit.advice.scores:
-        said.append(f"What to do: {audit.advice.words}")
+    said.append(_discrimination(audit))
+    test = audit.tests["calibration_test"].result
+    if isinstance(test, CalibrationTestResult):
+        said.append(f"All this takes it that {test.assumption}.")
+    if audit.about_chance:
+        said.append(audit.about_chance)
     return tuple(said)
 
 
-def _band(table: Reliability, level: float, rows: str) -> str:
+def _where(audit: Audit) -> str | None:
+    """The stretch that contributes most."""
+    return f"Where: {audit.regions[0].summary()}." if audit.regions else None
+
+
+def _discrimination(audit: Audit) -> str:
+    """A useless predictor can be calibrated: how well this one tells outcomes apart."""
+    if audit.auc is None:
+        return "There is one outcome only, so how well predictions tell outcomes apart is not known."
+    useless = ", no better than a coin" if 0.49 <= audit.auc <= 0.51 else ""
+    return f"How well it ranks: area under the ROC curve {audit.auc:.3f}{useless} (calibration does not say that)."
+
+
+def band_in_words(table: Reliability, level: float, rows: str) -> str:
     """Over how much the curve leaves its band, beside what calibrated predictions do."""
     outside, usual = table.outside or 0.0, table.outside_if_calibrated or 0.0
     curve = table.kind == "curve"
@@ -65,5 +62,5 @@ def _band(table: Reliability, level: float, rows: str) -> str:
     most = f"over up to {percent(usual)}" if usual > 0.0 else "nowhere"
     return (
         f"{leave} the pointwise {sure} consistency band over {percent(outside)} of the {rows}; calibrated predictions "
-        f"leave it {most} in {sure} of redraws: {'more than noise' if table.exceeds_noise else 'within noise'}."
+        f"leave it {most} in {sure} of redraws."
     )

@@ -289,6 +289,7 @@ class CalibrationSketch:
     def audit(
         self,
         *,
+        max_distance: float | None = None,
         level: float = 0.05,
         n_resamples: int = N_RESAMPLES,
         random_state: RandomState = None,
@@ -298,7 +299,7 @@ class CalibrationSketch:
 
         Parameters
         ----------
-        level, n_resamples, random_state
+        max_distance, level, n_resamples, random_state
             As for `audit`.
         title : str, optional
             Head of the report.
@@ -310,7 +311,8 @@ class CalibrationSketch:
 
         Notes
         -----
-        Tests and advice need single rows, which a sketch has only where each cell holds one prediction.
+        The test draws each cell from its mean, which its result accounts for; recalibrations are compared as if each
+        row's prediction were its cell's.
 
         Examples
         --------
@@ -320,7 +322,14 @@ class CalibrationSketch:
         0.085
         """
         audit_table = import_module("calibrant.findings.table").audit_table
-        found: Audit = audit_table(self, level=level, n_resamples=n_resamples, random_state=random_state, title=title)
+        found: Audit = audit_table(
+            self,
+            max_distance=max_distance,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            title=title,
+        )
         return found
 
     def gate(self, *, max_distance: float, level: float = 0.05) -> CalibrationGate:

@@ -1,0 +1,267 @@
+"""The one decision that every sentence of an audit follows from: is it real, does it matter, what to do."""
+
+from __future__ import annotations
+
+__all__ = ["Answer"]
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from calibrant.door.ends import Interval, confidence
+from calibrant.door.outwards import at_least, at_most, outwards
+from calibrant.door.values import Result, counted
+from calibrant.findings.words import number, percent, rate, whole
+from calibrant.inference.gate import rounded_rows
+
+if TYPE_CHECKING:
+    from calibrant.findings.advice import Advice
+    from calibrant.findings.found import Audit
+    from calibrant.findings.regions import Region
+    from calibrant.inference.gate import CalibrationGate
+    from calibrant.inference.result import TestResult
+
+State = Literal["no evidence", "too few rows", "too small to matter", "worth correcting", "not tested"]
+Direction = Literal["too high", "too low", "too confident", "not confident enough", "uneven"]
+Action = Literal["leave unchanged", "collect more rows", "recalibrate", "predict the base rate", "look closer", "none"]
+
+_LIMIT, _PART = 0.02, 0.1
+
+
+def default_limit(base_rate: float) -> float:
+    """The `max_distance` that is taken where none is given: 0.02, or a tenth of the rarer outcome's rate if less.
+
+    Two percentage points are what people read off a diagram; of an event of one in a thousand they would hide any
+    error at all, so there the limit is a tenth of the risk itself (docs/answer.md).
+    """
+    return min(_LIMIT, _PART * min(base_rate, 1.0 - base_rate))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Result):
+    """What an audit comes to.
+
+    Attributes
+    ----------
+    state : str
+        "worth correcting": calibration is rejected, and the error is not proved to be within `max_distance`. "too small
+        to matter": rejected, and proved to be within it. "no evidence": not rejected, and proved to be within it. "too
+        few rows": not rejected, and not proved to be within it. "not tested": nothing can be said about chance.
+    direction : str or None
+        "too high", "too low", "too confident" (too high where predictions are high and too low where they are low),
+        "not confident enough" (the reverse) or "uneven"; None where calibration is not rejected.
+    size : float
+        Lower distance from calibration of these rows, in probability units: the smallest average change of the
+        predictions that would make them calibrated. Where it is known within a bracket, the upper end.
+    interval : Interval or None
+        Ends of the population's, each of which holds with probability 1 - level; as `calibration_gate` has them. Its
+        lower end is 0 where calibration is not rejected. None where no bound is known, as for weights.
+    pvalue : float or None
+        Of `calibration_test`; None where it was not run.
+    action : str
+        "recalibrate", "leave unchanged", "collect more rows", "predict the base rate", "look closer" (miscalibrated,
+        and no recalibration helps) or "none" (nothing is advised).
+    sentence : str
+        All of it in a few sentences.
+    max_distance : float
+        The limit that was compared with.
+
+    See Also
+    --------
+    Audit, audit, calibration_gate
+    """
+
+    state: State
+    direction: Direction | None
+    size: float
+    interval: Interval | None
+    pvalue: float | None
+    action: Action
+    sentence: str
+    max_distance: float
+
+    def summary(self) -> str:
+        """Return the sentence."""
+        return self.sentence
+
+
+def decide(test: TestResult | None, gate: CalibrationGate | None) -> State:
+    """Read the test and the gate together: the table of cases is in docs/answer.md.
+
+    Parameters
+    ----------
+    test : TestResult or None
+        None where it was not run.
+    gate : CalibrationGate or None
+        At the limit of what is too small to matter; None where no bound of the population is known.
+    """
+    if test is None:
+        return "not tested"
+    small = gate is not None and gate.verdict == "within"
+    if test.reject or test.impossible is not None:
+        return "too small to matter" if small else "worth correcting"
+    # Without any bound, no number of rows would be enough to prove it small.
+    return "no evidence" if small or gate is None else "too few rows"
+
+
+def answer(audit: Audit) -> Answer:
+    """Put together what the audit found."""
+    test, gate = audit.tests["calibration_test"].result, audit.gate
+    state = decide(test, gate)
+    real = state in ("worth correcting", "too small to matter")
+    interval = None if gate is None else gate.lower_distance
+    if interval is not None and not real:
+        interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
+    direction = _direction(audit.regions) if real and test is not None and test.reject else None
+    action = _action(state, audit.advice)
+    said = [*_what(audit, state, direction), *_real(audit, state, test, interval), *_do(audit, action)]
+    value = audit.measures["lower_calibration_distance"].value
+    return Answer(
+        state=state,
+        direction=direction,
+        size=audit.ties.lower_distance_bracket.upper if value is None else value,
+        interval=interval,
+        pvalue=None if test is None else test.pvalue,
+        action=action,
+        sentence=" ".join(said),
+        max_distance=audit.max_distance,
+    )
+
+
+def _direction(regions: tuple[Region, ...]) -> Direction:
+    """From the stretches that are beyond noise, in the order of their predictions; from all if none is by itself."""
+    clear = [region for region in regions if region.exceeds_noise] or list(regions)
+    signs = [region.direction for region in sorted(clear, key=lambda region: region.low)]
+    runs = [sign for i, sign in enumerate(signs) if i == 0 or sign != signs[i - 1]]
+    if runs == ["high"]:
+        return "too high"
+    if runs == ["low"]:
+        return "too low"
+    if runs == ["low", "high"]:
+        return "too confident"
+    return "not confident enough" if runs == ["high", "low"] else "uneven"
+
+
+def _action(state: State, advice: Advice) -> Action:
+    if state == "not tested":
+        return "none"
+    if state == "too few rows":
+        return "collect more rows"
+    if state != "worth correcting":
+        return "leave unchanged"
+    if advice.chosen is None:
+        return "none"
+    if advice.chosen == "constant":
+        return "predict the base rate"
+    return "look closer" if advice.chosen == "unchanged" else "recalibrate"
+
+
+def _what(audit: Audit, state: State, direction: Direction | None) -> list[str]:
+    """In which direction it errs, with the clearest example."""
+    if direction is None:
+        return []
+    said = {
+        "too high": "Too high",
+        "too low": "Too low",
+        "too confident": "Too confident",
+        "not confident enough": "Not confident enough",
+        "uneven": "Miscalibrated, too high in some ranges and too low in others",
+    }[direction]
+    if not audit.regions:
+        return ["Miscalibrated, though no range of predictions stands out."]
+    worst = next((region for region in audit.regions if region.exceeds_noise), audit.regions[0])
+    predicted, happened = rate(worst.mean_prediction), rate(worst.mean_prediction + worst.mean_error)
+    little = ", but by little" if state == "too small to matter" else ""
+    if direction in ("too high", "too low"):
+        everywhere = worst.weight_share > 0.9
+        where = "" if everywhere else f" where it says {_about(worst)}"
+        return [f"{said}{little}{where}: {predicted} on average, and {happened} happened."]
+    return [f"{said}{little}: where it says about {predicted}, {happened} happened."]
+
+
+def _about(region: Region) -> str:
+    low, high = rate(region.low), rate(region.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _real(audit: Audit, state: State, test: TestResult | None, interval: Interval | None) -> list[str]:
+    """Whether it is more than chance, and how far."""
+    off = f"off by {_size(audit)} on average"
+    if test is None:
+        return [f"These predictions are {off}; whether that is real was not tested: {_why_not(audit)}."]
+    sure = confidence(audit.level)
+    p = "p < 1e-300" if test.pvalue < 1e-300 else f"p = {test.pvalue:.2g}"
+    limit = f"the limit is {audit.max_distance:.3g}"
+    most = None if interval is None else outwards(*interval)[1]
+    if state == "worth correcting":
+        proof = f"This is real ({p})" if test.reject else f"This is real: {_impossible(test)}"
+        return [f"{proof}; the predictions are {off}{_in_population(interval, sure)}."]
+    if state == "too small to matter":
+        proof = f"This is real ({p})" if test.reject else f"This is real: {_impossible(test)}"
+        return [f"{proof}, and too small to matter: at most {most} on average with {sure} confidence, and {limit}."]
+    if state == "no evidence":
+        small = f", and it is at most {most} off on average with {sure} confidence ({limit})" if most else ""
+        return [f"No sign of miscalibration ({p}){small}."]
+    rows, needed = counted(audit.n_rows, "row"), audit.gate.rows_needed if audit.gate is not None else None
+    more = f"; about {whole(rounded_rows(needed))} would, if they are like these" if needed else ""
+    return [
+        f"No sign of miscalibration ({p}), but {rows} cannot rule out an error above {audit.max_distance:.3g} on "
+        f"average (it is at most {most}, with {sure} confidence){more}."
+    ]
+
+
+def _do(audit: Audit, action: Action) -> list[str]:
+    if action == "leave unchanged":
+        return ["Leave the predictions unchanged."]
+    if action == "collect more rows":
+        return ["Leave the predictions unchanged; collect more rows to be sure."]
+    if action == "look closer":
+        return ["No recalibration of the predictions alone helps beyond chance: look at where it errs."]
+    if action == "predict the base rate":
+        return ["The rows do not show that the predictions carry information: the base rate does as well."]
+    if action == "none":
+        return []
+    advice = audit.advice
+    before, after = advice["unchanged"], advice[advice.chosen or ""]
+    far, near = before.lower_calibration_distance, after.lower_calibration_distance
+    name = method_in_words(advice.chosen or "")
+    if near < far:
+        return [f"{name} removes {percent(1.0 - near / far)} of it on rows it was not fitted to."]
+    return [f"{name} improves the log score on rows it was not fitted to."]
+
+
+def _in_population(interval: Interval | None, sure: str) -> str:
+    if interval is None:
+        return " on these rows"
+    low, high = outwards(*interval)
+    if float(low) > 0.0:
+        return f" on these rows; in the population at least {low} and at most {high} (each with {sure} confidence)"
+    return f" on these rows, and at most {high} in the population ({sure} confidence)"
+
+
+def _size(audit: Audit) -> str:
+    value = audit.measures["lower_calibration_distance"].value
+    if value is not None:
+        return number(value)
+    low, high = audit.ties.lower_distance_bracket
+    return number(high) if at_least(low, 3) == at_most(high, 3) else " to ".join(outwards(low, high))
+
+
+def _why_not(audit: Audit) -> str:
+    return audit.tests["calibration_test"].not_run or "no test was run"
+
+
+def _impossible(test: TestResult) -> str:
+    return test.impossible.summary() if test.impossible is not None else ""
+
+
+def method_in_words(method: str) -> str:
+    """A recalibration's name, to begin a sentence."""
+    named = {"temperature": "Temperature scaling", "platt": "Platt scaling", "beta": "Beta scaling"}
+    named |= {
+        "polynomial": "Polynomial scaling",
+        "scaling_binning": "Scaling-binning",
+        "histogram": "Histogram binning",
+    }
+    named |= {"isotonic": "Isotonic regression", "nearest": "The nearest calibrated predictor"}
+    named |= {"vector": "Vector scaling", "dirichlet": "Dirichlet scaling"}
+    return named.get(method, method)

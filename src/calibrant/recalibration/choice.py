@@ -1,0 +1,188 @@
+"""How recalibrations did on rows that they were not fitted to, and the one to use, in words."""
+
+from __future__ import annotations
+
+__all__ = ["RecalibrationChoice", "RecalibrationScore"]
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from calibrant.door.ends import Interval
+from calibrant.door.values import Result
+from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.multiclass import MulticlassRecalibrator
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RecalibrationScore(Result):
+    """How predictions did, recalibrated by maps that had not seen their outcomes.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method; ``"unchanged"`` for the predictions as they are.
+    lower_calibration_distance : float
+        Lower distance from calibration, at most 1e-5 too high; with classes, that of the top label.
+    smooth_calibration_error : float
+        Smooth calibration error.
+    smooth_error_interval : Interval
+        Holds that of the population.
+    brier : float
+        Mean Brier score (with classes the sum over them).
+    brier_interval : Interval
+        Holds that of the population.
+    log : float
+        Mean log score; infinite, as its interval is, where a prediction of 0 or 1 was wrong.
+    log_interval : Interval
+        Holds that of the population.
+    brier_gain_interval : Interval
+        Holds how much lower the Brier score is than that of the predictions as they are, row by row.
+
+    See Also
+    --------
+    RecalibrationChoice, choose_recalibrator
+    """
+
+    method: str
+    lower_calibration_distance: float
+    smooth_calibration_error: float
+    smooth_error_interval: Interval
+    brier: float
+    brier_interval: Interval
+    log: float
+    log_interval: Interval
+    brier_gain_interval: Interval
+
+    def summary(self) -> str:
+        """Say how it did."""
+        return (
+            f"{self.method}: distance {self.lower_calibration_distance:.3g}, Brier score {self.brier:.4g} "
+            f"({self.brier_interval.summary()}), log score {self.log:.4g}"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RecalibrationChoice(Result):
+    """The comparison of all methods, and the one to use.
+
+    Attributes
+    ----------
+    scores : tuple of RecalibrationScore
+        ``"unchanged"`` first, then the methods in the order given.
+    best : str
+        The method with the best criterion, of those that may be chosen.
+    chosen : str
+        ``"unchanged"`` where `calibration_test` does not reject. Where it does, the better of temperature and Platt
+        scaling by log score, if its likelihood ratio against the predictions as they are is at least 1 / level on rows
+        it was not fitted to, unless a richer method is better beyond chance: then the first of those that is as good
+        as the best. Of classes, the first method that is not worse than the best beyond chance.
+        ``"constant"`` where none is better, beyond chance, than the mean outcome (the frequencies of classes) for all.
+    recalibrator : Recalibrator, MulticlassRecalibrator or None
+        The chosen method fitted to all rows; None if the predictions are best left unchanged, or carry no information.
+    criterion : str
+        What was compared.
+    level : float
+        Intervals cover with probability 1 - level.
+    certain : tuple of str
+        Methods that may not be chosen, because they return exactly 0 or 1, where one wrong label makes the log score
+        infinite.
+    rank_correlation : float or None
+        Of the predictions with the outcomes; None for classes.
+    direction : {"right", "wrong", "none"}
+        Whether more events are proved where predictions are higher, or fewer, or neither.
+    order_kept : bool
+        Whether the chosen map leaves no two of these predictions in the opposite order.
+    pvalue : float or None
+        Of `calibration_test` of the predictions as they are; None for classes.
+
+    See Also
+    --------
+    choose_recalibrator, RecalibrationScore
+    """
+
+    scores: tuple[RecalibrationScore, ...]
+    best: str
+    chosen: str
+    recalibrator: Recalibrator | MulticlassRecalibrator | None
+    criterion: str
+    level: float
+    certain: tuple[str, ...] = ()
+    rank_correlation: float | None = None
+    direction: Literal["right", "wrong", "none"] = "none"
+    order_kept: bool = True
+    pvalue: float | None = None
+
+    def __getitem__(self, method: str) -> RecalibrationScore:
+        """Return the scores of a method by its name."""
+        for score in self.scores:
+            if score.method == method:
+                return score
+        raise KeyError(method)
+
+    def summary(self) -> str:
+        """Return, in a few sentences, what to do."""
+        said = [self._what_to_do()]
+        if self.direction == "wrong":
+            turned = (
+                f"vents are fewer where predictions are higher (rank correlation {self.rank_correlation:.2f}). Check "
+                "that labels or columns are not swapped."
+            )
+            if self.recalibrator is None:
+                said.append(f"E{turned}")
+            else:
+                said.insert(0, f"The predictions point the wrong way: e{turned}")
+        if self.chosen == "unchanged" and not np.isfinite(self["unchanged"].log):
+            said.append("Some predictions of exactly 0 or 1 were wrong, so that their log score is infinite.")
+        better = self._better_but_certain()
+        if better:
+            names = " and ".join(name.replace("_", " ") for name in better)
+            said.append(
+                f"Ruled out in spite of a better {_words(self.criterion)}: {names}, which can return exactly 0 or 1, "
+                "where one wrong outcome makes the log score infinite."
+            )
+        return " ".join(said)
+
+    def _what_to_do(self) -> str:
+        before, after = self["unchanged"], self[self.chosen]
+        if self.chosen == "unchanged":
+            now = f"distance {before.lower_calibration_distance:.3g}, Brier score {before.brier:.4g}"
+            if self.pvalue is not None and self.pvalue > self.level:
+                real = f"they are not proved miscalibrated (p = {self.pvalue:.2g}; {now})"
+                return f"Leave the predictions unchanged: {real}."
+            which = "no recalibration that stays off 0 and 1" if self._better_but_certain() else "no recalibration"
+            return (
+                f"Leave the predictions unchanged: {which} improves the {_words(self.criterion)} beyond chance ({now})."
+            )
+        if self.recalibrator is None:
+            return (
+                "These rows do not show that the predictions carry information about the outcome: no recalibration is "
+                f"better, beyond chance, than one answer for all (Brier score {after.brier:.4g}, the predictions' own "
+                f"{before.brier:.4g}). Use how often it happens in place of them, or collect more rows."
+            )
+        far, near = before.lower_calibration_distance, after.lower_calibration_distance
+        verb = "cuts" if near < far else "moves"
+        text = (
+            f"{self.recalibrator.summary()} It {verb} the distance from {far:.3g} to {near:.3g} "
+            f"and takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
+        )
+        if self.best != self.chosen:
+            text += f"; {self.best.replace('_', ' ')} is no better beyond chance"
+        if not self.order_kept and self.direction != "wrong":
+            text += ". It changes the order of some predictions"
+        return f"{text}."
+
+    def _better_but_certain(self) -> list[str]:
+        held = scored(self[self.chosen], self.criterion)
+        return [name for name in self.certain if scored(self[name], self.criterion) < held]
+
+
+def scored(score: RecalibrationScore, criterion: str) -> float:
+    """The number that a criterion compares; less is better."""
+    value: float = getattr(score, "lower_calibration_distance" if criterion == "distance" else criterion)
+    return value
+
+
+def _words(criterion: str) -> str:
+    return {"brier": "Brier score", "log": "log score", "distance": "distance"}[criterion]
