@@ -108,3 +108,11 @@ def calibration_distance(y_true, y_prob, sample_weight=None):
     for _ in y_prob:
         partitions = [[*names, name] for names in partitions for name in range(max(names, default=-1) + 2)]
     return min(cost_of_levels(names, y_true, y_prob, sample_weight) for names in partitions)
+
+
+def event_probabilities(chances):
+    """P(S = 0), P(S = 1), ... of the number of events among independent rows: row after row."""
+    found = [Fraction(1)]
+    for p in map(Fraction, chances):
+        found = [a * (1 - p) + b * p for a, b in zip([*found, 0], [0, *found], strict=True)]
+    return found

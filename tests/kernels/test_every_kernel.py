@@ -134,6 +134,8 @@ ARGUMENTS = {
     "partitions.by_subsets": lambda m: (p(m), v(m), rates(m), ints([0] * m), stop()),
     "partitions.by_types": lambda m: (ints([0, m]), v(m), np.ones(1), np.full(1, 0.3), ints([0] * m), stop()),
     "partitions.improve": lambda m: (p(m), v(m), rates(m), ints(range(m)), stop()),
+    "poisson_binomial.log_two_sided": lambda m: (np.full(m, 3.0), v(m), v(m), ints([0, m]), ints([2])),
+    "poisson_binomial.log_upper_tail": lambda m: (np.full(m, 3.0), v(m), 2, False),
     "segments.cut": lambda m: (p(m), v(m), rates(m), ints(range(m + 1)), max(m, 1), stop()),
     "sketching.add_cells": lambda m: (ints(range(m)), np.ones((m, 14)), out(33, 14)),
     "sketching.add_rows": lambda m: (rates(m), v(m), p(m), 16, out(33, 14)),

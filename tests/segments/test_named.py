@@ -169,7 +169,7 @@ def test_weights_too_small_to_square_tell_nothing():
         calibration_by_segment(table, by=["s"], sample_weight="w", **NAMES)
     specks = pa.table({"y": [1.0] * 50 + [0.0], "p": [0.1] * 50 + [0.9], "s": [1] * 51, "w": [1e-170] * 50 + [1.0]})
     (found,) = calibration_by_segment(specks, by=["s"], sample_weight="w", **NAMES)
-    assert found.pvalue > 0.5
+    assert found.pvalue == pytest.approx(2.0 * np.exp(-2.0 * 0.9**2) / 0.9)  # that of the one row with weight
 
 
 def test_cells_that_no_rows_have_are_refused():

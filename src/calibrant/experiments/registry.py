@@ -78,6 +78,7 @@ _HOME = {
         "coverage, widths and rows needed of the population's bounds; minutes",
     ),
     "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated stretches called beyond noise; a minute"),
+    "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
     "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),
     "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; half an hour"),

@@ -1,0 +1,44 @@
+"""How unlikely a number of events is among rows with unequal chances, and where their mean chance may lie."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.kernels.poisson_binomial import log_two_sided
+
+
+def two_sided_log_pvalues(
+    count: FloatArray, chance: tuple[FloatArray, FloatArray], start: IntArray, ones: FloatArray
+) -> FloatArray:
+    """Logarithms of two-sided p-values, by group of cells, of the hypothesis that each row has its stated chance.
+
+    Parameters
+    ----------
+    count : ndarray of shape (m,)
+        Rows of each cell.
+    chance : two ndarrays of shape (m,)
+        Between them lies the mean of the cell's stated chances; equal where all its rows have that chance.
+    start : ndarray of shape (groups,)
+        First cell of each group; a group's cells follow one another.
+    ones : ndarray of shape (groups,)
+        Events of each group.
+    """
+    low, high = (np.clip(end, 0.0, 1.0) for end in chance)
+    ends = np.append(start, count.size).astype(np.int64)
+    found: FloatArray = log_two_sided(count, low, high, ends, np.rint(ones).astype(np.int64))
+    return found
+
+
+def mean_chance_interval(ones: FloatArray, count: FloatArray, miss: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the mean chance of independent rows, each of which fails with probability at most `miss`, below 1/4.
+
+    Clopper and Pearson's, which hold for unequal chances as well (Hoeffding 1956) except where a single event, or
+    a single non-event, was seen: there the bound is the expected number itself. Derived in docs/poisson-binomial.md.
+    """
+    from scipy.stats import beta
+
+    rest = count - ones
+    low = np.where(ones > 1.0, beta.ppf(miss, np.maximum(ones, 1.0), rest + 1.0), ones * miss / count)
+    high = np.where(rest > 1.0, beta.isf(miss, ones + 1.0, np.maximum(rest, 1.0)), 1.0 - rest * miss / count)
+    return low, high
