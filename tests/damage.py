@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from calibrant import CalibrationMonitor, CalibrationSketch
+from calibrant import CalibrationGate, CalibrationMonitor, CalibrationSketch
 from calibrant.recalibration import (
     BetaScaling,
     DirichletScaling,
@@ -101,12 +101,15 @@ def kept() -> dict[str, Kept]:
     weighed = CalibrationSketch(64).update(Y, P, sample_weight=P + 0.5)
     monitor = CalibrationMonitor()
     monitor.update(Y, P)
+    gate = CalibrationGate(max_distance=0.1)
+    gate.update(Y, P)
     maps = [each.fit(P, Y) for each in (PlattScaling(), BetaScaling(), IsotonicScaling(), HistogramBinning(n_bins=4))]
     maps += [each.fit(three, np.arange(ROWS) % 3) for each in (TemperatureScaling(), DirichletScaling())]
     found = {
         "sketch.bytes": Kept(
             weighed.to_bytes(), lambda path: CalibrationSketch.from_bytes(path.read_bytes()).to_bytes()
         ),
+        "gate.state": Kept(gate.to_bytes(), lambda path: CalibrationGate.load(path).to_bytes()),
         "monitor.json": Kept(json.dumps(monitor.to_dict()).encode(), _monitor),
         **{
             f"{type(each).__name__}.json": Kept(each.to_json().encode(), lambda path: load(path).to_json())

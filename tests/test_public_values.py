@@ -68,6 +68,12 @@ def sketch():
     return found
 
 
+def gate():
+    found = calibrant.CalibrationGate(max_distance=0.1)
+    found.update(Y, V)
+    return found
+
+
 MADE = {
     "ApproximateDistance": lambda: calibrant.measures.prediction_sparsified_distance(Y[:9], V[:9], cells=2),
     "Advice": lambda: audited().advice,
@@ -90,7 +96,8 @@ MADE = {
     "DistanceChainDisplay": lambda: calibrant.report.DistanceChainDisplay.from_predictions(Y, V),
     "Evidence": lambda: audited().tests["calibration_test"],
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),
-    "CalibrationGate": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
+    "CalibrationGate": gate,
+    "GateResult": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
     "ImpossibleRows": lambda: calibrant.smooth_calibration_test(Y, np.ones(60), n_resamples=39).impossible,
     "Inequality": lambda: audited().ties.inequalities[0],
     "InputError": lambda: calibrant.InputError("y_true", "row 3 is nan", row=3),

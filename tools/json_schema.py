@@ -1,8 +1,9 @@
-"""Writes docs/schema/audit-N.json, the layout of the audit's JSON as a JSON Schema (draft 2020-12).
+"""Writes docs/schema/audit-N.json and gate-N.json: the JSON that is printed, as JSON Schemas (draft 2020-12).
 
-``python tools/json_schema.py`` writes the file of today's version; with ``--check`` it writes nothing, and exits with 1
-if the file would change. The layout below is written by hand; a test holds audits of every kind against it, and finds
-names that it does not have. Of an object a name that ends in ``?`` may be missing, and ``*`` is any name.
+``python tools/json_schema.py`` writes the files of today's versions; with ``--check`` it writes nothing, and exits
+with 1 if one would change. The layouts below are written by hand; a test holds audits of every kind and gates against
+them, and finds names that they do not have. Of an object a name that ends in ``?`` may be missing, and ``*`` is any
+name.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from calibrant.report.schema import SCHEMA
+from calibrant.report.schema import GATE_SCHEMA, SCHEMA
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "schema" / f"audit-{SCHEMA}.json"
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "schema"
 
 ENDS = {"low": "number", "high": "number"}
 BRACKET = {"lower": "number", "upper": "number"}
@@ -193,6 +194,18 @@ PAIR: dict[str, Any] = {
 }
 
 
+GATE: dict[str, Any] = {
+    "calibrant": "string",
+    "verdict": "string",
+    "max_distance": "number",
+    "lower_distance": ENDS,
+    "level": "number",
+    "n_rows": "integer",
+    "rows_needed": "integer|null",
+    "anytime": "boolean",
+}
+
+
 def expanded(layout: Any) -> dict[str, Any]:
     """A layout as JSON Schema: text names kinds, a list has items of one layout, a pair may be null."""
     if isinstance(layout, tuple):
@@ -224,15 +237,30 @@ def schema() -> dict[str, Any]:
     }
 
 
-def text() -> str:
-    """The file's content."""
-    return json.dumps(schema(), indent=1) + "\n"
+def gate_schema() -> dict[str, Any]:
+    """What is printed of a gate."""
+    layout = expanded(GATE)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"calibrant gate --json, layout {GATE_SCHEMA}",
+        "description": "New names may come at any time. What each name means is in the docstring of GateResult.",
+        **layout,
+        "properties": {"schema": {"const": GATE_SCHEMA}, **layout["properties"]},
+        "required": ["schema", *layout["required"]],
+    }
+
+
+def files() -> dict[Path, str]:
+    """Every file and its content."""
+    laid_out = {f"audit-{SCHEMA}": schema(), f"gate-{GATE_SCHEMA}": gate_schema()}
+    return {FOLDER / f"{name}.json": json.dumps(each, indent=1) + "\n" for name, each in laid_out.items()}
 
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        same = FILE.exists() and FILE.read_text() == text()
-        print("the schema is written" if same else f"{FILE.name} would change: run tools/json_schema.py")
-        sys.exit(not same)
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(text())
+        changed = [path.name for path, text in files().items() if not path.exists() or path.read_text() != text]
+        print(f"{', '.join(changed)} would change: run tools/json_schema.py" if changed else "the schemas are written")
+        sys.exit(bool(changed))
+    FOLDER.mkdir(exist_ok=True)
+    for path, text in files().items():
+        path.write_text(text)

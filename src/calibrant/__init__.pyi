@@ -27,7 +27,6 @@ from calibrant.inference.cumulative import cumulative_calibration_test as cumula
 from calibrant.inference.discrete import discrete_calibration_test as discrete_calibration_test
 from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
-from calibrant.inference.gate import CalibrationGate as CalibrationGate
 from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.tcal import tcal_test as tcal_test
@@ -55,6 +54,7 @@ from calibrant.recalibration.choose import choose_recalibrator as choose_recalib
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
 from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
 from calibrant.scale.drift import calibration_drift as calibration_drift
+from calibrant.scale.gate import CalibrationGate as CalibrationGate
 from calibrant.scale.sketch import CalibrationSketch as CalibrationSketch
 from calibrant.scoring import calibration_scorer as calibration_scorer
 from calibrant.segments.named import calibration_by_segment as calibration_by_segment

@@ -134,6 +134,15 @@ def gate(
     level: Annotated[float, typer.Option(help="Probability that what is said is wrong, at most.")] = 0.05,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
+    sample_weight: Annotated[str | None, typer.Option(help="Column of weights; needs --max-weight.")] = None,
+    max_weight: Annotated[
+        float | None, typer.Option(help="The most that one row can weigh, known before the rows were drawn.")
+    ] = None,
+    anytime: Annotated[
+        Path | None,
+        typer.Option(metavar="STATE", help="Add FILE's rows to those of this state, and stop at any time."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a distance from calibration on its population.
@@ -141,30 +150,28 @@ def gate(
     The distance is the lower one, all that predictions and outcomes can prove: with features it may be more.
 
     Exit code 0: proved within. 1: proved beyond. 3: undecided, with the rows still needed. 2: bad input, or output that
-    cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. The proof is of unweighted rows: a column
-    of weights, or one whose name says that it may hold them (weight, w, freq, trials, ...), is refused unless
-    --unweighted leaves it out.
+    cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. A column of weights, or one whose name
+    says that it may hold them (weight, w, freq, trials, ...), needs --max-weight, or --unweighted to leave it out.
+
+    With --anytime STATE the rows of one file after the other are added up in STATE, which is begun with the first, and
+    one may stop as soon as a verdict is reached: it is wrong with probability at most the level, however often one
+    looks. Each FILE must hold rows that were not added before.
 
     For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
     """
     with explained(), Progress() as progress:
         from calibrant.findings.table import Told
-        from calibrant.findings.table_gate import gate_opened
-        from calibrant.inference.gate import check_gate
+        from calibrant.findings.table_gate import Asked, gate_opened
+        from calibrant.report.schema import gate_as_json
         from calibrant.scale.opened import OpenedFile
 
-        check_gate(max_distance, level)
-        decision = gate_opened(
-            OpenedFile(file),
-            y_true=y_true,
-            y_prob=y_prob,
-            unweighted=unweighted,
-            max_distance=max_distance,
-            level=level,
-            told=Told(progress, tell),
-        )
+        asked = Asked(max_distance, level, y_true, y_prob, sample_weight, max_weight, unweighted, anytime)
+        opened = OpenedFile(file)
+        if anytime is not None:
+            check_target(anytime, "--anytime", opened.files)
+        decision = gate_opened(opened, asked, Told(progress, tell))
         progress.stop()
-        show(decision.summary())
+        show(gate_as_json(decision) if json else decision.summary())
         raise Leave(EXIT_CODES[decision.verdict])
 
 

@@ -40,6 +40,7 @@ _OPTIONS = {
     "level": "--level",
     "by": "--by",
     "max_distance": "--max-distance",
+    "max_weight": "--max-weight",
     "drift": "--drift",
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",

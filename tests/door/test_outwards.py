@@ -12,7 +12,7 @@ from calibrant.door.outwards import at_least, at_most, outwards
 from calibrant.findings.words import population_in_words, proved
 from calibrant.inference.bounds import PopulationBounds
 from calibrant.inference.compare import ComparisonResult
-from calibrant.inference.gate import CalibrationGate, TolerantResult
+from calibrant.inference.gate import GateResult, TolerantResult
 from calibrant.inference.monitor import MonitorReading
 
 ENDS = st.floats(-1.0, 1.0)
@@ -49,7 +49,7 @@ def test_ends_that_need_no_rounding_stay():
 
 def test_a_gate_prints_no_more_than_it_proves():
     ends = Interval(0.01238, 0.07543)  # to the nearest: 0.0124 and 0.0754
-    said = {v: CalibrationGate(v, 0.08, ends, 0.05, 1000, None).summary() for v in ("within", "beyond", "undecided")}
+    said = {v: GateResult(v, 0.08, ends, 0.05, 1000, None).summary() for v in ("within", "beyond", "undecided")}
     assert "is at most 0.0755 (" in said["within"]
     assert "is at least 0.0123 (" in said["beyond"]
     assert "is at least 0.0123, and with as much at most 0.0755 (" in said["undecided"]

@@ -12,7 +12,7 @@ import calibrant
 from calibrant import inference
 from calibrant.door import columns
 from calibrant.findings.table import Told
-from calibrant.findings.table_gate import gate_opened
+from calibrant.findings.table_gate import Asked, gate_opened
 from calibrant.scale import opened
 
 RNG = np.random.default_rng(0)
@@ -83,9 +83,7 @@ def test_the_gate_of_a_file_reads_its_columns_once(reads, monkeypatch, tmp_path)
     fetched = []
     fetch = opened.fetch
     monkeypatch.setattr(opened, "fetch", lambda *arguments: fetched.append(arguments) or fetch(*arguments))
-    found = gate_opened(
-        opened.OpenedFile(path), y_true=None, y_prob=None, unweighted=False, max_distance=0.1, level=0.05, told=Told()
-    )
+    found = gate_opened(opened.OpenedFile(path), Asked(max_distance=0.1, level=0.05), Told())
     assert reads == ONCE
     assert len(fetched) == 1
     assert found == calibrant.calibration_gate(Y, V, max_distance=0.1)

@@ -11,7 +11,7 @@ from calibrant.door.sample import Sample
 from calibrant.inference import tolerant_calibration_test
 from calibrant.inference.functions import binned_function, kernel_function, lower_function, smooth_function
 from calibrant.inference.gate import Ends
-from calibrant.inference.one_event import Spread, _above, _below, _means, psi
+from calibrant.inference.one_event import Spread, _above, _below, means, psi
 from calibrant.inference.units import BLOCKS, Units
 from calibrant.measures.kernel import _from_sample as kernel_error_from_sample
 from calibrant.measures.lower import lower_certificate_from_sample
@@ -194,8 +194,8 @@ def test_sketches_pay_for_their_cells():
     assert pooled.least_squared <= exact.squared <= pooled.squared
     for learn in (lower_function, smooth_function):
         function = learn(sketch.sample)
-        assert _means(cells, function)[0] <= _means(rows, function)[0]
-        assert _means(cells, function)[2] >= _means(rows, function)[2]
+        assert means(cells, function)[0] <= means(rows, function)[0]
+        assert means(cells, function)[2] >= means(rows, function)[2]
     of_rows, of_cells = calibration_gate(y, v, max_distance=0.13), sketch.gate(max_distance=0.13)
     assert of_rows.lower_distance.high <= of_cells.lower_distance.high
     assert of_cells.lower_distance.low < 0.1 < of_cells.lower_distance.high

@@ -11,7 +11,7 @@ import pytest
 import calibrant
 from calibrant import CalibrationSketch
 from calibrant.findings.comparison import compare
-from calibrant.report.schema import SCHEMA, as_dict
+from calibrant.report.schema import GATE_SCHEMA, SCHEMA, as_dict, gate_as_json
 
 ROOT = Path(__file__).parents[2]
 SCHEMA_FILE = json.loads((ROOT / "docs" / "schema" / f"audit-{SCHEMA}.json").read_text())
@@ -100,4 +100,12 @@ def test_what_is_laid_out_otherwise_is_found_out():
 
 
 def test_the_file_is_what_the_tool_writes():
-    assert runpy.run_path(str(ROOT / "tools" / "json_schema.py"))["schema"]() == SCHEMA_FILE
+    for path, text in runpy.run_path(str(ROOT / "tools" / "json_schema.py"))["files"]().items():
+        assert path.read_text() == text
+
+
+@pytest.mark.parametrize("limit", [0.3, 0.05, 0.0001])
+def test_gates_are_laid_out_as_the_schema_says(limit):
+    y_prob = np.linspace(0.1, 1.0, 400)
+    found = json.loads(gate_as_json(calibrant.calibration_gate(y_prob > 0.5, y_prob**2, max_distance=limit)))
+    assert faults(found, json.loads((ROOT / "docs" / "schema" / f"gate-{GATE_SCHEMA}.json").read_text())) == []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
     from calibrant.findings.found import Audit
     from calibrant.findings.regions import Region
-    from calibrant.inference.gate import CalibrationGate
+    from calibrant.inference.gate import GateResult
     from calibrant.inference.result import TestResult
 
 State = Literal["no evidence", "too few rows", "too small to matter", "worth correcting", "not tested"]
@@ -84,14 +84,14 @@ class Answer(Result):
         return self.sentence
 
 
-def decide(test: TestResult | None, gate: CalibrationGate | None) -> State:
+def decide(test: TestResult | None, gate: GateResult | None) -> State:
     """Read the test and the gate together: the table of cases is in docs/answer.md.
 
     Parameters
     ----------
     test : TestResult or None
         None where it was not run.
-    gate : CalibrationGate or None
+    gate : GateResult or None
         At the limit of what is too small to matter; None where no bound of the population is known.
     """
     if test is None:

@@ -20,7 +20,7 @@ from calibrant.findings.reliability import Reliability
 from calibrant.findings.views import Finding, view
 from calibrant.findings.words import proved
 from calibrant.inference.bounds import PopulationBounds
-from calibrant.inference.gate import CalibrationGate
+from calibrant.inference.gate import GateResult
 from calibrant.measures.smooth import Witness
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Audit(Finding):
         Label of the positive class, whose probability was audited, where it was said or there were two columns.
     max_distance : float
         The error that is too small to matter.
-    gate : CalibrationGate or None
+    gate : GateResult or None
         Whether the population's lower distance is proved to be within `max_distance`; None where no bound is known.
     auc : float or None
         Probability that a row with the event has a higher prediction than one without (ties count half): how well
@@ -140,7 +140,7 @@ class Audit(Finding):
 
     See Also
     --------
-    audit, audit_table, CalibrationGate
+    audit, audit_table, GateResult
     """
 
     title: str | None
@@ -174,7 +174,7 @@ class Audit(Finding):
     n_cells: int | None = None
     pos_label: Any = None
     max_distance: float = 0.02
-    gate: CalibrationGate | None = None
+    gate: GateResult | None = None
     auc: float | None = None
 
     def __post_init__(self) -> None:

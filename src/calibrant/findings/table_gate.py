@@ -1,42 +1,104 @@
-"""The gate of a table: its columns are found by name, and a column of weights is refused."""
+"""The gate of a table: its columns are found by name, and weights are used where their bound is said, else refused."""
 
 from __future__ import annotations
 
-from calibrant.door.errors import InputError
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from calibrant.door.errors import FileError, InputError
 from calibrant.door.rows import Rows
 from calibrant.findings.table import Told, in_table, say_guessed
-from calibrant.inference.gate import CalibrationGate, calibration_gate_on_sample
-from calibrant.scale.tables import Table
+from calibrant.inference.draws import read_draws
+from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
+from calibrant.scale import tables
+from calibrant.scale.gate import CalibrationGate
+
+_BOUNDED = "--max-weight says the most that one row can weigh, known before the rows were drawn"
+_LEFT_OUT = "--unweighted leaves them out, and calibrant audit measures with them"
 
 
-def gate_opened(
-    table: Table,
-    *,
-    y_true: str | None,
-    y_prob: str | None,
-    unweighted: bool,
-    max_distance: float,
-    level: float,
-    told: Told,
-) -> CalibrationGate:
-    """`calibration_gate` of a table that is open; a column of weights is refused unless it is left out."""
-    told.progress("Reading")
-    _refuse_classes(table.choose_classes(y_prob))
-    if not unweighted:
-        _refuse_weights(table, y_true, y_prob)
-    read = table.read(y_true=y_true, y_prob=y_prob, unweighted=True)
-    say_guessed(read.names, read.guessed, told.say)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a gate; columns that are None are guessed by their names."""
+
+    max_distance: float
+    level: float
+    y_true: str | None = None
+    y_prob: str | None = None
+    sample_weight: str | None = None
+    max_weight: float | None = None
+    unweighted: bool = False
+    state: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse, before anything is read, what can be no gate."""
+        check_gate(self.max_distance, self.level)
+        if self.state is not None and self.weighted:
+            ways = "leave out --sample-weight and --max-weight"
+            raise InputError("--anytime", "is of rows without weights", allowed=ways)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether weights are to be used."""
+        return self.sample_weight is not None or self.max_weight is not None
+
+
+def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
+    """The gate of a table that is open, or, with a state, of the rows that it holds and the table's."""
+    gate = None if asked.state is None else _kept(asked.state, asked)
+    read = _read(table, asked, told)
+    told.progress("Bounds")
     try:
-        rows = Rows.of(read.y_true, read.y_prob)
+        found = _decided(read, asked) if gate is None else gate.update(read.y_true, read.y_prob)
     except InputError as problem:
         raise in_table(problem, read.names) from None
-    told.progress("Bounds")
-    return calibration_gate_on_sample(rows.sample, max_distance=max_distance, level=level)
+    if gate is not None and asked.state is not None:
+        try:
+            gate.save(asked.state)
+        except FileError as problem:
+            raise FileError("--anytime", problem.problem) from None
+    return found
 
 
-def _refuse_weights(table: Table, y_true: str | None, y_prob: str | None) -> None:
+def _read(table: tables.Table, asked: Asked, told: Told) -> tables.Rows:
+    told.progress("Reading")
+    _refuse_classes(table.choose_classes(asked.y_prob))
+    if not (asked.weighted or asked.unweighted):
+        _refuse_weights(table, asked)
+    unweighted = asked.unweighted or not asked.weighted
+    names = {"y_true": asked.y_true, "y_prob": asked.y_prob, "sample_weight": asked.sample_weight}
+    read = table.read(exclude_bad=False, unweighted=unweighted, **names)
+    say_guessed(read.names, read.guessed, told.say)
+    return read
+
+
+def _decided(read: tables.Rows, asked: Asked) -> GateResult:
+    if not asked.weighted:
+        sample = Rows.of(read.y_true, read.y_prob).sample
+        return calibration_gate_on_sample(sample, max_distance=asked.max_distance, level=asked.level)
+    sample, units = read_draws(read.y_true, read.y_prob, read.sample_weight, max_weight=asked.max_weight)
+    return gate_from_ends(Ends.of(sample, asked.level, units), asked.max_distance, sample.n_rows)
+
+
+def _kept(state: Path, asked: Asked) -> CalibrationGate:
+    """The gate whose state a file holds, or a new one where there is no file yet."""
+    if not os.path.lexists(state):
+        return CalibrationGate(max_distance=asked.max_distance, level=asked.level)
     try:
-        names = table.choose(y_true=y_true, y_prob=y_prob).names
+        gate = CalibrationGate.load(state)
+    except FileError as problem:
+        raise FileError("--anytime", problem.problem) from None
+    for name in ("max_distance", "level"):
+        if getattr(asked, name) != getattr(gate, name):
+            other = f"is {getattr(asked, name)!r}, and {str(state)!r} was begun with {getattr(gate, name)!r}"
+            raise InputError(name, other, allowed="both limit and level are fixed before the first row")
+    return gate
+
+
+def _refuse_weights(table: tables.Table, asked: Asked) -> None:
+    try:
+        names = table.choose(y_true=asked.y_true, y_prob=asked.y_prob).names
     except InputError as problem:
         if problem.argument != "sample_weight":
             return  # which reading the columns says, unless it does without their names
@@ -45,7 +107,7 @@ def _refuse_weights(table: Table, y_true: str | None, y_prob: str | None) -> Non
         if "sample_weight" not in names:
             return
         said = f"column {names['sample_weight']!r} holds weights"
-    ways = "--unweighted leaves them out, and calibrant audit measures with them"
+    ways = _LEFT_OUT if asked.state else f"{_BOUNDED}; {_LEFT_OUT}"
     raise InputError("unweighted", f"{said}, and the proof is of unweighted rows", allowed=ways)
 
 

@@ -22,7 +22,7 @@ from calibrant.inference.discrete import discrete_calibration_test as discrete_c
 from calibrant.inference.distance_tests import averaged_two_bin_test as averaged_two_bin_test
 from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
-from calibrant.inference.gate import CalibrationGate as CalibrationGate
+from calibrant.inference.gate import GateResult as GateResult
 from calibrant.inference.gate import TolerantResult as TolerantResult
 from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
@@ -40,7 +40,6 @@ from calibrant.inference.verified_bounds import squared_error_interval as square
 from calibrant.inference.verified_bounds import squared_error_rows as squared_error_rows
 
 __all__ = [
-    "CalibrationGate",
     "CalibrationMonitor",
     "CalibrationTestResult",
     "ClassicalResult",
@@ -48,6 +47,7 @@ __all__ = [
     "CorpRegions",
     "CoxResult",
     "DiscreteResult",
+    "GateResult",
     "MonitorReading",
     "PopulationBounds",
     "SquaredErrorInterval",

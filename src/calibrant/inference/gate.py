@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["CalibrationGate", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
+__all__ = ["GateResult", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,11 +22,13 @@ from calibrant.inference.functions import lower_function
 from calibrant.inference.one_event import Spread, lower_end
 from calibrant.inference.units import Units
 
+Verdict = Literal["within", "beyond", "undecided"]
+
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CalibrationGate(Result):
+class GateResult(Result):
     """What is proved about the population's lower distance from calibration.
 
     Attributes
@@ -43,24 +46,27 @@ class CalibrationGate(Result):
     rows_needed : int or None
         About how many rows would decide, were the distance and the Brier score what they are now; None where that is
         decided already, or where no number would.
+    anytime : bool
+        Whether each end holds at all numbers of rows at once, so that one may look at it and stop at any time.
 
     See Also
     --------
-    calibration_gate
+    calibration_gate, CalibrationGate
     """
 
-    verdict: Literal["within", "beyond", "undecided"]
+    verdict: Verdict
     max_distance: float
     lower_distance: Interval
     level: float
     n_rows: int
     rows_needed: int | None
+    anytime: bool = False
 
     def summary(self) -> str:
         """One sentence."""
         said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
         more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
-        where = _where(self.verdict, self.lower_distance, self.level)
+        where = _where(self.verdict, self.lower_distance, self.level, ", at any time" if self.anytime else "")
         return f"{said} {_asked(self.max_distance)}: {where} ({counted(self.n_rows, 'row')}){more}"
 
 
@@ -74,7 +80,7 @@ def calibration_gate(
     max_weight: float | None = None,
     max_distance: float,
     level: float = 0.05,
-) -> CalibrationGate:
+) -> GateResult:
     """Decide whether the population's lower distance from calibration is within a limit, with proof.
 
     Parameters
@@ -100,7 +106,7 @@ def calibration_gate(
 
     Returns
     -------
-    CalibrationGate
+    GateResult
         With ``verdict``, the bounds, and about how many rows would decide.
 
     Raises
@@ -110,7 +116,7 @@ def calibration_gate(
 
     See Also
     --------
-    population_bounds, tolerant_calibration_test, CalibrationMonitor
+    population_bounds, tolerant_calibration_test, CalibrationGate
 
     Notes
     -----
@@ -138,7 +144,7 @@ def calibration_gate(
 
 def calibration_gate_on_sample(
     sample: Sample, *, max_distance: float, level: float, displacement: float = 0.0, known: Bracket | None = None
-) -> CalibrationGate:
+) -> GateResult:
     """`calibration_gate` of unweighted outcomes of 0 or 1 that are pooled already.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
@@ -148,18 +154,18 @@ def calibration_gate_on_sample(
     return gate_from_ends(Ends.of(sample, level, moved=displacement, known=known), max_distance, sample.n_rows)
 
 
-def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> CalibrationGate:
+def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:
     """The gate's decision, from both ends."""
-    proved = ends.proved
-    verdict: Literal["within", "beyond", "undecided"] = "undecided"
-    needed = None
+    verdict = verdict_of(ends.proved, max_distance)
+    needed = ends.rows_for(within=max_distance, beyond=max_distance) if verdict == "undecided" else None
+    return GateResult(verdict, float(max_distance), ends.proved, ends.level, n_rows, needed)
+
+
+def verdict_of(proved: Interval, max_distance: float) -> Verdict:
+    """What an interval of the distance says about a limit."""
     if proved.high <= max_distance:
-        verdict = "within"
-    elif proved.low > max_distance:
-        verdict = "beyond"
-    else:
-        needed = ends.rows_for(within=max_distance, beyond=max_distance)
-    return CalibrationGate(verdict, float(max_distance), proved, ends.level, n_rows, needed)
+        return "within"
+    return "beyond" if proved.low > max_distance else "undecided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +199,25 @@ class Ends:
 
     def rows_for(self, *, within: float, beyond: float) -> int | None:
         """Fewest rows that would prove either, were distance and spread what they are; as far below as above."""
-        few = many = self.spread.n
 
         def decides(n: int) -> bool:
             high = self.spread.upper_end(self.found.upper, self.level, n)
             return high < within or self.found.lower - (high - self.found.upper) > beyond
 
-        while not decides(many):
-            few, many = many, 2 * many
-            if many > _MOST_ROWS:
-                return None
-        while many - few > 1:
-            middle = (few + many) // 2
-            few, many = (few, middle) if decides(middle) else (middle, many)
-        return max(many, self.spread.n + 1)
+        return fewest_rows(decides, self.spread.n)
+
+
+def fewest_rows(decides: Callable[[int], bool], n: int) -> int | None:
+    """Fewest rows, more than n, that decide; None where no number does."""
+    few = many = n
+    while not decides(many):
+        few, many = many, 2 * many
+        if many > _MOST_ROWS:
+            return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if decides(middle) else (middle, many)
+    return max(many, n + 1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -237,7 +248,7 @@ class TolerantResult(Result):
     tolerant_calibration_test, calibration_gate
     """
 
-    verdict: Literal["within", "beyond", "undecided"]
+    verdict: Verdict
     statistic: float
     lower_distance: Interval
     accept_below: float
@@ -339,7 +350,7 @@ def tolerant_calibration_test_on_rows(
     ends = Ends.of(rows.sample, check_level(level))
     proved = ends.proved
     accepts, rejects = reject_above - proved.high, proved.low - accept_below
-    verdict: Literal["within", "beyond", "undecided"] = "within" if accepts >= rejects else "beyond"
+    verdict: Verdict = "within" if accepts >= rejects else "beyond"
     needed = None
     if max(accepts, rejects) <= 0.0:
         verdict = "undecided"
@@ -362,10 +373,12 @@ def check_gate(max_distance: float, level: float) -> float:
     return check_level(level)
 
 
-def _where(verdict: str, proved: Interval, level: float) -> str:
+def _where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
     """What decides the verdict, or both ends where neither does."""
     low, high = outwards(*proved)
-    sure = f"with {confidence(level)} confidence, the population's lower distance from calibration, taken alone, is "
+    sure = (
+        f"with {confidence(level)} confidence{when}, the population's lower distance from calibration, taken alone, is "
+    )
     return (
         sure
         + {

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.door.sample import Sample
 from calibrant.inference.units import Function, Units
 
-_BET = 0.55  # the most: up to here psi(x) < x / 2, on which both proofs rest
+BET = 0.55  # the most: up to here psi(x) < x / 2, on which both proofs rest
 _SHARE = 0.1  # of the level, for the interval of the mean square that decides the bet
 _STEPS = 60
 
@@ -89,8 +89,8 @@ def lower_end(blocks: list[Units], learn: Learn, level: float) -> float:
         pooled = before.pooled()
         taught = pooled if taught is None else taught.merge(pooled)
         function = learn(taught)
-        last = _means(before, function) if last is None else last
-        bet, last = _bet(_noise(*last), step), _means(block, function)
+        last = means(before, function) if last is None else last
+        bet, last = _bet(_noise(*last), step), means(block, function)
         bets.append((bet, block.n_units, *last))
 
     def capital(m: float) -> float:
@@ -101,13 +101,16 @@ def lower_end(blocks: list[Units], learn: Learn, level: float) -> float:
             total += n * (x * z / most - psi(x) * zz / (most * most))
         return total
 
-    if capital(0.0) < log:
-        return 0.0
-    low, high = 0.0, 1.0
+    return 0.0 if capital(0.0) < log else boundary(lambda m: capital(m) >= log)[0]
+
+
+def boundary(holds: Callable[[float], bool], low: float = 0.0) -> tuple[float, float]:
+    """Where in [low, 1] something that holds at first ceases to: the last point that does, the first that does not."""
+    high = 1.0
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if capital(middle) >= log else (low, middle)
-    return low
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
 
 
 def _noise(g: float, s: float, gg: float, gs: float, ss: float) -> float:
@@ -116,7 +119,7 @@ def _noise(g: float, s: float, gg: float, gs: float, ss: float) -> float:
     return max(0.0, gg - 2.0 * m * gs + m * m * ss) / (1.0 + m) ** 2
 
 
-def _means(units: Units, function: Function) -> tuple[float, float, float, float, float]:
+def means(units: Units, function: Function) -> tuple[float, float, float, float, float]:
     """Means over units of G, S, G^2, G S and S^2, the first from below and the third from above."""
     weight = units.sums(units.w) / units.most
     value = units.sums(units.w * function(units.y, units.v)) / units.most
@@ -134,7 +137,7 @@ def psi(x: float) -> float:
 
 def _bet(mean_square: float, log: float) -> float:
     """The bet that is best against noise of this mean square, or nearly."""
-    return _BET if mean_square * _BET * _BET <= 2.0 * log else math.sqrt(2.0 * log / mean_square)
+    return BET if mean_square * BET * BET <= 2.0 * log else math.sqrt(2.0 * log / mean_square)
 
 
 def _above(mean: float, log: float) -> float:

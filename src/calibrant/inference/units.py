@@ -72,14 +72,17 @@ class Units:
         return float((self.copies * units).sum() / self.copies.sum())
 
     def blocks(self) -> list[Units]:
+        """The units in four shares; the first teaches only."""
+        return self.split(BLOCKS, np.random.default_rng(SEED))
+
+    def split(self, shares: FloatArray, rng: np.random.Generator) -> list[Units]:
         """A chance split that does not know what it splits: units are in an order that their contents decide."""
-        rng = np.random.default_rng(SEED)
         single = self.copies == 1.0
-        block = np.searchsorted(BLOCKS.cumsum()[:-1], rng.random(self.copies.size), side="right")
+        block = np.searchsorted(shares.cumsum()[:-1], rng.random(self.copies.size), side="right")
         many = np.flatnonzero(~single)
-        copies = rng.multinomial(self.copies[many].astype(np.int64), BLOCKS).T.astype(np.float64)
+        copies = rng.multinomial(self.copies[many].astype(np.int64), shares).T.astype(np.float64)
         found = []
-        for k in range(BLOCKS.size):
+        for k in range(shares.size):
             held = single & (block == k)
             held[many] = copies[k] > 0.0
             kept = self.copies.copy()

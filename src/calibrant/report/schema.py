@@ -1,7 +1,8 @@
-"""The audit as plain dicts, lists, numbers and words: the layout of its JSON (docs/report.md)."""
+"""The audit and a gate's result as plain dicts, lists, numbers and words: their JSON's layouts (docs/report.md)."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,21 @@ from calibrant.findings.found import Audit
 
 if TYPE_CHECKING:
     from calibrant.findings.regions import Region
+    from calibrant.inference.gate import GateResult
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
 SCHEMA = 6
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
+GATE_SCHEMA = 1
+"""The same of a gate's."""
+
+
+def gate_as_json(found: GateResult) -> str:
+    """A gate's result as `calibrant gate --json` prints it."""
+    from calibrant import __version__
+
+    return json.dumps({"schema": GATE_SCHEMA, "calibrant": __version__, **found.to_dict()}, indent=2)
 
 
 @singledispatch

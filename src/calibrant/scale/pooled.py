@@ -13,7 +13,7 @@ from calibrant.kernels import sketching
 from calibrant.scale.bounds import ARITHMETIC, Moments, moments
 
 if TYPE_CHECKING:
-    from calibrant.inference.gate import CalibrationGate
+    from calibrant.inference.gate import GateResult
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -57,17 +57,24 @@ def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int, roun
     )
 
 
-def gate_of_cells(sample: Sample, cells: Moments, *, max_distance: float, level: float) -> CalibrationGate:
+def gate_of_cells(sample: Sample, cells: Moments, *, max_distance: float, level: float) -> GateResult:
     """The gate of the rows in these cells; rows with weights or event rates are refused."""
     from calibrant.inference.gate import calibration_gate_on_sample, check_gate
 
     check_gate(max_distance, level)
+    rows, displacement = unweighted_rows(sample, cells)
+    return calibration_gate_on_sample(rows, max_distance=max_distance, level=level, displacement=displacement)
+
+
+def unweighted_rows(sample: Sample, cells: Moments) -> tuple[Sample, float]:
+    """The rows in these cells as a sample, and how far its distance can be from theirs; weights are refused.
+
+    Weights that are counts are added up as such: where no cell holds two predictions this is the rows' own sample.
+    """
     if not sample.binary:
         raise InputError("sketch", "holds event rates, and the proof is of single outcomes, each 0 or 1")
     if not (np.array_equal(sample.weight, sample.count) and np.array_equal(sample.squared_weight, sample.count)):
         raise InputError("sketch", "holds weights, and the proof is of unweighted rows")
-    # Weights that are counts are added up as such: where no cell holds two predictions this is the rows' own sample.
     count, ones = sample.count, sample.ones
     rows = Sample(sample.prediction, count, ones, count, ones, count, sample.cell_width, binary=True)
-    displacement = cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0
-    return calibration_gate_on_sample(rows, max_distance=max_distance, level=level, displacement=displacement)
+    return rows, cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0

@@ -27,7 +27,7 @@ from calibrant.scale.storage import Stored, from_bytes, from_parquet, to_bytes, 
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
-    from calibrant.inference.gate import CalibrationGate
+    from calibrant.inference.gate import GateResult
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -332,7 +332,7 @@ class CalibrationSketch:
         )
         return found
 
-    def gate(self, *, max_distance: float, level: float = 0.05) -> CalibrationGate:
+    def gate(self, *, max_distance: float, level: float = 0.05) -> GateResult:
         """Decide whether the population's lower distance is within a limit, with proof, as `calibration_gate` does.
 
         Parameters

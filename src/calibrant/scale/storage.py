@@ -29,7 +29,7 @@ _RESTS = {  # of a sum, what its column leaves out
 }
 _COLUMNS = (*MEASURED, *_RESTS.values())
 _SEAL = re.compile(rb"sha256:([0-9a-f]{64})")
-_UNSEALED = b"sha256:" + b"0" * 64
+UNSEALED = b"sha256:" + b"0" * 64
 
 
 class Stored(NamedTuple):
@@ -41,15 +41,15 @@ class Stored(NamedTuple):
     columns: npt.NDArray[np.float64]
 
 
-def _sealed(data: bytes) -> bytes:
+def sealed(data: bytes) -> bytes:
     """The bytes with their own SHA-256 in the place that was kept for it."""
-    return data.replace(_UNSEALED, b"sha256:" + hashlib.sha256(data).hexdigest().encode())
+    return data.replace(UNSEALED, b"sha256:" + hashlib.sha256(data).hexdigest().encode())
 
 
-def _is_whole(data: bytes) -> bool:
-    """Whether no bit changed since `_sealed`; nothing else looks at the bytes before."""
+def is_whole(data: bytes) -> bool:
+    """Whether no bit changed since `sealed`; nothing else looks at the bytes before."""
     seal = _SEAL.search(data)
-    return seal is not None and _sealed(data.replace(seal[0], _UNSEALED)) == data
+    return seal is not None and sealed(data.replace(seal[0], UNSEALED)) == data
 
 
 def _to_table(sketch: Stored) -> Any:
@@ -57,7 +57,7 @@ def _to_table(sketch: Stored) -> Any:
 
     resolution, rounding, index, cells = sketch
     columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(_COLUMNS)}}
-    said = f"{VERSION} {resolution} {rounding.hex()} ".encode() + _UNSEALED
+    said = f"{VERSION} {resolution} {rounding.hex()} ".encode() + UNSEALED
     return pyarrow.table(columns).replace_schema_metadata({_KEY: said})
 
 
@@ -65,7 +65,7 @@ def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError],
     """A sketch, or an error: the bytes are whole and written here, and still each cell is held to its laws."""
     import pyarrow
 
-    if not _is_whole(data):
+    if not is_whole(data):
         problem = "is not a calibration sketch, or a part of one, or damaged"
         raise fail(argument, f"{problem}: the checksum of layout {VERSION} is missing or wrong")
     try:
@@ -101,7 +101,7 @@ def to_bytes(sketch: Stored) -> bytes:
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    return _sealed(sink.getvalue().to_pybytes())
+    return sealed(sink.getvalue().to_pybytes())
 
 
 def from_bytes(data: bytes) -> Stored:
@@ -119,20 +119,25 @@ def to_parquet(sketch: Stored, path: str | os.PathLike[str]) -> None:
 
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(_to_table(sketch), sink)
-    data = _sealed(sink.getvalue().to_pybytes())
+    data = sealed(sink.getvalue().to_pybytes())
     write_whole_bytes(path, lambda file: file.write(data))
+
+
+def read_plain(path: str | os.PathLike[str], what: str) -> bytes:
+    """The bytes of a plain file; `what` ought to be named."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise FileError("path", f"{str(path)!r} is not a plain file; name {what}")
+    try:
+        return Path(path).read_bytes()
+    except OSError as problem:
+        raise FileError("path", f"{str(path)!r} cannot be read: {problem.strerror or problem}") from None
 
 
 def from_parquet(path: str | os.PathLike[str]) -> Stored:
     """Read a Parquet file."""
     import pyarrow.parquet
 
-    if Path(path).exists() and not Path(path).is_file():
-        raise FileError("path", f"{str(path)!r} is not a plain file; name a sketch")
-    try:
-        data = Path(path).read_bytes()
-    except OSError as problem:
-        raise FileError("path", f"{str(path)!r} cannot be read: {problem.strerror or problem}") from None
+    data = read_plain(path, "a sketch")
     try:
         return _from_table(data, lambda buffer: pyarrow.parquet.ParquetFile(buffer).read(), FileError, "path")
     except FileError as problem:

@@ -1,0 +1,288 @@
+"""A gate that is watched: the same however rows come in, kept from day to day, and wrong no more often than it says."""
+
+import base64
+import copy
+import json
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from calibrant import CalibrationGate, CalibrationSketch, InputError, calibration_gate
+from calibrant.cli import app
+from calibrant.door.errors import FileError
+from calibrant.door.sample import Sample
+from calibrant.inference.bounds import sample_distance
+from calibrant.scale.storage import UNSEALED, is_whole, sealed
+
+
+def rows(n, shift, seed=0):
+    rng = np.random.default_rng(seed)
+    v = rng.random(n) * (1.0 - shift)
+    return (rng.random(n) < v + shift).astype(float), v
+
+
+def fed(y, v, size=200, **options):
+    gate = CalibrationGate(**options)
+    for at in range(0, y.size, size):
+        gate.update(y[at : at + size], v[at : at + size])
+    return gate
+
+
+def test_it_decides_either_way_and_says_how_many_rows_it_needs():
+    near = fed(*rows(3000, 0.0), max_distance=0.05).reading()
+    far = fed(*rows(3000, 0.2), max_distance=0.1).reading()
+    assert (near.verdict, far.verdict) == ("within", "beyond")
+    assert near.anytime
+    assert "at any time" in near.summary()
+    undecided = fed(*rows(1000, 0.1), max_distance=0.1).reading()
+    assert undecided.verdict == "undecided"
+    assert undecided.rows_needed is None or undecided.rows_needed > 1000
+    assert CalibrationGate(max_distance=0.1).reading().summary().startswith("undecided about 0.1")
+
+
+def test_one_file_alone_can_prove_beyond():
+    assert CalibrationGate(max_distance=0.1).update(*rows(1000, 0.3)).verdict == "beyond"
+
+
+def test_ends_only_draw_closer_and_a_verdict_stays():
+    y, v = rows(4000, 0.15)
+    gate, before = CalibrationGate(max_distance=0.1), None
+    for at in range(0, 4000, 250):
+        found = gate.update(y[at : at + 250], v[at : at + 250])
+        assert found == gate.reading()
+        if before:
+            assert before.lower_distance.low <= found.lower_distance.low
+            assert found.lower_distance.high <= before.lower_distance.high
+            assert before.verdict in ("undecided", found.verdict)
+        before = found
+    assert before.verdict == "beyond"
+    # Rows of another kind, against all that was said: what was proved is not taken back, and the ends do not cross.
+    found = gate.update(np.tile([0.0, 1.0], 50_000), np.full(100_000, 0.5))
+    assert found.verdict == "beyond"
+    assert found.lower_distance.low <= found.lower_distance.high
+
+
+def test_the_order_of_rows_within_a_batch_does_not_matter():
+    y, v = rows(900, 0.2)
+    order = np.random.default_rng(1).permutation(300)
+    one, other = CalibrationGate(max_distance=0.1), CalibrationGate(max_distance=0.1)
+    for at in (0, 300, 600):
+        part = slice(at, at + 300)
+        found = one.update(y[part], v[part])
+        assert found == other.update(y[part][order], v[part][order])
+
+
+def test_sketches_come_in_as_their_rows_do():
+    y, v = rows(900, 0.2)
+    exact, grid = np.round(v * 64) / 64, CalibrationGate(max_distance=0.1)
+    of_rows, pooled = CalibrationGate(max_distance=0.1), CalibrationGate(max_distance=0.1)
+    for at in (0, 300, 600):
+        part = slice(at, at + 300)
+        rows_ = of_rows.update(y[part], exact[part])
+        assert rows_ == grid.update_sketch(CalibrationSketch().update(y[part], exact[part]))
+        cells = pooled.update_sketch(CalibrationSketch().update(y[part], v[part]))
+    whole = fed(y, v, 300, max_distance=0.1).reading()
+    assert cells.lower_distance.high == pytest.approx(whole.lower_distance.high, abs=2e-4)
+    assert cells.lower_distance.low == pytest.approx(whole.lower_distance.low, abs=2e-2)
+    assert cells.n_rows == 900
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda gate: gate.update([0, 1], [0.5, 1.5]),
+        lambda gate: gate.update([0.5, 1], [0.5, 0.5]),
+        lambda gate: gate.update_sketch(CalibrationSketch()),
+        lambda gate: gate.update_sketch(CalibrationSketch(1024).update([0, 1], [0.2, 0.3])),
+        lambda gate: gate.update_sketch(CalibrationSketch().update([0, 1], [0.2, 0.3], sample_weight=[1, 2])),
+    ],
+)
+def test_what_it_refuses_leaves_it_as_it_was(bad):
+    gate = fed(*rows(300, 0.1), max_distance=0.1)
+    before = gate.to_bytes()
+    with pytest.raises(InputError):
+        bad(gate)
+    assert gate.to_bytes() == before
+
+
+def test_a_gate_goes_on_another_day_to_the_last_bit(tmp_path):
+    y, v = rows(900, 0.15)
+    whole = fed(y, v, 300, max_distance=0.1)
+    for kept in (
+        lambda gate: CalibrationGate.from_bytes(gate.to_bytes()),
+        lambda gate: gate.save(tmp_path / "state") or CalibrationGate.load(tmp_path / "state"),
+        copy.deepcopy,
+        lambda gate: pickle.loads(pickle.dumps(gate)),
+    ):
+        gate = CalibrationGate(max_distance=0.1)
+        for at in (0, 300, 600):
+            gate.update(y[at : at + 300], v[at : at + 300])
+            gate = kept(gate)
+        assert gate.to_bytes() == whole.to_bytes()
+        assert gate.reading() == whole.reading()
+    assert CalibrationGate.from_bytes(CalibrationGate(max_distance=0.3).to_bytes()).reading().n_rows == 0
+
+
+def test_its_state_does_not_grow_with_the_rows():
+    y, v = rows(2000, 0.1)
+    v = np.round(v, 2)
+    few, many = (len(fed(y[:n], v[:n], max_distance=0.1).to_bytes()) for n in (1000, 2000))
+    assert many < 1.01 * few
+
+
+def forged(**changes):
+    state = json.loads(fed(*rows(300, 0.1), max_distance=0.1).to_bytes())
+    state.update(changes, seal=UNSEALED.decode())
+    return sealed(json.dumps(state).encode())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"layout": 2},
+        {"max_distance": 0.0},
+        {"level": 0.9},
+        {"n_batches": 0},
+        {"n_batches": 1.5},
+        {"n_batches": 400},
+        {"won": [400, 1.0, 1.0]},
+        {"won": [200, 300.0, 1.0]},
+        {"won": [200, float("nan"), 1.0]},
+        {"won": [200, 1.0]},
+        {"proved": [0.5, 0.2]},
+        {"seen": "x"},
+        {"seen": base64.b64encode(CalibrationSketch().update([0], [0.1], sample_weight=[2]).to_bytes()).decode()},
+        {"seen": base64.b64encode(CalibrationSketch(64).update([0] * 300, [0.1] * 300).to_bytes()).decode()},
+    ],
+)
+def test_a_state_that_no_batches_lead_to_is_refused(changes):
+    data = forged(**changes)
+    assert is_whole(data)
+    with pytest.raises(InputError):
+        CalibrationGate.from_bytes(data)
+
+
+def test_what_is_no_state_is_refused(tmp_path):
+    assert CalibrationGate.from_bytes(forged()).reading().n_rows == 300
+    for data in (b"", b"{}", sealed(UNSEALED), sealed(b"[" + UNSEALED + b"]"), CalibrationSketch().to_bytes(), "text"):
+        with pytest.raises(InputError):
+            CalibrationGate.from_bytes(data)
+    with pytest.raises(FileError, match="cannot be read"):
+        CalibrationGate.load(tmp_path / "none")
+    with pytest.raises(FileError, match="plain file"):
+        CalibrationGate.load(tmp_path)
+
+
+def test_threads_lose_no_batch():
+    y, v = rows(400, 0.1)
+    gate = CalibrationGate(max_distance=0.1)
+    parts = [slice(at, at + 50) for at in range(0, 400, 50)]
+    threads = [threading.Thread(target=gate.update, args=(y[part], v[part])) for part in parts]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert gate.reading().n_rows == 400
+
+
+@pytest.mark.slow
+def test_it_is_wrong_no_more_often_than_it_says_though_one_looks_after_every_batch():
+    level, wrong = 0.2, 0
+    values, rates = np.array([0.1, 0.4, 0.8]), np.array([0.25, 0.5, 0.95])
+    distance = sample_distance(Sample.of_arrays(rates, values, np.ones(3)))
+    assert distance.lower == pytest.approx(0.4 / 3, abs=1e-3)
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        gate = CalibrationGate(max_distance=distance.upper, level=level)
+        for _ in range(15):
+            at = rng.integers(0, 3, 30)
+            found = gate.update(rng.random(30) < rates[at], values[at])
+        wrong += found.lower_distance.low > distance.upper or found.lower_distance.high < distance.lower
+    assert wrong <= 13  # each end fails with probability 0.2 at most: 25 times 0.4, and more has a chance of 0.08
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["gate", *map(str, arguments)])
+
+
+@pytest.fixture
+def days(tmp_path):
+    y, v = rows(900, 0.0)
+    found = []
+    for day in range(3):
+        found.append(tmp_path / f"{day}.csv")
+        part = slice(300 * day, 300 * day + 300)
+        np.savetxt(
+            found[-1],
+            np.column_stack([y[part], v[part]]),
+            fmt="%.17g",
+            delimiter=",",
+            header="y_true,y_prob",
+            comments="",
+        )
+    return found
+
+
+def test_the_command_goes_on_from_file_to_file(days, tmp_path):
+    state = tmp_path / "state"
+    options = ("--max-distance", 0.06, "--anytime", state)
+    done = [run(day, *options) for day in days]
+    assert [each.exit_code for each in done] == [3, 3, 0], [each.output for each in done]
+    whole = fed(*rows(900, 0.0), 300, max_distance=0.06)
+    assert done[-1].stdout == whole.reading().summary() + "\n"
+    assert state.read_bytes() == whole.to_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.csv", "1.csv", "2.csv", "state"]
+    found = json.loads(run(days[0], *options, "--json").stdout)
+    assert found["anytime"]
+    assert found["n_rows"] == 1200
+
+
+def test_the_command_leaves_a_state_that_it_cannot_use(days, tmp_path):
+    state = tmp_path / "state"
+    assert run(days[0], "--max-distance", 0.06, "--anytime", state).exit_code == 3
+    before = state.read_bytes()
+    for options, said in (
+        (("--max-distance", 0.05), "max-distance: is 0.05"),
+        (("--max-distance", 0.06, "--level", 0.1), "level: is 0.1"),
+        (("--max-distance", 0.06, "--max-weight", 2), "anytime: is of rows without weights"),
+    ):
+        done = run(days[1], *options, "--anytime", state)
+        assert done.exit_code == 2
+        assert said in done.output
+        assert state.read_bytes() == before
+    bad = tmp_path / "bad.csv"
+    bad.write_text("y_true,y_prob\n0,0.5\n1,1.5\n")
+    assert run(bad, "--max-distance", 0.06, "--anytime", state).exit_code == 2
+    assert state.read_bytes() == before
+    state.write_bytes(before[:-1] + b"x")
+    done = run(days[1], "--max-distance", 0.06, "--anytime", state)
+    assert done.exit_code == 2
+    assert "--anytime: " in done.output
+    assert "damaged" in done.output
+    assert run(days[1], "--max-distance", 0.06, "--anytime", days[1]).exit_code == 2
+    assert run(days[1], "--max-distance", 0.06, "--anytime", tmp_path / "no" / "state").exit_code == 2
+
+
+def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):
+    y, v = rows(500, 0.2)
+    w = 1.0 + (np.arange(500) % 3)
+    path = tmp_path / "rows.csv"
+    np.savetxt(path, np.column_stack([y, v, w]), fmt="%.17g", delimiter=",", header="y_true,y_prob,weight", comments="")
+    said = run(path, "--max-distance", 0.05, "--max-weight", 3, "--sample-weight", "weight", "--json")
+    expected = calibration_gate(y, v, sample_weight=w, max_weight=3, max_distance=0.05)
+    assert expected.verdict == "beyond"
+    assert said.exit_code == 1
+    assert expected.to_dict().items() <= json.loads(said.stdout).items()
+    assert "--max-weight" in run(path, "--max-distance", 0.05).output  # the way out is told
+    for options, told in (
+        (("--sample-weight", "weight"), "--max-weight: is needed"),
+        (("--max-weight", 2, "--sample-weight", "weight"), "is 2, but row 269 weighs 3"),
+        (("--max-weight", -1, "--sample-weight", "weight"), "--max-weight: is -1"),
+        (("--max-weight", 2, "--unweighted"), "--max-weight: is of no use"),
+    ):
+        done = run(path, "--max-distance", 0.05, *options)
+        assert done.exit_code == 2, options
+        assert told in done.output, (told, done.output)
