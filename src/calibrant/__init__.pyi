@@ -19,8 +19,8 @@ from calibrant.findings.table import audit_table as audit_table
 from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
 from calibrant.inference.bounds import population_bounds as population_bounds
 from calibrant.inference.calibration import calibration_test as calibration_test
+from calibrant.inference.chi_squared import hosmer_lemeshow_test as hosmer_lemeshow_test
 from calibrant.inference.classical import cox_test as cox_test
-from calibrant.inference.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
 from calibrant.inference.classical import spiegelhalter_test as spiegelhalter_test
 from calibrant.inference.compare import compare_calibration as compare_calibration
 from calibrant.inference.cumulative import cumulative_calibration_test as cumulative_calibration_test

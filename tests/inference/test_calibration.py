@@ -11,13 +11,18 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare, poisson_binom
 
 from calibrant import InputError, calibration_test
+from calibrant.door.rows import Rows
 from calibrant.inference import calibration, calibration_parts
 from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
 from calibrant.inference.calibration_tail import log_tail
-from calibrant.inference.calibration_units import Units, pooled_into_cells, pooling, read_units
+from calibrant.inference.calibration_units import Units, pooled_into_cells, pooling, units_of_rows
 from calibrant.kernels.calibration import binomial_table
 from tests.oracles import calibration_test as oracle
 from tests.strategies import examples
+
+
+def read(*columns):
+    return units_of_rows(Rows.of(*columns))
 
 
 def drawn(n, bend, seed):
@@ -100,7 +105,7 @@ def test_the_level_is_exact_by_exchangeability(seed, draws, coarse):
 
 @pytest.mark.parametrize("v", [[0.1, 0.2, 0.5, 0.6, 0.9, 0.95], [0.001, 0.01, 0.01, 0.02, 0.03, 0.5]])
 def test_the_tail_is_valid_by_enumeration(v):
-    units = read_units(np.zeros(len(v)), np.array(v))
+    units = read(np.zeros(len(v)), np.array(v))
     parts = Parts.of(units)
     found = []
     for ones in product(*(range(int(each) + 1) for each in units.count)):
@@ -126,15 +131,15 @@ def test_pooling_bounds_the_distance_of_the_two_distributions(v):
 
 def test_cells_keep_counts_and_means():
     y_true, y_prob = drawn(30_000, 1.0, 0)
-    units = read_units(y_true, y_prob)
+    units = read(y_true, y_prob)
     assert units.prediction.size <= 2**14
     assert units.count.sum() == 30_000
     assert units.ones.sum() == y_true.sum()
     assert (units.count * units.prediction).sum() == pytest.approx(y_prob.sum(), rel=1e-12)
     assert 0.0 < units.pooling < 1e-4
-    tied = read_units(y_true, np.round(y_prob, 2))
+    tied = read(y_true, np.round(y_prob, 2))
     assert (tied.pooling, tied.prediction.size) == (0.0, 99)
-    one = pooled_into_cells(read_units([0, 1, 1], [0.5, 0.5, 0.5]))
+    one = pooled_into_cells(read([0, 1, 1], [0.5, 0.5, 0.5]))
     assert (one.count.tolist(), one.ones.tolist(), one.pooling) == ([3.0], [2.0], 0.0)
 
 
@@ -199,7 +204,8 @@ def test_extreme_predictions(v):
         ({"y_true": [0.5, 1], "trials": [3, 1]}, r"y_true: row 0 is 0\.5, which of 3 trials is 1\.5 events"),
         ({"trials": [1.5, 1]}, r"trials: row 0 is 1\.5"),
         ({"trials": [1]}, "trials: has 1 rows"),
-        ({"groups": [1, 2]}, "groups: are not taken yet"),
+        ({"groups": [1]}, r"groups: has shape \(1,\)"),
+        ({"groups": [1, 2]}, "groups: hold events in effectively 1 groups"),
         ({"n_resamples": 19}, "n_resamples: is 19"),
     ],
 )

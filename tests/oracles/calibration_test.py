@@ -48,3 +48,9 @@ def steps(v, m, ones, w, groups, n_blocks):
         pairs = sum(a * b for p, a in enumerate(rows) for q, b in enumerate(rows) if p != q)
         found += pairs / sum(variance[i] for i in range(len(v)) if block[i] == g)
     return found
+
+
+def of_different_groups(columns, group):
+    """Sum over directions, the columns, and over pairs of different groups of products of the groups' sums."""
+    sums = {g: columns[np.asarray(group) == g].sum(axis=0) for g in set(group)}
+    return float(sum(sums[g] @ sums[h] for g in sums for h in sums if g != h))

@@ -1,44 +1,125 @@
-"""Single rows, as tests ask for them: 0/1 outcomes and predictions, in the order given."""
+"""Single rows, as tests ask for them: outcomes and predictions in the order given, weights, trials and groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from calibrant.door.columns import Column, FloatArray, IntArray, Table, read_columns
+from calibrant.door.columns import Column, FloatArray, IntArray, Table, as_numbers, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+
+_WHOLE = 1e-6  # share times trials may miss a whole number by this much, and by rounding
+_MOST_TRIALS = 2.0**31
+_LIGHTEST = 1e-20  # of the largest weight: what is lighter moves no sum
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lots:
+    """Rows that are redrawn together: those of one prediction and one weight, sorted by both.
+
+    Attributes
+    ----------
+    prediction, count, ones, weight : ndarray of shape (k,)
+        What was predicted, single outcomes, events, and the weight of each outcome.
+    """
+
+    prediction: FloatArray
+    count: FloatArray
+    ones: FloatArray
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, prediction: FloatArray, count: FloatArray, ones: FloatArray, weight: FloatArray | None) -> Lots:
+        """Pool rows of equal prediction and equal weight; this changes nothing that is redrawn."""
+        v, w = prediction, np.broadcast_to(1.0, prediction.shape) if weight is None else weight
+        order = np.argsort(v) if weight is None else np.lexsort((w, v))
+        v, w = v[order], w[order]
+        new = np.ones(v.size, dtype=np.bool_)
+        new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1])
+        start = np.flatnonzero(new)
+        if not start.size:
+            return cls(v, v, v, v)
+        return cls(v[start], np.add.reduceat(count[order], start), np.add.reduceat(ones[order], start), w[start])
+
+    @property
+    def first(self) -> IntArray:
+        """Where each distinct prediction begins."""
+        return np.flatnonzero(np.concatenate([[True], self.prediction[1:] != self.prediction[:-1]]))
+
+    @property
+    def sample(self) -> Sample:
+        """The same rows pooled by prediction alone."""
+        first = self.first
+        count, ones, weight, outcome, squared = (
+            np.add.reduceat(column, first)
+            for column in (
+                self.count,
+                self.ones,
+                self.weight * self.count,
+                self.weight * self.ones,
+                self.weight * self.weight * self.count,
+            )
+        )
+        v = self.prediction[first]
+        return Sample(v, count, ones, weight, outcome, squared, np.broadcast_to(0.0, v.shape), binary=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Single rows with outcomes 0 or 1, in the order given: what a test needs beyond a `Sample`.
+    """Single rows in the order given: what a test needs beyond a `Sample`.
 
     Attributes
     ----------
     y_true : ndarray of shape (n,)
-        Outcomes, 0 or 1.
+        Outcomes, 0 or 1; of rows of trials the number of events.
     y_prob : ndarray of shape (n,)
         Predictions in [0, 1], minus zero as zero.
+    weight : ndarray of shape (n,) or None
+        Weight of each outcome, the largest being 1; None where all are equal.
+    trials : ndarray of shape (n,) or None
+        Outcomes behind each row; None where there is one.
+    group : ndarray of shape (n,) or None
+        Number of each row's group; None where every row is drawn by itself.
     """
 
     y_true: IntArray
     y_prob: FloatArray
+    weight: FloatArray | None = None
+    trials: FloatArray | None = None
+    group: IntArray | None = None
 
     @classmethod
-    def of(cls, y_true: Column, y_prob: Column) -> Rows:
+    def of(
+        cls,
+        y_true: Column,
+        y_prob: Column,
+        sample_weight: Column | None = None,
+        trials: Column | None = None,
+        groups: Any = None,
+    ) -> Rows:
         """Read a user's columns, once.
 
         Raises
         ------
         InputError
-            As the door does, and if an outcome is neither 0 nor 1.
+            As the door does; if an outcome is neither 0 nor 1, or with trials no whole number of events.
         """
-        outcome, prediction, _ = read_columns(y_true, y_prob, None)
-        require_single_outcomes(outcome)
-        return cls(outcome.astype(np.int64), prediction + 0.0)  # minus zero becomes zero
+        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+        if trials is None:
+            require_single_outcomes(outcome)
+            count = None
+        else:
+            count = read_trials(trials, outcome.size)
+            outcome = _events(outcome, count)
+        if weight is not None:
+            weight = weight / weight.max()
+            weight = None if (weight == 1.0).all() else weight
+        group = None if groups is None else read_groups(groups, outcome.size)
+        return cls(outcome.astype(np.int64), prediction + 0.0, weight, count, group)  # minus zero becomes zero
 
     @classmethod
     def of_sample(cls, sample: Sample) -> Rows:
@@ -54,12 +135,47 @@ class Rows:
 
     def take(self, rows: IntArray) -> Rows:
         """Return these rows of it, in this order."""
-        return Rows(self.y_true[rows], self.y_prob[rows])
+        weight = None if self.weight is None else self.weight[rows]
+        trials = None if self.trials is None else self.trials[rows]
+        group = None if self.group is None else self.group[rows]
+        return Rows(self.y_true[rows], self.y_prob[rows], weight, trials, group)
+
+    @property
+    def count(self) -> FloatArray:
+        """Outcomes behind each row."""
+        return np.broadcast_to(1.0, self.y_prob.shape) if self.trials is None else self.trials
+
+    @property
+    def held(self) -> Any:
+        """Which rows weigh anything."""
+        return slice(None) if self.weight is None else self.weight > _LIGHTEST
+
+    @cached_property
+    def lots(self) -> Lots:
+        """The same rows, those of one prediction and weight together; what weighs nothing is left out."""
+        if self.weight is None and self.trials is None:
+            sample = self.sample
+            return Lots(sample.prediction, sample.count, sample.ones, np.broadcast_to(1.0, sample.prediction.shape))
+        held, ones = self.held, self.y_true.astype(np.float64)
+        weight = None if self.weight is None else self.weight[held]
+        return Lots.of(self.y_prob[held], self.count[held], ones[held], weight)
 
     @cached_property
     def sample(self) -> Sample:
         """The same rows, pooled when it is first asked for."""
-        return Sample.of_labels(self.y_true == 1, self.y_prob)
+        if self.weight is None and self.trials is None:
+            return Sample.of_labels(self.y_true == 1, self.y_prob)
+        return self.lots.sample
+
+    @property
+    def assumption(self) -> str:
+        """What a test of these rows takes to be true of them, in one line."""
+        said = INDEPENDENT if self.group is None else f"{INDEPENDENT} between groups"
+        return said if self.weight is None else f"{said}, and {WEIGHTS}"
+
+
+INDEPENDENT = "rows are independent"
+WEIGHTS = "weights do not depend on outcomes given the predictions"
 
 
 def require_single_outcomes(outcome: FloatArray) -> None:
@@ -67,8 +183,50 @@ def require_single_outcomes(outcome: FloatArray) -> None:
     rate = (outcome != 0.0) & (outcome != 1.0)
     if rate.any():
         row = int(np.argmax(rate))
-        problem = f"row {row} is {outcome[row]:.6g}; a test counts single outcomes, each 0 or 1"
-        raise InputError("y_true", problem, row=row)
+        problem = f"row {row} is {outcome[row]:.6g}; a test counts single outcomes"
+        allowed = "each must be 0 or 1, or the share of the events among `trials`"
+        raise InputError("y_true", problem, row=row, allowed=allowed)
+
+
+def read_trials(trials: Column, rows: int, most: float = _MOST_TRIALS) -> FloatArray:
+    """Read how many outcomes are behind each row."""
+    count = as_numbers(trials, "trials")
+    if count.size != rows:
+        raise InputError("trials", f"has {count.size:,} rows but y_prob has {rows:,}; they must match")
+    bad = ~((count >= 1.0) & (count <= most) & (count == np.floor(count)))
+    if bad.any():
+        row = int(np.argmax(bad))
+        allowed = f"each must be a whole number from 1 to {most:,.0f}"
+        raise InputError("trials", f"row {row} is {count[row]:.6g}", row=row, allowed=allowed)
+    return count
+
+
+def read_groups(groups: Any, rows: int) -> IntArray:
+    """Number of each row's group, in the order of their names."""
+    column = np.asarray(groups)
+    if column.ndim != 1 or column.size != rows:
+        raise InputError("groups", f"has shape {column.shape}; one value for each of {rows:,} rows is needed")
+    missing = np.array([each is None or each != each for each in column]) if column.dtype.kind in "Of" else None
+    if missing is not None and missing.any():
+        row = int(np.argmax(missing))
+        raise InputError("groups", f"row {row} is missing", row=row)
+    try:
+        number = np.unique(column, return_inverse=True)[1]
+    except TypeError:
+        raise InputError("groups", "mixes kinds of values", allowed="all must be numbers, or all text") from None
+    return np.asarray(number, dtype=np.int64)
+
+
+def _events(share: FloatArray, count: FloatArray) -> FloatArray:
+    ones = np.rint(share * count)
+    bad = np.abs(share * count - ones) > _WHOLE * np.maximum(1.0, count * 1e-6)
+    if bad.any():
+        row = int(np.argmax(bad))
+        seen = share[row] * count[row]
+        problem = f"row {row} is {share[row]:.6g}, which of {count[row]:g} trials is {seen:.6g} events"
+        allowed = "with trials it is the share of events, a whole number of them"
+        raise InputError("y_true", problem, row=row, allowed=allowed)
+    return np.asarray(ones)
 
 
 def dimensions(y_prob: Column | Table) -> int:

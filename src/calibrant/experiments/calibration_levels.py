@@ -9,10 +9,11 @@ import numpy as np
 from scipy.stats import binomtest
 
 from calibrant.door.columns import FloatArray
+from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.inference.calibration import calibration_test, test_units
-from calibrant.inference.calibration_units import pooled_into_cells, read_units
+from calibrant.inference.calibration_units import pooled_into_cells, units_of_rows
 
 _LEVEL = 0.05
 _DESIGNS: dict[str, tuple[int, Callable[[np.random.Generator, int], FloatArray]]] = {
@@ -61,9 +62,9 @@ def _rejected(design: str, rows: str, trials: int) -> tuple[int, float]:
             continue
         y = (rng.random(n) < v).astype(np.float64)
         if rows == _ROWS[3]:
-            units = pooled_into_cells(read_units(y, v))
+            units = pooled_into_cells(units_of_rows(Rows.of(y, v)))
             pooling = max(pooling, units.pooling)
-            rejected += test_units(units, _LEVEL, 99, trial).reject
+            rejected += test_units(units, _LEVEL, 99, trial, INDEPENDENT).reject
             continue
         weight = 10.0 ** (3.0 * rng.random(n)) if rows == _ROWS[1] else None
         rejected += calibration_test(y, v, sample_weight=weight, n_resamples=99, random_state=trial).reject

@@ -6,11 +6,11 @@ from calibrant.inference.bounds import population_bounds as population_bounds
 from calibrant.inference.calibration import CalibrationTestResult as CalibrationTestResult
 from calibrant.inference.calibration import calibration_test as calibration_test
 from calibrant.inference.canonical import canonical_kernel_test as canonical_kernel_test
+from calibrant.inference.chi_squared import hosmer_lemeshow_test as hosmer_lemeshow_test
+from calibrant.inference.chi_squared import miller_test as miller_test
 from calibrant.inference.classical import ClassicalResult as ClassicalResult
 from calibrant.inference.classical import CoxResult as CoxResult
 from calibrant.inference.classical import cox_test as cox_test
-from calibrant.inference.classical import hosmer_lemeshow_test as hosmer_lemeshow_test
-from calibrant.inference.classical import miller_test as miller_test
 from calibrant.inference.classical import spiegelhalter_test as spiegelhalter_test
 from calibrant.inference.compare import ComparisonResult as ComparisonResult
 from calibrant.inference.compare import compare_calibration as compare_calibration

@@ -6,20 +6,22 @@ __all__ = ["CalibrationTestResult", "calibration_test"]
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_least, at_most
+from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result
-from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
+from calibrant.inference.calibration_groups import signed_statistics
+from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts, drawn_statistics
 from calibrant.inference.calibration_tail import log_tail
-from calibrant.inference.calibration_units import Units, read_units, units_of_sample
+from calibrant.inference.calibration_units import Units, units_of_rows, units_of_sample
 from calibrant.inference.result import LEAST, TestResult
+from calibrant.resampling.redraw import check_groups
 
 _BY_REDRAWS, _BY_TAIL = 0.99, 0.01
 """Shares of the level that the two p-values get."""
@@ -91,7 +93,7 @@ class CalibrationTestResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible
+    statistic, pvalue, reject, level, method, impossible, assumption
         As in `TestResult`. The statistic is minus the log of the smallest evened p-value by formula. ``pvalue`` says
         nothing of the rows in ``impossible``: those were set aside.
     components : mapping of str to TestComponent
@@ -108,8 +110,6 @@ class CalibrationTestResult(TestResult):
         At most so much is added to the level by pooling near predictions into cells; 0 where no rows were pooled.
     n_resamples : int
         Redraws.
-    assumption : str
-        What is taken to be true of the rows, in one line.
 
     See Also
     --------
@@ -123,7 +123,6 @@ class CalibrationTestResult(TestResult):
     tail_pvalue: float | None
     pooling: float
     n_resamples: int
-    assumption: str = field(kw_only=True)
 
     def summary(self) -> str:
         """One sentence, and where it points at if it rejects.
@@ -162,7 +161,8 @@ def calibration_test(
     trials : column of shape (n,), optional
         Independent outcomes behind each row, whole numbers from 1.
     groups : column of shape (n,), optional
-        Refused for now: rows are taken to be independent.
+        Which group each row belongs to, such as a patient or a day, where only rows of different groups are
+        independent. Events, and non-events, must lie in the equal of 30 groups or more.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 999
@@ -210,28 +210,34 @@ def calibration_test(
     >>> result.reject, result.region.direction
     (True, 'too high')
     """
-    if groups is not None:
-        problem = "are not taken yet: this test redraws each row by itself"
-        raise InputError("groups", problem, allowed="pass one row per group, for example its first")
-    level, n_resamples = check_level(level), check_resamples(n_resamples, _BY_REDRAWS * check_level(level))
-    units = read_units(y_true, y_prob, sample_weight, trials)
-    return test_units(units, level, n_resamples, random_state)
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups)
+    return calibration_test_on_rows(rows, level, n_resamples, random_state)
+
+
+def calibration_test_on_rows(
+    rows: Rows, level: float, n_resamples: int, random_state: RandomState
+) -> CalibrationTestResult:
+    """`calibration_test` of rows that were read already."""
+    level = check_level(level)
+    n_resamples = check_resamples(n_resamples, _BY_REDRAWS * level)
+    check_groups(rows)
+    return test_units(units_of_rows(rows), level, n_resamples, random_state, rows.assumption)
 
 
 def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, seed: int) -> CalibrationTestResult:
     """`calibration_test` of unweighted outcomes 0 or 1 that were pooled already, exactly or into cells."""
     check_resamples(n_resamples, _BY_REDRAWS * level)
-    return test_units(units_of_sample(sample), level, n_resamples, seed)
+    return test_units(units_of_sample(sample), level, n_resamples, seed, INDEPENDENT)
 
 
-def test_units(units: Units, level: float, n_resamples: int, random_state: RandomState) -> CalibrationTestResult:
-    """`calibration_test` of rows that were read already."""
+def test_units(
+    units: Units, level: float, n_resamples: int, random_state: RandomState, assumption: str
+) -> CalibrationTestResult:
+    """`calibration_test` of units."""
     seed = generator(random_state).integers(2**64, dtype=np.uint64)
     method = f"calibration test ({n_resamples:,} resamples)"
     if units.impossible is not None:
         method += ", of the rows predicted strictly between 0 and 1,"
-    weighted = bool((units.weight != 1.0).any())
-    assumption = "rows are independent" + (", and weights do not depend on outcomes" if weighted else "")
     if units.pooling > 0.0:
         assumption += f"; pooling near predictions adds at most {at_most(units.pooling, 2)} to the level"
     if not units.prediction.size:
@@ -239,8 +245,8 @@ def test_units(units: Units, level: float, n_resamples: int, random_state: Rando
             0.0, 1.0, False, level, method, ReadOnly({}), None, None, 1.0, None, 0.0, n_resamples,
             assumption=assumption, impossible=units.impossible,
         )  # fmt: skip
-    parts = Parts.of(units)
-    logs = parts.logs(parts.statistics(units, n_resamples, seed))
+    parts, statistics = (drawn_statistics if units.group is None else signed_statistics)(units, n_resamples, seed)
+    logs = parts.logs(statistics)
     kinds = np.array([name for name, _ in parts.names])
     best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}
     least, leading = evened_minimum(best)

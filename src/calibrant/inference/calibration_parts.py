@@ -125,6 +125,12 @@ class Parts:
         return np.asarray(out)
 
 
+def drawn_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[Parts, FloatArray]:
+    """What is looked at, and the statistics of the outcomes and of redrawn ones."""
+    parts = Parts.of(units)
+    return parts, parts.statistics(units, n_resamples, seed)
+
+
 def _slope(units: Units, variance: FloatArray, total: float) -> FloatArray:
     odds = np.log(units.prediction) - np.log1p(-units.prediction)
     centred = odds - float((variance * odds).sum()) / total

@@ -13,6 +13,7 @@ from calibrant.inference.calibration_units import Units
 _MIXTURES = 16
 _TRIED = 4
 _STEPS = 60
+_EXPONENTS = 0.9 * 0.5 ** np.arange(12.0)
 _ROUNDING = 1e-14  # of each term and of its sum: numpy adds in pairs
 
 
@@ -21,9 +22,9 @@ def log_tail(units: Units, parts: Parts) -> float:
 
     Directions are 16 mixtures of the constant and the slope, sharing half of the error, and the waves, the k-th with
     the share 1 / (2 k (k + 1)); both signs of each. Only the few that look most extreme are computed, which can only
-    make the p-value larger.
+    make the p-value larger. Of rows in groups, each direction's sums of groups are bounded instead.
     """
-    excess = units.excess
+    excess, bound = units.excess, _chernoff if units.group is None else _by_group
     constant = 1.0 / math.sqrt(float(units.variance.sum()))
     angles = math.pi * np.arange(_MIXTURES) / _MIXTURES
     directions: list[tuple[float, float, FloatArray]] = []
@@ -37,7 +38,7 @@ def log_tail(units: Units, parts: Parts) -> float:
     for k in range(1, parts.wave.shape[1]):
         add(0.5 / (k * (k + 1)), parts.wave[parts.block, k])
     best = sorted(range(len(directions)), key=lambda i: -directions[i][0])[:_TRIED]
-    return min(0.0, *(_chernoff(units, directions[i][2]) - math.log(0.5 * directions[i][1]) for i in best))
+    return min(0.0, *(bound(units, directions[i][2]) - math.log(0.5 * directions[i][1]) for i in best))
 
 
 def _chernoff(units: Units, direction: FloatArray) -> float:
@@ -78,3 +79,22 @@ def _chernoff(units: Units, direction: FloatArray) -> float:
             break
         t = after
     return best
+
+
+def _by_group(units: Units, direction: FloatArray) -> float:
+    """Log of a bound on P(sum of direction * excess is as far above 0), of groups that do not depend on one another.
+
+    exp(x z - psi(x) z^2) <= 1 + x z for z >= -1, psi(x) = -log(1 - x) - x: of a group's sum z of mean 0, in units of
+    the least that any group's can be, the left side's mean is at most 1. By Markov's inequality P(sum of x z -
+    psi(x) z^2 >= L) <= e^-L for each of the few x.
+    """
+    assert units.group is not None
+    a, v, m = direction * units.weight, units.prediction, units.count
+    sums = np.bincount(units.group, a * (units.ones - m * v))
+    most = float(np.bincount(units.group, m * np.where(a > 0.0, a * v, -a * (1.0 - v))).max())
+    if not most > 0.0:
+        return 0.0
+    z = sums / (most * (1.0 + 1e-12))
+    x = _EXPONENTS
+    psi = -np.log1p(-x) - x
+    return min(0.0, float((psi * float((z * z).sum()) - x * float(z.sum())).min()) + math.log(x.size))

@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, read_columns
-from calibrant.door.errors import InputError
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.rows import Lots, Rows
 from calibrant.door.sample import Sample
-from calibrant.inference.result import ImpossibleRows
+from calibrant.inference.result import ImpossibleRows, contradicted, impossible_rows
 
 MOST_UNITS = 20_000
 """Unweighted rows with more distinct predictions than this are pooled into cells."""
 CELLS = 2**14
-_WHOLE = 1e-6  # share times trials may miss a whole number by this much, and by rounding
-_MOST_TRIALS = 2.0**31
-_LIGHTEST = 1e-20  # of the largest weight: what is lighter moves no sum
 _LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
 """Smaller predictions are drawn as 1e-40: no sample tells the difference, and no power of them underflows."""
 
@@ -37,6 +34,8 @@ class Units:
         Certain rows that the outcomes contradict.
     pooling : float
         At most so much is added to the level by drawing each cell from its mean prediction; 0 where nothing was pooled.
+    group : ndarray of shape (k,) or None
+        Number of each row's group, all from 0 being used; then nothing is pooled, and signs of groups are redrawn.
     """
 
     prediction: FloatArray
@@ -46,6 +45,7 @@ class Units:
     n_rows: int
     impossible: ImpossibleRows | None
     pooling: float
+    group: IntArray | None = None
 
     @property
     def variance(self) -> FloatArray:
@@ -58,98 +58,31 @@ class Units:
         return np.asarray(self.weight * (self.ones - self.count * self.prediction))
 
 
-def read_units(
-    y_true: Column, y_prob: Column, sample_weight: Column | None = None, trials: Column | None = None
-) -> Units:
-    """Read a user's columns, once; InputError as the door has it, and where events are no whole numbers."""
-    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
-    prediction = prediction + 0.0  # minus zero becomes zero
-    if trials is None:
-        rate = (outcome != 0.0) & (outcome != 1.0)
-        if rate.any():
-            row = int(np.argmax(rate))
-            problem = f"row {row} is {outcome[row]:.6g}; a test counts single outcomes"
-            allowed = "each must be 0 or 1, or the share of the events among `trials`"
-            raise InputError("y_true", problem, row=row, allowed=allowed)
-        count, ones = np.broadcast_to(1.0, outcome.shape), outcome
-    else:
-        count = _read_trials(trials, outcome.size)
-        ones = _events(outcome, count)
-    n_rows = int(count.sum())
-    used = (prediction > 0.0) & (prediction < 1.0)
-    if weight is not None:
-        weight = weight / weight.max()
-        used &= weight > _LIGHTEST
-    held = count if weight is None else np.where(weight > 0.0, count, 0.0)  # what weighs nothing is not there
-    impossible = _impossible(prediction, held, np.minimum(ones, held))
-    if not used.all():
-        prediction, count, ones = prediction[used], count[used], ones[used]
-        weight = None if weight is None else weight[used]
-    prediction = np.maximum(prediction, _LEAST)
+def units_of_rows(rows: Rows) -> Units:
+    """Take rows that were read already; unweighted ones with many distinct predictions are pooled into cells."""
+    n_rows, impossible = int(rows.count.sum()), impossible_rows(rows)
+    used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
+    if rows.weight is not None:
+        used &= rows.held
+    kept = slice(None) if used.all() else used
+    prediction = np.maximum(rows.y_prob[kept], _LEAST)
+    count, ones = rows.count[kept], rows.y_true[kept].astype(np.float64)
+    weight = None if rows.weight is None else rows.weight[kept]
     if weight is not None and (weight == weight[:1]).all():
         weight = None
+    one = np.broadcast_to(1.0, prediction.shape)
+    if rows.group is not None:
+        group, w = rows.group[kept], one if weight is None else weight
+        order = np.lexsort((group, ones, count, w, prediction))
+        number = np.asarray(np.unique(group[order], return_inverse=True)[1], np.int64)
+        v, w = prediction[order], w[order]
+        return Units(v, count[order], ones[order], w, n_rows, impossible, 0.0, number)
     if weight is None and prediction.size > MOST_UNITS:
-        one = np.broadcast_to(1.0, prediction.shape)
         cells = pooled_into_cells(Units(prediction, count, ones, one, n_rows, impossible, 0.0))
         if cells.pooling > 0.0:
             return cells
-    return _pooled(prediction, count, ones, weight, n_rows, impossible)
-
-
-def _read_trials(trials: Column, rows: int) -> FloatArray:
-    count = as_numbers(trials, "trials")
-    if count.size != rows:
-        raise InputError("trials", f"has {count.size:,} rows but y_prob has {rows:,}; they must match")
-    bad = ~((count >= 1.0) & (count <= _MOST_TRIALS) & (count == np.floor(count)))
-    if bad.any():
-        row = int(np.argmax(bad))
-        allowed = "each must be a whole number from 1 to 2^31"
-        raise InputError("trials", f"row {row} is {count[row]:.6g}", row=row, allowed=allowed)
-    return count
-
-
-def _events(share: FloatArray, count: FloatArray) -> FloatArray:
-    ones = np.rint(share * count)
-    bad = np.abs(share * count - ones) > _WHOLE * np.maximum(1.0, count * 1e-6)
-    if bad.any():
-        row = int(np.argmax(bad))
-        problem = (
-            f"row {row} is {share[row]:.6g}, which of {count[row]:g} trials is {share[row] * count[row]:.6g} events"
-        )
-        raise InputError(
-            "y_true", problem, row=row, allowed="with trials it is the share of events, a whole number of them"
-        )
-    return np.asarray(ones)
-
-
-def _impossible(prediction: FloatArray, count: FloatArray, ones: FloatArray) -> ImpossibleRows | None:
-    against = np.where(prediction == 0.0, ones, np.where(prediction == 1.0, count - ones, 0.0))
-    if not against.any():
-        return None
-    row = int(np.argmax(against > 0.0))
-    return ImpossibleRows(int(against.sum()), row, float(prediction[row]))
-
-
-def _pooled(
-    v: FloatArray,
-    count: FloatArray,
-    ones: FloatArray,
-    weight: FloatArray | None,
-    n_rows: int,
-    bad: ImpossibleRows | None,
-) -> Units:
-    """Pool rows of equal prediction and equal weight; this changes nothing that is redrawn."""
-    w = np.broadcast_to(1.0, v.shape) if weight is None else weight
-    order = np.argsort(v) if weight is None else np.lexsort((w, v))
-    v, w = v[order], w[order]
-    new = np.ones(v.size, dtype=np.bool_)
-    new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1])
-    start = np.flatnonzero(new)
-    if not start.size:
-        return Units(v, v, v, v, n_rows, bad, 0.0)
-    return Units(
-        v[start], np.add.reduceat(count[order], start), np.add.reduceat(ones[order], start), w[start], n_rows, bad, 0.0
-    )
+    lots = Lots.of(prediction, count, ones, weight)
+    return Units(lots.prediction, lots.count, lots.ones, lots.weight, n_rows, impossible, 0.0)
 
 
 def units_of_sample(sample: Sample) -> Units:
@@ -158,7 +91,7 @@ def units_of_sample(sample: Sample) -> Units:
     Predictions of one cell have a variance of at most a quarter of its squared width, whatever they are.
     """
     v, count, ones, width = sample.prediction, sample.count, sample.ones, sample.cell_width
-    n_rows, impossible = int(count.sum()), _impossible(v, count, ones)
+    n_rows, impossible = int(count.sum()), contradicted(v, count, ones)
     if impossible is not None:
         impossible = replace(impossible, row=None)  # a sample does not know in which order its rows came
     used = (v > 0.0) & (v < 1.0)

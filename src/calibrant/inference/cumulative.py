@@ -13,7 +13,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, one_
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.rows import Rows
 from calibrant.inference.classical import ClassicalResult
-from calibrant.inference.result import LEAST, impossible_rows
+from calibrant.inference.result import LEAST
 from calibrant.kernels.sums import dot
 from calibrant.kernels.walks import reach
 from calibrant.resampling.redraw import redrawn_pvalue
@@ -26,6 +26,9 @@ def cumulative_calibration_test(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
     form: Form = "kuiper",
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -36,9 +39,11 @@ def cumulative_calibration_test(
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes, each 0 or 1.
+        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
+    sample_weight, trials, groups
+        As for `smooth_calibration_test`.
     form : {"kuiper", "kolmogorov-smirnov"}
         Range of the cumulative differences, the largest over all intervals of predictions; or their largest absolute
         value, over intervals that begin at 0.
@@ -52,7 +57,7 @@ def cumulative_calibration_test(
     Returns
     -------
     ClassicalResult
-        The statistic is in standard deviations of the whole sum, sqrt(sum v (1 - v)).
+        The statistic is in standard deviations of the whole sum, sqrt(sum w^2 v (1 - v)).
 
     Raises
     ------
@@ -65,7 +70,7 @@ def cumulative_calibration_test(
 
     Notes
     -----
-    C(u) = sum of y - v over rows with v <= u, from C = 0; equal predictions are one step, so no random jitter is
+    C(u) = sum of w (y - v) over rows with v <= u, from C = 0; equal predictions are one step, so no random jitter is
     needed. ``asymptotic_pvalue`` is that of the range, or the maximum, of Brownian motion. One pass a resample.
     Cost: a sort, then one pass a resample.
 
@@ -83,7 +88,11 @@ def cumulative_calibration_test(
     0.001
     """
     return cumulative_calibration_test_on_rows(
-        Rows.of(y_true, y_prob), form=form, level=level, n_resamples=n_resamples, random_state=random_state
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        form=form,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
     )
 
 
@@ -94,20 +103,17 @@ def cumulative_calibration_test_on_rows(
     one_of(form, get_args(Form), "form")
     sample, level = rows.sample, check_level(level)
     v = sample.prediction
-    scale = math.sqrt(dot(sample.count * v, 1.0 - v))
+    scale = math.sqrt(dot(sample.squared_weight * v, 1.0 - v))
 
     def statistic(excess: FloatArray) -> float:
         low, high = reach(excess)
         furthest = high - low if form == "kuiper" else max(high, -low)
         return furthest / scale if scale else math.inf if furthest else 0.0
 
-    observed, pvalue = redrawn_pvalue(
-        sample, statistic, level=level, n_resamples=n_resamples, random_state=random_state
-    )
+    observed, pvalue = redrawn_pvalue(rows, statistic, level=level, n_resamples=n_resamples, random_state=random_state)
     tail = (_range_tail if form == "kuiper" else _maximum_tail)(observed)
     method = f"cumulative differences, {form.title()} ({n_resamples:,} resamples)"
-    asymptotic, impossible = min(1.0, max(LEAST, tail)), impossible_rows(rows)
-    return ClassicalResult(observed, pvalue, pvalue <= level, level, method, asymptotic, impossible=impossible)
+    return ClassicalResult.of(rows, observed, pvalue, level, method, min(1.0, max(LEAST, tail)))
 
 
 def _maximum_tail(x: float) -> float:

@@ -12,7 +12,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, posi
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.inference.result import TestResult, impossible_rows
+from calibrant.inference.result import TestResult
 from calibrant.kernels import pairs
 from calibrant.kernels.sums import dot
 from calibrant.kernels.walks import two_bins
@@ -27,6 +27,9 @@ def smooth_calibration_test(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -36,9 +39,16 @@ def smooth_calibration_test(
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes, each 0 or 1.
+        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights. They are kept where outcomes are redrawn, so they must not depend on the outcomes.
+    trials : column of shape (n,), optional
+        Independent outcomes behind each row, whole numbers from 1.
+    groups : column of shape (n,), optional
+        Which group each row belongs to, where only rows of different groups are independent: then signs of groups are
+        redrawn, and events and non-events must lie in the equal of 30 groups or more (docs/calibration-test.md).
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 999
@@ -78,7 +88,10 @@ def smooth_calibration_test(
     (True, 0.001)
     """
     return smooth_calibration_test_on_rows(
-        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
     )
 
 
@@ -93,6 +106,9 @@ def kernel_calibration_test(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
     bandwidth: float = 1.0,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -102,7 +118,7 @@ def kernel_calibration_test(
 
     Parameters
     ----------
-    y_true, y_prob, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
         As for `smooth_calibration_test`.
     bandwidth : float, default 1.0
         Of the kernel exp(-|u - v| / bandwidth).
@@ -136,7 +152,7 @@ def kernel_calibration_test(
     True
     """
     return kernel_calibration_test_on_rows(
-        Rows.of(y_true, y_prob),
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
         bandwidth=bandwidth,
         level=level,
         n_resamples=n_resamples,
@@ -160,6 +176,9 @@ def averaged_two_bin_test(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -168,14 +187,15 @@ def averaged_two_bin_test(
 
     Parameters
     ----------
-    y_true, y_prob, level, n_resamples, random_state
+    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
         As for `smooth_calibration_test`.
 
     Returns
     -------
     TestResult
         The statistic is `squared_averaged_two_bin_error`, debiased: near 0 where predictions are calibrated, and below
-        it about half the time.
+        it about half the time. With weights or groups the rows' products with themselves are left out as they would be
+        on average were the predictions calibrated.
 
     Raises
     ------
@@ -202,7 +222,10 @@ def averaged_two_bin_test(
     True
     """
     return averaged_two_bin_test_on_rows(
-        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
     )
 
 
@@ -211,14 +234,16 @@ def averaged_two_bin_test_on_rows(
 ) -> TestResult:
     """`averaged_two_bin_test` of rows that were read already."""
     sample = rows.sample
-    v, n = sample.prediction, sample.n_rows
-    if n < 2:
+    n, squares = sample.total_weight, float(sample.squared_weight.sum())
+    if n * n - squares <= 1e-12 * n * n:
         raise InputError("y_true", "has 1 row; pairs of rows are compared, so at least two are needed")
-    expected = dot(sample.count * v, 1.0 - v)  # of the rows' products with themselves, were they calibrated
+    # Of the rows' products with themselves, were they calibrated; a row's is v (1 - v) + (y - v) (1 - 2 v).
+    expected = dot(sample.squared_weight * sample.prediction, 1.0 - sample.prediction)
+    own_are_known = rows.weight is None and rows.group is None
 
     def error(v: FloatArray, b: FloatArray) -> float:
-        own = expected / n**2 + dot(b, 1.0 - 2.0 * v) / n  # a row's is v (1 - v) + (y - v) (1 - 2 v)
-        return (two_bins(v, b)[1] - own) * (n / (n - 1))
+        own = expected / n**2 + (dot(b, 1.0 - 2.0 * v) / n if own_are_known else 0.0)
+        return (two_bins(v, b)[1] - own) * (n * n / (n * n - squares))
 
     return _resampled(error, "averaged two-bin test", rows, level, n_resamples, random_state)
 
@@ -227,13 +252,13 @@ def _resampled(
     error: Error, method: str, rows: Rows, level: float, n_resamples: int, random_state: RandomState
 ) -> TestResult:
     level = check_level(level)
-    v, n = np.ascontiguousarray(rows.sample.prediction), rows.sample.n_rows
+    v, n = np.ascontiguousarray(rows.sample.prediction), rows.sample.total_weight
     observed, pvalue = redrawn_pvalue(
-        rows.sample,
+        rows,
         lambda excess: error(v, excess / n),
         level=level,
         n_resamples=n_resamples,
         random_state=random_state,
     )
     method = f"{method} ({n_resamples:,} resamples)"
-    return TestResult(observed, pvalue, pvalue <= level, level, method, impossible=impossible_rows(rows))
+    return TestResult.of(rows, observed, pvalue, level, method)

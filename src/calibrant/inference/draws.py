@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.arguments import positive
-from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers, read_columns
+from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
-from calibrant.door.rows import Rows, require_single_outcomes
+from calibrant.door.rows import Rows, read_groups, read_trials, require_single_outcomes
 from calibrant.door.sample import Sample
 from calibrant.inference.units import SEED, Units
 
@@ -48,44 +48,16 @@ def read_draws(
         require_single_outcomes(outcome)
     w = np.ones(prediction.size) if weight is None else weight
     if trials is not None:
-        w = w * _read_trials(trials, prediction.size)
+        w = w * read_trials(trials, prediction.size, 2.0**53)
     order = np.lexsort((w, outcome, prediction))
     y, v, w = outcome[order], prediction[order] + 0.0, w[order]
-    unit = None if groups is None else _in_order(_read_groups(groups, prediction.size)[order], y, v, w)
+    unit = None if groups is None else _in_order(read_groups(groups, prediction.size)[order], y, v, w)
     each = w if unit is None else np.bincount(unit, w)
     if each.max() > most * _OUTWARDS:
         row = int(order[int(np.argmax(each))]) if unit is None else None
         what = "a group weighs" if unit is not None else f"row {row} weighs"
         raise InputError("max_weight", f"is {max_weight:g}, but {what} {each.max():g}", row=row)
     return Sample.of_arrays(y, v, w), Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
-
-
-def _read_trials(trials: Column, rows: int) -> FloatArray:
-    count = as_numbers(trials, "trials")
-    if count.size != rows:
-        raise InputError("trials", f"has {count.size:,} rows but y_prob has {rows:,}; they must match")
-    bad = ~((count >= 1.0) & (count <= 2.0**53) & (count == np.floor(count)))
-    if bad.any():
-        row = int(np.argmax(bad))
-        allowed = "each must be a whole number, 1 or more"
-        raise InputError("trials", f"row {row} is {count[row]:.6g}", row=row, allowed=allowed)
-    return count
-
-
-def _read_groups(groups: Any, rows: int) -> IntArray:
-    """Number of each row's group."""
-    column = np.asarray(groups)
-    if column.ndim != 1 or column.size != rows:
-        raise InputError("groups", f"has shape {column.shape}; one value for each of {rows:,} rows is needed")
-    missing = np.array([each is None or each != each for each in column]) if column.dtype.kind in "Of" else None
-    if missing is not None and missing.any():
-        row = int(np.argmax(missing))
-        raise InputError("groups", f"row {row} is missing", row=row)
-    try:
-        number = np.unique(column, return_inverse=True)[1]
-    except TypeError:
-        raise InputError("groups", "mixes kinds of values", allowed="all must be numbers, or all text") from None
-    return np.asarray(number, dtype=np.int64)
 
 
 def _in_order(unit: IntArray, y: FloatArray, v: FloatArray, w: FloatArray) -> IntArray:

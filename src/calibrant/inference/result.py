@@ -6,10 +6,13 @@ __all__ = ["TestResult"]
 
 import sys
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.door.rows import Rows
+from calibrant.door.columns import FloatArray
+from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.values import Result
 
 LEAST = sys.float_info.min
@@ -52,12 +55,20 @@ class ImpossibleRows(Result):
 
 
 def impossible_rows(rows: Rows) -> ImpossibleRows | None:
-    """Find certain predictions that the outcomes contradict."""
-    contradicted = np.where(rows.y_true == 1, rows.y_prob == 0.0, rows.y_prob == 1.0)
-    if not contradicted.any():
+    """Find certain predictions that the outcomes contradict; what weighs nothing contradicts nothing."""
+    count, ones = rows.count, rows.y_true
+    if rows.weight is not None:
+        count, ones = np.where(rows.weight > 0.0, (count, ones), 0.0)
+    return contradicted(rows.y_prob, count, ones)
+
+
+def contradicted(prediction: FloatArray, count: FloatArray, ones: npt.NDArray[Any]) -> ImpossibleRows | None:
+    """The same of so many outcomes at each prediction, and events among them."""
+    against = np.where(prediction == 0.0, ones, np.where(prediction == 1.0, count - ones, 0.0))
+    if not against.any():
         return None
-    row = int(np.argmax(contradicted))
-    return ImpossibleRows(int(contradicted.sum()), row, float(rows.y_prob[row]))
+    row = int(np.argmax(against > 0.0))
+    return ImpossibleRows(int(against.sum()), row, float(prediction[row]))
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +90,8 @@ class TestResult(Result):
         What was tested, and how its p-value was found, in words.
     impossible : ImpossibleRows or None
         Rows that no calibrated prediction allows, if there are any: a proof, whatever the p-value says.
+    assumption : str
+        What is taken to be true of the rows, in one line.
 
     See Also
     --------
@@ -93,6 +106,14 @@ class TestResult(Result):
     level: float
     method: str
     impossible: ImpossibleRows | None = field(default=None, kw_only=True)
+    assumption: str = field(default=INDEPENDENT, kw_only=True)
+
+    @classmethod
+    def of(cls, rows: Rows, statistic: float, pvalue: float, level: float, method: str, *more: Any) -> Self:
+        """Result of a test of rows, with what they have that cannot be and what is taken to be true of them."""
+        bad = impossible_rows(rows)
+        reject = pvalue <= level
+        return cls(statistic, pvalue, reject, level, method, *more, impossible=bad, assumption=rows.assumption)
 
     def summary(self) -> str:
         """One sentence for a reader in a hurry; an impossible outcome comes first.

@@ -11,45 +11,107 @@ import numpy as np
 from calibrant.door.arguments import RandomState, check_resamples, generator
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
-from calibrant.door.sample import Sample
+from calibrant.door.rows import Rows
 from calibrant.kernels.sums import dot
 from calibrant.resampling.threads import in_blocks
 
 LEAST_SURPRISES = 10
 """Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""
 
+LEAST_GROUPS = 30
+"""Fewest, in effect, that must hold events and non-events (docs/reproductions/test-levels.md)."""
+
 Statistic = Callable[[FloatArray], float]
 """Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""
+Redrawn = Callable[[np.random.Generator], FloatArray]
 
 
 def redrawn_pvalue(
-    sample: Sample, statistic: Statistic, *, level: float, n_resamples: int, random_state: RandomState
+    rows: Rows, statistic: Statistic, *, level: float, n_resamples: int, random_state: RandomState
 ) -> tuple[float, float]:
     """Observed statistic, and (1 + number of redrawn ones at least as large) / (1 + number of resamples).
+
+    Outcomes are redrawn with the predictions as their chances, weights staying where they are; of rows in groups the
+    signs of whole groups are.
 
     Raises
     ------
     InputError
-        If there are too few resamples to reject at this level at all.
+        If there are too few resamples to reject at this level at all, or too few groups with events.
     """
     check_resamples(n_resamples, level)
-    v, count = np.ascontiguousarray(sample.prediction), sample.count.astype(np.int64)
-    expected = count * v
-    observed = statistic(sample.ones - expected)
+    observed, redrawn = _outcomes(rows) if rows.group is None else _signs(rows)
+    drawn = resampled(lambda rng: statistic(redrawn(rng)), rows.sample.n_distinct, n_resamples, random_state)
+    value = statistic(observed)
+    return value, pvalue_among(value, drawn)
+
+
+def _outcomes(rows: Rows) -> tuple[FloatArray, Redrawn]:
+    """Weighted excess of ones at each distinct prediction, and a function that draws another."""
+    lots, sample = rows.lots, rows.sample
+    expected = sample.weight * sample.prediction
+    v, count = np.ascontiguousarray(lots.prediction), lots.count.astype(np.int64)
     single = count == 1
     tied_count, tied = count[~single], v[~single]
     loose = v[single]
+    first = None if v.size == expected.size else lots.first
 
-    def redrawn(rng: np.random.Generator) -> float:
+    def redrawn(rng: np.random.Generator) -> FloatArray:
         ones = np.empty(v.size)
         ones[single] = rng.random(loose.size) < loose  # much cheaper than a binomial of one trial
         if tied.size:
             ones[~single] = rng.binomial(tied_count, tied)
-        ones -= expected
-        return statistic(ones)
+        if rows.weight is not None:
+            ones *= lots.weight
+        excess = ones if first is None else np.add.reduceat(ones, first)
+        excess -= expected
+        return excess
 
-    drawn = resampled(redrawn, v.size, n_resamples, random_state)
-    return observed, pvalue_among(observed, drawn)
+    return sample.weighted_outcome - expected, redrawn
+
+
+def _signs(rows: Rows) -> tuple[FloatArray, Redrawn]:
+    """The same with random signs of the groups' excesses."""
+    assert rows.group is not None
+    check_groups(rows)
+    held = np.arange(rows.y_prob.size)[rows.held]
+    weight = np.ones(rows.y_prob.size) if rows.weight is None else rows.weight
+    order = held[np.lexsort([each[held] for each in (rows.group, rows.y_true, rows.count, weight, rows.y_prob)])]
+    v, group = rows.y_prob[order], rows.group[order]
+    excess = weight[order] * (rows.y_true[order] - rows.count[order] * v)
+    first = np.flatnonzero(np.concatenate([[True], v[1:] != v[:-1]]))
+    n_groups = int(group.max()) + 1
+
+    def redrawn(rng: np.random.Generator) -> FloatArray:
+        return np.asarray(np.add.reduceat(random_signs(rng, n_groups)[group] * excess, first))
+
+    return np.asarray(np.add.reduceat(excess, first)), redrawn
+
+
+def random_signs(rng: np.random.Generator, shape: int | tuple[int, int]) -> FloatArray:
+    """Draw 1 or -1, each with probability one half."""
+    return np.asarray(2.0 * rng.integers(0, 2, shape) - 1.0)
+
+
+def check_groups(rows: Rows) -> None:
+    """Refuse groups whose signs say too little: events, or non-events, that lie in the equal of a few groups.
+
+    The effective number is (sum x)^2 / sum x^2, x being a group's events. Rare or clustered ones make a group's excess
+    skew, which random signs are not.
+    """
+    if rows.group is None:
+        return
+    weight = np.broadcast_to(1.0, rows.y_prob.shape) if rows.weight is None else rows.weight
+    for what, number in (("events", rows.y_true), ("non-events", rows.count - rows.y_true)):
+        held = np.bincount(rows.group, weight * number)
+        effective = float(held.sum()) ** 2 / max(float((held * held).sum()), 1e-300)
+        if effective < LEAST_GROUPS:
+            raise InputError(
+                "groups",
+                f"hold {what} in effectively {effective:.3g} groups ((sum x)^2 / sum x^2, x being a group's {what}); "
+                "with so few, a test by groups would reject calibrated predictions too often",
+                allowed=f"{LEAST_GROUPS} are needed, of events and of non-events",
+            )
 
 
 def check_surprises(label: IntArray, prediction: FloatArray, instead: str, *, least: int = LEAST_SURPRISES) -> None:

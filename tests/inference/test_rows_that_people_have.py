@@ -1,0 +1,215 @@
+"""Weights, trials and groups in every test that redraws: p-values against enumeration, and what must not matter."""
+
+import math
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant import (
+    InputError,
+    calibration_test,
+    cox_test,
+    cumulative_calibration_test,
+    hosmer_lemeshow_test,
+    kernel_calibration_error,
+    kernel_calibration_test,
+    smooth_calibration_error,
+    smooth_calibration_test,
+    spiegelhalter_test,
+)
+from calibrant.door.rows import Rows
+from calibrant.inference import averaged_two_bin_test, calibration_groups, calibration_tail, miller_test
+from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
+from calibrant.inference.calibration_units import units_of_rows
+from calibrant.resampling import redraw
+from tests.oracles import calibration_test as oracle
+from tests.strategies import examples
+
+REDRAWN = {
+    "smooth": smooth_calibration_test,
+    "kernel": kernel_calibration_test,
+    "two-bin": averaged_two_bin_test,
+    "cumulative": cumulative_calibration_test,
+    "kolmogorov-smirnov": partial(cumulative_calibration_test, form="kolmogorov-smirnov"),
+    "cox": cox_test,
+    "hosmer-lemeshow": partial(hosmer_lemeshow_test, n_bins=3),
+    "miller": miller_test,
+    "spiegelhalter": spiegelhalter_test,
+}
+ALL = {**REDRAWN, "calibration": calibration_test}
+
+
+def drawn(n, bend, seed, groups=None):
+    rng = np.random.default_rng(seed)
+    v = np.round(rng.uniform(0.05, 0.95, n), 2)
+    y = (rng.random(n) < v**bend).astype(float)
+    return y, v, rng.choice([0.5, 1.0, 2.0, 30.0], n), rng.integers(0, groups or n, n)
+
+
+def near(pvalue, exact, n):
+    return abs(pvalue - exact) <= 4.5 * math.sqrt(exact * (1 - exact) / n) + 1.5 / n
+
+
+@pytest.mark.parametrize("name", REDRAWN)
+def test_weighted_p_values_by_enumeration(name):
+    v, w = np.array([0.1, 0.1, 0.3, 0.6, 0.6, 0.8]), np.array([3.0, 1.0, 1.0, 5.0, 1.0, 2.0])
+    y = np.array([1.0, 0, 0, 1, 0, 0])
+    run = partial(REDRAWN[name], y_prob=v, sample_weight=w)
+
+    def size(outcomes):
+        found = run(outcomes, n_resamples=19).statistic
+        return abs(found) if name == "spiegelhalter" else found
+
+    sizes = {ones: size(np.array(ones, float)) for ones in product((0, 1), repeat=6)}
+    seen = sizes[tuple(int(each) for each in y)]
+    exact = sum(
+        float(np.prod(np.where(np.array(ones) == 1, v, 1 - v)))
+        for ones, each in sizes.items()
+        if each >= seen - 1e-12 * abs(seen)
+    )
+    assert near(run(y, n_resamples=800, random_state=0).pvalue, exact, 800)
+
+
+@pytest.mark.parametrize("name", REDRAWN)
+def test_grouped_p_values_by_enumeration(name, monkeypatch):
+    monkeypatch.setattr(redraw, "LEAST_GROUPS", 1)
+    v = np.array([0.1, 0.1, 0.3, 0.6, 0.6, 0.8, 0.9, 0.35, 0.55])
+    y, group = np.array([1.0, 0, 0, 1, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 5, 4, 2])
+    w = np.array([1.0, 2, 1, 1, 1, 1, 1, 1, 1])
+    run = partial(REDRAWN[name], y, v, sample_weight=w, groups=group)
+    found = []
+    signs = iter(product((1.0, -1.0), repeat=6))
+    monkeypatch.setattr(redraw, "random_signs", lambda _rng, _n: np.array(next(signs)))
+    monkeypatch.setattr(redraw, "pvalue_among", lambda observed, among: found.append((observed, among)) or 0.5)
+    run(n_resamples=64, random_state=0)
+    observed, among = found[0]
+    assert among[0] == pytest.approx(observed, rel=1e-12)  # all signs as they are
+    assert (among == pytest.approx(among[::-1], rel=1e-9, abs=1e-12)) or name in ("cumulative", "two-bin")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_trials_are_rows(name):
+    rng = np.random.default_rng(0)
+    v, trials = np.linspace(0.1, 0.9, 7), np.array([1, 2, 5, 10, 20, 3, 4])
+    ones = rng.binomial(trials, v)
+    rows = np.concatenate([np.arange(k) < one for k, one in zip(trials, ones, strict=True)]).astype(float)
+    by_row = ALL[name](rows, np.repeat(v, trials), random_state=1)
+    assert ALL[name](ones / trials, v, trials=trials, random_state=1) == by_row
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_scale_of_weights_names_and_order_do_not_matter(name):
+    y, v, w, group = drawn(300, 1.2, 1, 200)
+    order = np.random.default_rng(0).permutation(300)
+    for options in ({}, {"groups": group}):
+        first = ALL[name](y, v, sample_weight=w, random_state=5, n_resamples=99, **options)
+        moved = {key: each[order] for key, each in options.items()}
+        second = ALL[name](y[order], v[order], sample_weight=4.0 * w[order], random_state=5, n_resamples=99, **moved)
+        assert second.pvalue == first.pvalue
+        assert second.statistic == pytest.approx(first.statistic, rel=1e-9)
+        third = ALL[name](y, v, sample_weight=np.full(300, 2.5), random_state=5, n_resamples=99)
+        assert third == ALL[name](y, v, random_state=5, n_resamples=99)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_rows_without_weight_are_not_there(name):
+    y, v, w, group = drawn(300, 1.2, 2, 200)
+    more = {"sample_weight": np.append(w, 0.0), "groups": np.append(group, 999)}
+    for options in ({"sample_weight": w}, {"sample_weight": w, "groups": group}):
+        added = {key: more[key] for key in options}
+        added = ALL[name](np.append(y, 0.0), np.append(v, 1.0), random_state=5, n_resamples=99, **added)
+        plain = ALL[name](y, v, random_state=5, n_resamples=99, **options)
+        assert (added.pvalue, added.impossible) == (plain.pvalue, None)
+
+
+def test_statistics_are_the_weighted_measures():
+    y, v, w, _ = drawn(200, 1.2, 3)
+    for test, error in (
+        (smooth_calibration_test, smooth_calibration_error),
+        (kernel_calibration_test, kernel_calibration_error),
+    ):
+        found = test(y, v, sample_weight=w, n_resamples=19).statistic
+        assert found == pytest.approx(error(y, v, sample_weight=w), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_groups_and_weights_are_assumed_in_one_line(name):
+    y, v, w, group = drawn(300, 1.0, 4, 200)
+    run = partial(ALL[name], y, v, n_resamples=39, random_state=0)
+    assert run().assumption == "rows are independent"
+    assert run(groups=group).assumption == "rows are independent between groups"
+    weights = "rows are independent, and weights do not depend on outcomes given the predictions"
+    assert run(sample_weight=w).assumption == weights
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_few_groups_with_events_are_refused(name):
+    y, v, _, group = drawn(600, 1.0, 5, 60)
+    y[group >= 25] = 0.0
+    with pytest.raises(InputError, match=r"groups: hold events in effectively 2\d"):
+        ALL[name](y, v, groups=group)
+    with pytest.raises(InputError, match="groups: hold non-events in effectively 2"):
+        ALL[name](1 - y, v, groups=group)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_copies_within_groups_tell_nothing_new(name):
+    """Each row ten times, in a group of its own: what is read as rows is overwhelming, and as groups it is not."""
+    y, v, _, _ = drawn(150, 1.0, 6)
+    y, v, group = np.repeat(y, 10), np.repeat(v, 10), np.repeat(np.arange(150), 10)
+    assert ALL[name](y, v, groups=group, random_state=0).pvalue > 0.05
+
+
+@st.composite
+def grouped_rows(draw):
+    n = draw(st.integers(4, 12))
+    v = np.array(draw(st.lists(st.floats(0.01, 0.99), min_size=n, max_size=n, unique=True)))
+    y = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)), float)
+    w = np.array(draw(st.lists(st.sampled_from([1.0, 0.5, 1e-3]), min_size=n, max_size=n)))
+    group = np.array(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)))
+    return y, v, w, group
+
+
+@given(grouped_rows())
+@examples(40)
+def test_grouped_statistics_are_products_of_different_groups(rows):
+    y, v, w, group = rows
+    units = units_of_rows(Rows.of(y, v, w, None, group))
+    parts, statistics = calibration_groups.signed_statistics(units, 1, np.uint64(0))
+    excess, variance = units.excess, units.variance
+    n_blocks = parts.wave.shape[0]
+    for (name, size), value in zip(parts.names, statistics[0], strict=True):
+        if name == COX:
+            columns = np.column_stack([np.full(excess.size, variance.sum() ** -0.5), parts.slope])
+        elif name == WAVES:
+            columns = parts.wave[parts.block][:, :size]
+        else:
+            at = parts.block * size // n_blocks
+            columns = (at[:, None] == np.arange(size)) / np.sqrt(np.maximum(np.bincount(at, variance, size), 1e-300))
+        wanted = oracle.of_different_groups(excess[:, None] * columns, units.group)
+        assert value == pytest.approx(wanted, rel=1e-8, abs=1e-8 * (excess**2 / variance).sum()), (name, size)
+    assert {name for name, _ in parts.names} == {COX, WAVES, GROUPS}
+
+
+def test_the_grouped_tail_is_valid_by_enumeration():
+    """Each group is one event or none: as strong as dependence can be."""
+    v, group = np.array([0.1, 0.2, 0.5, 0.6, 0.7, 0.1, 0.2, 0.5, 0.6, 0.7]), np.tile(np.arange(5), 2)
+    tails, chance = [], []
+    for ones in product((0.0, 1.0), repeat=5):
+        units = units_of_rows(Rows.of(np.tile(ones, 2), v, None, None, group))
+        tails.append(calibration_tail.log_tail(units, Parts.of(units)))
+        chance.append(np.prod(np.where(np.array(ones) == 1.0, v[:5], 1 - v[:5])))
+    tails, chance = np.array(tails), np.array(chance)
+    for x in np.unique(tails):
+        assert chance[tails <= x].sum() <= math.exp(x) * (1 + 1e-9)
+
+
+def test_the_grouped_tail_goes_below_the_floor():
+    y, v, _, group = drawn(20_000, 2.0, 0, 2000)
+    found = calibration_test(y, v, groups=group, n_resamples=99, random_state=0)
+    assert found.pvalue < 1e-10 < found.redrawn_pvalue
+    assert found.region.direction == "too high"
