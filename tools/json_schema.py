@@ -49,6 +49,16 @@ AUDIT: dict[str, Any] = {
     "schema": "version",
     "calibrant": "string",
     "title": "string|null",
+    "answer": {
+        "state": "string",
+        "direction": "string|null",
+        "size": "number",
+        "interval": (ENDS, None),
+        "pvalue": "number|null",
+        "action": "string",
+        "sentence": "string",
+        "max_distance": "number",
+    },
     "verdict": "string",
     "pos_label": "string|integer|boolean|null",
     "n_rows": "integer",
@@ -59,6 +69,7 @@ AUDIT: dict[str, Any] = {
     "about_chance": "string|null",
     "base_rate": "number",
     "mean_prediction": "number",
+    "auc": "number|null",
     "smooth_calibration_error": {"attained": "number", "dual_bound": "number"},
     "true_distance": PROVED,
     "lower_distance_bracket": PROVED,
@@ -71,6 +82,17 @@ AUDIT: dict[str, Any] = {
         }
     },
     "tests": {"*": FOUND},
+    "gate": (
+        {
+            "verdict": "string",
+            "max_distance": "number",
+            "lower_distance": ENDS,
+            "level": "number",
+            "n_rows": "integer",
+            "rows_needed": "integer|null",
+        },
+        None,
+    ),
     "population": (
         {
             "smooth_error": ENDS,
@@ -182,7 +204,7 @@ AUDIT: dict[str, Any] = {
         "mass": ["number"],
         "count": ["number"],
     },
-    "options": {"level": "number", "n_resamples": "integer", "random_state": "integer|null"},
+    "options": {"max_distance": "number", "level": "number", "n_resamples": "integer", "random_state": "integer|null"},
 }
 PAIR: dict[str, Any] = {
     "schema": "version",

@@ -105,7 +105,7 @@ def test_a_single_rare_event_is_not_beyond_noise():
     region = audit(y, np.full(1000, 1e-5), n_resamples=0).regions[0]
     assert region.mean_error / region.standard_error > 9.0
     assert not region.exceeds_noise
-    assert "could be noise" in region.noise_in_words
+    assert "not clear by itself" in region.noise_in_words
     many = dataclasses.replace(region, mean_error=0.03, standard_error=0.005)
     assert many.exceeds_noise
 

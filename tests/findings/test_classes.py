@@ -22,7 +22,7 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
         assert each.lower_calibration_distance == pytest.approx(expected, abs=2e-5)
         assert each.rate == pytest.approx((label == k).mean())
     assert found.advice.chosen == "temperature"
-    assert "What to do: Temperature scaling" in found.verdict
+    assert "Temperature scaling removes" in found.answer.sentence
     assert found.classes.tests["tcal_test, class_wise"].result.reject
     assert "classes are miscalibrated one by one" in found.verdict
     said = json.loads(found.to_json())

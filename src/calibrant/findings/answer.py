@@ -25,15 +25,18 @@ Direction = Literal["too high", "too low", "too confident", "not confident enoug
 Action = Literal["leave unchanged", "collect more rows", "recalibrate", "predict the base rate", "look closer", "none"]
 
 _LIMIT, _PART = 0.02, 0.1
+_NONE = 1e-12  # rates below are rounding
 
 
-def default_limit(base_rate: float) -> float:
+def default_limit(base_rate: float, mean_prediction: float) -> float:
     """The `max_distance` that is taken where none is given: 0.02, or a tenth of the rarer outcome's rate if less.
 
     Two percentage points are what people read off a diagram; of an event of one in a thousand they would hide any
-    error at all, so there the limit is a tenth of the risk itself (docs/answer.md).
+    error at all, so there the limit is a tenth of the risk itself (docs/answer.md). Where one outcome was never seen,
+    its predicted rate is taken.
     """
-    return min(_LIMIT, _PART * min(base_rate, 1.0 - base_rate))
+    rarer = max(min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
+    return min(_LIMIT, _PART * rarer) if rarer > _NONE else _LIMIT
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -222,10 +222,10 @@ def audit_sample(
     mass = sample.mass()
     mean_prediction = min(1.0, dot(mass, sample.prediction))
     base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
-    limit = default_limit(base_rate) if max_distance is None else float(max_distance)
+    limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
     bounds = population(sample, weighted, level, witness.value, ties.lower_distance_bracket)
     gate = None
-    if sample.binary and not weighted and limit > 0.0:
+    if sample.binary and not weighted:
         gate = calibration_gate_on_sample(
             sample, max_distance=limit, level=level, displacement=displacement, known=ties.lower_distance_bracket
         )

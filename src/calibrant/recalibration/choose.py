@@ -18,7 +18,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
-from calibrant.inference.calibration import calibration_test
+from calibrant.inference.calibration import calibration_test_on_rows
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -161,10 +161,9 @@ def _choose_on(
     splits = rows.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
     test = None
     if not rows.classes:
-        seeded_test = int(rng.integers(2**31))
-        test = calibration_test(
-            rows.outcome, rows.prediction, sample_weight=rows.weight, level=level, random_state=seeded_test
-        )
+        weight = None if rows.weight is None else rows.weight / rows.weight.max()
+        single = SingleRows(rows.outcome.astype(np.int64), rows.prediction, weight)
+        test = calibration_test_on_rows(single, level, N_RESAMPLES, int(rng.integers(2**31)))
     mass = rows.mass
     compared = "brier" if criterion == "distance" else criterion
     unchanged = rows.losses(rows.prediction)["brier"]
