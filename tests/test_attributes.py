@@ -9,13 +9,16 @@ import pytest
 from tests.public import CLASSES
 
 LITERAL = re.compile(r"Literal\[('[^']*'(, )?)+\]")
+MODES = {"Action", "Direction", "State", "Verdict"}  # names of Literals
 ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
 
 
 def kind(annotation):
     """A type in words that are the same for what is used alike: words of a few, arrays of any number."""
     one_type = LITERAL.sub("str", annotation.replace('"', "'"))
-    parts = {"ndarray" if part in ARRAYS else part for part in one_type.split(" | ")} - {"None"}
+    parts = {"ndarray" if part in ARRAYS else "str" if part in MODES else part for part in one_type.split(" | ")} - {
+        "None"
+    }
     return " | ".join(sorted(parts))
 
 

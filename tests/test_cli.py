@@ -202,7 +202,7 @@ def test_demo(tmp_path):
     done = run("demo", "--folder", tmp_path)
     assert done.exit_code == 0
     assert "naive Bayes" in done.stdout
-    assert "Whatever the features, the true distance" in done.stdout
+    assert "Too confident: where it says" in done.stdout
     assert [path.name for path in tmp_path.glob("*.html")] == ["calibrant-demo.html"]
     # They are far enough apart for 569 rows.
     assert "logistic regression is better calibrated than naive Bayes" in done.stdout

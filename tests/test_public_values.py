@@ -76,6 +76,7 @@ def gate():
 
 MADE = {
     "ApproximateDistance": lambda: calibrant.measures.prediction_sparsified_distance(Y[:9], V[:9], cells=2),
+    "Answer": lambda: audited().answer,
     "Advice": lambda: audited().advice,
     "Audit": audited,
     "BinaryReduction": lambda: calibrant.door.multiclass_sample(LABELS, TABLE).top_label(),
@@ -115,7 +116,7 @@ MADE = {
     "RecalibratedClassifier": lambda: calibrant.RecalibratedClassifier(LogisticRegression(), cv=2).fit(X, Y),
     "RecalibrationChoice": choice,
     "RecalibrationScore": lambda: choice().scores[0],
-    "Region": lambda: audited().regions[0],
+    "Region": lambda: calibrant.audit(Y, V**4, n_resamples=39, random_state=0).regions[0],
     "Reliability": lambda: audited().reliability,
     "ReliabilityDisplay": lambda: calibrant.ReliabilityDisplay.from_predictions(Y, V, n_resamples=39, random_state=0),
     "Segment": lambda: calibrant.calibration_by_segment(FRAME, y_true="y", y_prob="p", by=["day"])[0],

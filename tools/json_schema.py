@@ -45,6 +45,16 @@ FOUND = {
 }
 LEVEL_AND_ROWS = {"level": "number", "n_rows": "integer", "guaranteed": "boolean"}
 
+GATE_RESULT: dict[str, Any] = {
+    "verdict": "string",
+    "max_distance": "number",
+    "lower_distance": ENDS,
+    "level": "number",
+    "n_rows": "integer",
+    "rows_needed": "integer|null",
+    "anytime": "boolean",
+}
+
 AUDIT: dict[str, Any] = {
     "schema": "version",
     "calibrant": "string",
@@ -59,7 +69,7 @@ AUDIT: dict[str, Any] = {
         "sentence": "string",
         "max_distance": "number",
     },
-    "verdict": "string",
+    "sentences": ["string"],
     "pos_label": "string|integer|boolean|null",
     "n_rows": "integer",
     "n_distinct": "integer",
@@ -82,17 +92,7 @@ AUDIT: dict[str, Any] = {
         }
     },
     "tests": {"*": FOUND},
-    "gate": (
-        {
-            "verdict": "string",
-            "max_distance": "number",
-            "lower_distance": ENDS,
-            "level": "number",
-            "n_rows": "integer",
-            "rows_needed": "integer|null",
-        },
-        None,
-    ),
+    "gate": (GATE_RESULT, None),
     "population": (
         {
             "smooth_error": ENDS,
@@ -208,7 +208,7 @@ AUDIT: dict[str, Any] = {
 }
 PAIR: dict[str, Any] = {
     "schema": "version",
-    "verdict": "string",
+    "sentence": "string",
     "names": ["string"],
     "comparison": ({"*": "any"}, None),
     "not_compared": "string|null",
@@ -216,16 +216,7 @@ PAIR: dict[str, Any] = {
 }
 
 
-GATE: dict[str, Any] = {
-    "calibrant": "string",
-    "verdict": "string",
-    "max_distance": "number",
-    "lower_distance": ENDS,
-    "level": "number",
-    "n_rows": "integer",
-    "rows_needed": "integer|null",
-    "anytime": "boolean",
-}
+GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT}
 
 
 def expanded(layout: Any) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def test_the_positive_class_is_audited_and_named(labels, table, pos_label, said)
     done = found(labels, table, pos_label=pos_label)
     assert (done.smooth_lower, done.advice, done.base_rate) == (SAME.smooth_lower, SAME.advice, SAME.base_rate)
     assert done.classes is None
-    assert f"The positive class is {said}: its probability was audited." in done.verdict
+    assert f"The positive class is {said}: its probability was audited." in " ".join(done.sentences)
     assert str(done.to_dict()["pos_label"]) == said
 
 

@@ -73,7 +73,7 @@ def test_regions_say_where_and_in_which_direction():
     assert worst.mean_error == pytest.approx(-0.15, abs=0.02)
     assert worst.exceeds_noise
     assert "predictions between 0.3" in worst.words
-    assert "too high by 0.1" in bump.verdict
+    assert "too high by 0.1" in " ".join(bump.sentences)
     crossing = audit(*draw(40_000, lambda p: 0.5 + 0.8 * (p - 0.5)), n_resamples=0)
     assert {(r.direction, r.high < 0.55, r.low > 0.45) for r in crossing.regions[:2]} == {
         ("low", True, False),
@@ -108,7 +108,9 @@ def test_same_seed_same_report_and_another_seed_another():
     assert first == again
     assert first != other
     order = np.random.default_rng(0).permutation(y_prob.size)
-    assert audit(y_true[order], y_prob[order], random_state=7).verdict == audit(y_true, y_prob, random_state=7).verdict
+    assert (
+        audit(y_true[order], y_prob[order], random_state=7).sentences == audit(y_true, y_prob, random_state=7).sentences
+    )
 
 
 def test_the_report_is_self_contained_and_escapes_names(tmp_path):

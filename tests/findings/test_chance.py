@@ -32,9 +32,14 @@ def test_nothing_is_said_about_chance_for_event_rates(weighted, tmp_path):
     page = (tmp_path / "page.html").read_text()
     body = page[page.index("<body>") : page.index("<script>")]
     what_tests_are = "how often a calibrated predictor would look at least as bad"  # the head of the empty table
-    for text in (found.verdict, found.summary(), facts(found), body.replace(what_tests_are, "").replace("p-value", "")):
+    for text in (
+        " ".join(found.sentences),
+        found.summary(),
+        facts(found),
+        body.replace(what_tests_are, "").replace("p-value", ""),
+    ):
         assert not [word for word in CHANCE if word in text]
-    assert PLAIN in found.verdict
+    assert PLAIN in " ".join(found.sentences)
     assert PLAIN in " ".join(found.summary().split())
     assert found.regions[0].words in " ".join(body.split()) or "too low by" in body
     said = json.loads(found.to_json())
@@ -75,9 +80,9 @@ def test_weighted_rows_say_what_is_assumed():
     assumed = "if they do not depend on the outcomes"
     for weight in (np.arange(1.0, 301.0), np.full(300, 7.0)):  # equal weights may be repeats, too
         found = audit(y, v, sample_weight=weight, n_resamples=0)
-        assert found.verdict.count(assumed) == 1
-        assert "not as repeats of rows or numbers of trials" in found.verdict
-    assert assumed not in audit(y, v, n_resamples=0).verdict
+        assert " ".join(found.sentences).count(assumed) == 1
+        assert "not as repeats of rows or numbers of trials" in " ".join(found.sentences)
+    assert assumed not in " ".join(audit(y, v, n_resamples=0).sentences)
 
 
 def test_standard_errors_hold_for_weights_that_leave_outcomes_alone():

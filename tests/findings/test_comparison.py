@@ -51,8 +51,8 @@ def test_names_and_numbers_are_in_one_order():
     first, second = (number(each.answer.size) for each in (good, bad))
     said = f"good is better calibrated than bad: distances from calibration {first} and {second}."
     columns = (y.astype(float), v), (y.astype(float), v**3)
-    assert said in compare(("good", "bad"), (good, bad), columns, seed=0).verdict
-    assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).verdict
+    assert said in compare(("good", "bad"), (good, bad), columns, seed=0).sentence
+    assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).sentence
 
 
 def test_a_page_without_a_seed_tells_the_seed_that_repeats_it(tmp_path):

@@ -20,7 +20,7 @@ def test_a_bent_predictor_is_rejected_in_words():
     test = result.tests["calibration_test"].result
     assert test.reject
     assert test.pvalue < 0.005
-    assert f"This is real (p = {test.pvalue:.2g})" in result.verdict
+    assert f"This is real (p = {test.pvalue:.2g})" in " ".join(result.sentences)
     assert "Is it real?" in result.summary()
     assert json.loads(result.to_json())["tests"]["calibration_test"]["reject"] is True
 

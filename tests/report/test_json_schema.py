@@ -95,7 +95,7 @@ def test_what_is_laid_out_otherwise_is_found_out():
     rule = {"$ref": "#/$defs/audit"}
     assert faults({**found, "n_rows": "1"}, rule) == ["audit.n_rows: '1' is not ['integer']"]
     assert faults({**found, "more": 1}, rule) == ["audit.more is not in the schema"]
-    assert faults({name: each for name, each in found.items() if name != "verdict"}, rule) == ["audit lacks verdict"]
+    assert faults({name: each for name, each in found.items() if name != "answer"}, rule) == ["audit lacks answer"]
     assert faults({**found, "schema": SCHEMA - 1}, rule) == [f"audit.schema: {SCHEMA - 1}"]
 
 

@@ -28,12 +28,13 @@ _MOST_VALUES = 200_000
 """Probabilities of classes above which recalibrations are not compared unasked."""
 _RESAMPLES = 50
 """For intervals of smooth errors, which only a table shows."""
-_NOT_DUE: dict[str, str] = {
+NOT_DUE: dict[str, str] = {
     "no evidence": "calibration is not rejected",
     "too few rows": "calibration is not rejected",
     "too small to matter": "the error is proved too small to matter",
     "not tested": "calibration was not tested",
 }
+"""Why nothing is compared, by the state of the answer."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,8 +92,8 @@ def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | Non
 
 def advice_on_sample(sample: Sample, weighted: bool, state: State, level: float, seed: int) -> Advice:
     """Compare recalibrations where a change is due: of all rows, or of some of very many, drawn at random."""
-    if state in _NOT_DUE:
-        return not_compared(NO_TRIALS if not sample.binary else _NOT_DUE[state])
+    if state in NOT_DUE:
+        return not_compared(NO_TRIALS if not sample.binary else NOT_DUE[state])
     if weighted:
         return not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
     n = sample.n_rows

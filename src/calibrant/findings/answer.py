@@ -171,7 +171,7 @@ def _what(audit: Audit, state: State, direction: Direction | None) -> list[str]:
     }[direction]
     if not audit.regions:
         return ["Miscalibrated, though no range of predictions stands out."]
-    worst = next((region for region in audit.regions if region.exceeds_noise), audit.regions[0])
+    worst = max(audit.regions, key=_clearness)
     predicted, happened = rate(worst.mean_prediction), rate(worst.mean_prediction + worst.mean_error)
     little = ", but by little" if state == "too small to matter" else ""
     if direction in ("too high", "too low"):
@@ -179,6 +179,11 @@ def _what(audit: Audit, state: State, direction: Direction | None) -> list[str]:
         where = "" if everywhere else f" where it says {_about(worst)}"
         return [f"{said}{little}{where}: {predicted} on average, and {happened} happened."]
     return [f"{said}{little}: where it says about {predicted}, {happened} happened."]
+
+
+def _clearness(region: Region) -> tuple[bool, float]:
+    """Beyond noise first, then by standard errors."""
+    return bool(region.exceeds_noise), abs(region.mean_error) / (region.standard_error or 1e-300)
 
 
 def _about(region: Region) -> str:

@@ -17,7 +17,7 @@ from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import dimensions
 from calibrant.door.sample import Sample
-from calibrant.findings.advice import advice, advice_on_sample, not_compared
+from calibrant.findings.advice import NOT_DUE, advice, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit
 from calibrant.findings.classes import class_findings
 from calibrant.findings.evidence import evidence, population, weights_differ
@@ -156,11 +156,10 @@ def audit_classes(
     classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)))
     tell("What to do")
     weighted = found.sample_weight is not None
-    given = (
-        not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
-        if weighted
-        else advice(found, level, int(rng.integers(2**31)))
-    )
+    why_not = NOT_DUE.get(first.answer.state)
+    if weighted:
+        why_not = "recalibrations of weighted rows are compared by choose_recalibrator"
+    given = not_compared(why_not) if why_not else advice(found, level, int(rng.integers(2**31)))
     return replace(first, seed=seed, classes=classes, advice=given)
 
 

@@ -46,7 +46,7 @@ class Comparison(Finding):
     seed: int | None = None
 
     @property
-    def verdict(self) -> str:
+    def sentence(self) -> str:
         """Which is better calibrated, in a sentence or two."""
         first, second = self.names
         if self.result is None:

@@ -210,13 +210,8 @@ class Audit(Finding):
         return tuple(inequality for inequality in self.ties.inequalities if not inequality.holds)
 
     @property
-    def verdict(self) -> str:
-        """How far, is it real, where, and what to do, in plain sentences."""
-        return " ".join(self.verdict_sentences)
-
-    @property
-    def verdict_sentences(self) -> tuple[str, ...]:
-        """The sentences of the verdict."""
+    def sentences(self) -> tuple[str, ...]:
+        """The answer, where it errs, how well it ranks, and what is assumed, in plain sentences."""
         return tuple(view("verdict", "sentences")(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:

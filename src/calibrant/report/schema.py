@@ -42,7 +42,7 @@ def as_dict(finding: Any) -> dict[str, Any]:
 def _(comparison: Comparison) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "verdict": comparison.verdict,
+        "sentence": comparison.sentence,
         "names": list(comparison.names),
         "comparison": None if comparison.result is None else plain(asdict(comparison.result)),
         "not_compared": comparison.not_compared,
@@ -60,7 +60,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "calibrant": __version__,
         "title": audit.title,
         "answer": plain(asdict(audit.answer)),
-        "verdict": audit.verdict,
+        "sentences": list(audit.sentences),
         "pos_label": None if audit.pos_label is None else _plain(audit.pos_label),
         "n_rows": audit.n_rows,
         "n_distinct": audit.n_distinct,

@@ -51,7 +51,7 @@ def _(audit: Audit) -> str:
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
     for line in (*_wrapped(title), "=" * min(_WIDTH, len(title)), ""):
         console.print(line)
-    for said in audit.verdict_sentences:
+    for said in audit.sentences:
         for line in _wrapped(said):
             console.print(line)
     console.print()
@@ -123,7 +123,7 @@ def _(audit: Audit) -> str:
 def _(comparison: Comparison) -> str:
     buffer = io.StringIO()
     console = Console(file=buffer, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
-    for line in _wrapped(comparison.verdict):
+    for line in _wrapped(comparison.sentence):
         console.print(line)
     console.print()
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -135,7 +135,7 @@ def _(comparison: Comparison) -> str:
     console.print(table)
     for name, audit in zip(comparison.names, comparison.audits, strict=True):
         _heading(console, name)
-        for said in audit.verdict_sentences:
+        for said in audit.sentences:
             for line in _wrapped(said):
                 console.print(line)
     if comparison.seed is not None:

@@ -1,0 +1,151 @@
+"""Audits of every kind, and a reader of their JSON who looks for what does not fit together.
+
+``python -m tests.contradictions 1000`` audits that many tables and prints what was found; the suite reads a few.
+"""
+
+import json
+import re
+import sys
+from collections import Counter
+
+import numpy as np
+from scipy.special import expit, logit
+
+import calibrant
+
+REAL = ("worth correcting", "too small to matter")
+ACTIONS = {
+    "worth correcting": {"recalibrate", "look closer", "predict the base rate", "none"},
+    "too small to matter": {"leave unchanged"},
+    "no evidence": {"leave unchanged"},
+    "too few rows": {"collect more rows"},
+    "not tested": {"none"},
+}
+
+
+def drawn(seed):
+    """Predictions of a kind, and outcomes with a fault or none; now and then weights, rates or classes."""
+    rng = np.random.default_rng([seed, 20])
+    n = int(rng.choice([1, 2, 20, 100, 400, 1500, 4000, 30_000], p=[0.02, 0.03, 0.15, 0.2, 0.2, 0.2, 0.18, 0.02]))
+    p = {
+        "uniform": lambda: rng.random(n),
+        "beta": lambda: rng.beta(0.7, 3.0, n),
+        "rare": lambda: rng.beta(0.5, 100.0, n),
+        "atoms": lambda: np.clip(1.3 * rng.random(n) - 0.15, 0.0, 1.0),
+        "five": lambda: rng.choice([0.05, 0.3, 0.5, 0.8, 0.99], n),
+        "one": lambda: np.full(n, rng.choice([1e-3, 0.2, 0.7])),
+    }[str(rng.choice(["uniform", "beta", "rare", "atoms", "five", "one"]))]()
+    odds = logit(np.clip(p, 1e-9, 1.0 - 1e-9))
+    true = {
+        "none": lambda: p,
+        "shift": lambda: expit(odds + rng.choice([-1.0, -0.3, 0.3, 1.0])),
+        "slope": lambda: expit(odds * rng.choice([0.4, 0.8, 1.3, 2.0])),
+        "wave": lambda: np.clip(p + 0.1 * np.sin(25.0 * p), 0.0, 1.0),
+        "little": lambda: np.clip(p + 0.004, 0.0, 1.0),
+        "reversed": lambda: 1.0 - p,
+        "nothing": lambda: np.full(n, p.mean()),
+    }[str(rng.choice(["none", "none", "none", "shift", "slope", "wave", "little", "reversed", "nothing"]))]()
+    y = (rng.random(n) < true).astype(float)
+    kind = str(rng.choice(["rows", "weights", "rates", "cells", "classes"], p=[0.7, 0.08, 0.07, 0.1, 0.05]))
+    return rng, kind, y, p, true
+
+
+def audited(seed):
+    """The audit of a table drawn."""
+    rng, kind, y, p, true = drawn(seed)
+    options = {"n_resamples": int(rng.choice([0, 199, 199, 199])), "random_state": seed}
+    if rng.random() < 0.3:
+        options["max_distance"] = float(rng.choice([0.001, 0.01, 0.1, 0.4]))
+    if rng.random() < 0.1:
+        options["level"] = 0.01
+    if kind == "weights":
+        return calibrant.audit(y, p, sample_weight=rng.exponential(size=y.size) + 0.01, **options)
+    if kind == "rates":
+        return calibrant.audit(np.clip(true, 0.001, 0.999), p, **options)
+    if kind == "cells":
+        return calibrant.CalibrationSketch(resolution=256).update(y, p).audit(**options)
+    if kind == "classes" and y.size >= 20:
+        table = rng.dirichlet(np.ones(3), y.size)
+        label = (table.cumsum(axis=1) < rng.random((y.size, 1))).sum(axis=1)
+        sharp = table ** rng.choice([1.0, 2.0])
+        return calibrant.audit(label, sharp / sharp.sum(axis=1, keepdims=True), **options)
+    return calibrant.audit(y, p, **options)
+
+
+def faults(audit):
+    """What does not fit together, a text each."""
+    found = json.loads(audit.to_json())
+    answer, test, gate = found["answer"], found["tests"]["calibration_test"], found["gate"]
+    said, page, first = answer["sentence"], " ".join(audit.summary().split()), " ".join(found["sentences"])
+    state, wrong = answer["state"], []
+
+    def check(holds, what):
+        if not holds:
+            wrong.append(what)
+
+    ran = "pvalue" in test
+    impossible = "which calibrated predictions rule out" in page
+    within = gate is not None and gate["verdict"] == "within"
+    real = ran and (test["reject"] or impossible)
+    expected = (
+        "not tested"
+        if not ran
+        else ("too small to matter" if within else "worth correcting")
+        if real
+        else ("no evidence" if within or gate is None else "too few rows")
+    )
+    check(state == expected, f"state {state}, expected {expected}")
+    check(answer["action"] in ACTIONS[state], f"{state}: {answer['action']}")
+    check(("No sign of miscalibration" in said) == (state in ("no evidence", "too few rows")), "no sign")
+    check(("This is real" in said) == (state in REAL), "real")
+    check(("too small to matter" in said) == (state == "too small to matter"), "too small")
+    check(
+        "Leave the predictions unchanged" not in said or answer["action"] in ("leave unchanged", "collect more rows"),
+        "leave",
+    )
+    check(said in first and said in page, "the page does not begin with the answer")
+    check(answer["direction"] is None or state in REAL, "a direction without evidence")
+    check(not found["regions"] or not ran or real, "regions without evidence")
+    if ran:
+        check(test["reject"] == (test["pvalue"] <= test["level"]), "reject")
+        check(answer["pvalue"] == test["pvalue"], "p-value")
+        check(not test["reject"] or "does not reject" not in page, "the page does not reject")
+        printed = re.search(r"p = ([0-9.e-]+)", said)
+        check(printed is None or float(printed[1].rstrip(".")) <= 1.06 * test["pvalue"] + 1e-300, "p in words")
+    if answer["interval"] is not None:
+        low, high = answer["interval"]["low"], answer["interval"]["high"]
+        check(0.0 <= low <= high <= 1.0, "interval")
+        check(state != "too small to matter" or high <= answer["max_distance"], "small, and not within")
+        check(gate["lower_distance"]["high"] == high, "another upper end")
+        for number in re.findall(r"at most ([0-9.]*[0-9])", said):
+            check(float(number) >= high - 1e-12, f"printed {number}, proved {high}")
+    lower = found["lower_distance_bracket"]
+    check(lower["lower"] - 1e-12 <= answer["size"] <= lower["upper"] + 2e-9, "size")
+    chosen, scores = found["advice"]["chosen"], {each["method"]: each for each in found["advice"]["scores"]}
+    check((chosen is None) == (not scores), "advice without scores")
+    check(chosen is None or state == "worth correcting", "advice that nobody asked for")
+    check((answer["action"] == "recalibrate") == (chosen not in (None, "unchanged", "constant")), "recalibrate")
+    removed = re.search(r"removes ([0-9.]+)% of it", said)
+    if removed:
+        near, far = (scores[name]["lower_calibration_distance"] for name in (chosen, "unchanged"))
+        check(abs(100.0 * (1.0 - near / far) - float(removed[1])) < 0.6, "share removed")
+    check("could be noise" not in page, "could be noise")
+    check(all(each["holds"] for each in found["inequalities"]), "an inequality fails")
+    return wrong
+
+
+def main():
+    """Audit so many tables, and print what was found."""
+    n, states, found = int(sys.argv[1]) if len(sys.argv) > 1 else 1000, Counter(), 0
+    for seed in range(n):
+        audit = audited(seed)
+        states[audit.answer.state] += 1
+        for what in faults(audit):
+            found += 1
+            print(f"table {seed}: {what}: {audit.answer.sentence}")
+    print(f"{n} audits, {found} contradictions; states: {dict(states)}")
+    return found > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
