@@ -77,6 +77,7 @@ _HOME = {
         "population_intervals",
         "coverage, widths and rows needed of the population's bounds; minutes",
     ),
+    "anytime-gate": ("anytime", "anytime_gate", "false verdicts of a gate that is watched, and its rows; minutes"),
     "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated stretches called beyond noise; a minute"),
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
