@@ -56,7 +56,7 @@ HOMES = {
     "ScalingBinning": "recalibration.binning",
     "Segment": "segments.named",
     "SquaredErrorInterval": "inference.verified_bounds",
-    "TCalResult": "inference.tcal",
+    "TCalResult": "inference.tcal_plan",
     "TemperatureScaling": "recalibration.temperature",
     "TestResult": "inference.result",
     "TolerantResult": "inference.gate",

@@ -14,19 +14,23 @@ from calibrant import (
     calibration_test,
     cox_test,
     cumulative_calibration_test,
+    discrete_calibration_test,
     hosmer_lemeshow_test,
     kernel_calibration_error,
     kernel_calibration_test,
     smooth_calibration_error,
     smooth_calibration_test,
     spiegelhalter_test,
+    tcal_test,
 )
 from calibrant.door.rows import Rows
-from calibrant.inference import averaged_two_bin_test, calibration_groups, calibration_tail, miller_test
+from calibrant.inference import averaged_two_bin_test, calibration_groups, calibration_tail, corp_regions, miller_test
 from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
 from calibrant.inference.calibration_units import units_of_rows
+from calibrant.inference.tcal_lots import WeightedCells
 from calibrant.resampling import redraw
 from tests.oracles import calibration_test as oracle
+from tests.oracles import tcal as tcal_oracle
 from tests.strategies import examples
 
 REDRAWN = {
@@ -40,7 +44,7 @@ REDRAWN = {
     "miller": miller_test,
     "spiegelhalter": spiegelhalter_test,
 }
-ALL = {**REDRAWN, "calibration": calibration_test}
+ALL = {**REDRAWN, "tcal": tcal_test, "calibration": calibration_test}
 
 
 def drawn(n, bend, seed, groups=None):
@@ -91,7 +95,7 @@ def test_grouped_p_values_by_enumeration(name, monkeypatch):
     assert (among == pytest.approx(among[::-1], rel=1e-9, abs=1e-12)) or name in ("cumulative", "two-bin")
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [*REDRAWN, "calibration"])
 def test_trials_are_rows(name):
     rng = np.random.default_rng(0)
     v, trials = np.linspace(0.1, 0.9, 7), np.array([1, 2, 5, 10, 20, 3, 4])
@@ -213,3 +217,64 @@ def test_the_grouped_tail_goes_below_the_floor():
     found = calibration_test(y, v, groups=group, n_resamples=99, random_state=0)
     assert found.pvalue < 1e-10 < found.redrawn_pvalue
     assert found.region.direction == "too high"
+
+
+@given(grouped_rows(), st.booleans())
+@examples(60)
+def test_weighted_t_cal_is_its_definition(rows, grouped):
+    y, v, w, group = rows
+    scales = tuple(2**k for k in range(1, 12))
+    redraws = redraw.Redraws.of(Rows.of(y, v, w)) if not grouped else _without_check(Rows.of(y, v, w, None, group))
+    found = WeightedCells.of(redraws, scales).statistics(redraws.excess)
+    of = group if grouped else np.arange(y.size)
+    wanted = [tcal_oracle.weighted_plug_in(y, v, w / w.max(), m, of) for m in scales]
+    assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def _without_check(rows):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(redraw, "LEAST_GROUPS", 0)
+        return redraw.Redraws.of(rows)
+
+
+def test_weighted_t_cal_of_equal_weights_is_t_cal():
+    y, v, _, _ = drawn(400, 1.1, 7)
+    v = np.clip(v + np.random.default_rng(0).uniform(-0.004, 0.004, 400), 0, 1)
+    plain = tcal_test(y, v, random_state=0)
+    lots = tcal_test(y, v, trials=np.ones(400), random_state=0)
+    assert lots.statistics == pytest.approx(plain.statistics, abs=1e-12)
+    assert lots.pvalue == pytest.approx(plain.pvalue, abs=0.1)
+    twice = tcal_test(y, v, trials=np.full(400, 2), random_state=0)
+    assert twice.statistics == pytest.approx(tcal_test(*map(np.tile, (y, v), (2, 2)), n_resamples=39).statistics)
+    assert tcal_test(y, v**2, sample_weight=1 + v, random_state=0).reject
+    with pytest.raises(InputError, match="critical_value: is 'theorem'"):
+        tcal_test(y, v, trials=np.ones(400), critical_value="theorem")
+    with pytest.raises(InputError, match="sample_weight: cannot be used here"):
+        tcal_test(y, np.column_stack([1 - v, v]), sample_weight=v)
+
+
+def test_exact_binomial_tests_take_trials_alone():
+    v, trials = np.array([0.2, 0.8]), np.array([50, 50])
+    found = discrete_calibration_test([0.2, 0.5], v, trials=trials)
+    rows = np.repeat([1, 0, 1, 0], [10, 40, 25, 25])
+    assert found == discrete_calibration_test(rows, np.repeat(v, 50))
+    for name in ("sample_weight", "groups"):
+        with pytest.raises(InputError, match=f"{name}: cannot be used here"):
+            discrete_calibration_test([0, 1], v, **{name: [1, 2]})
+
+
+def test_regions_of_weighted_rows():
+    y, v, w, _ = drawn(300, 1.0, 8)
+    plain, same = (corp_regions(y, v, sample_weight=each, random_state=0) for each in (None, np.full(300, 3.0)))
+    assert (plain.consistency_upper == same.consistency_upper).all()
+    heavy = corp_regions(y, v, sample_weight=w, random_state=0)
+    assert (heavy.confidence_lower == plain.confidence_lower).all()
+    spread = (heavy.consistency_upper - heavy.consistency_lower).mean()
+    assert spread > (plain.consistency_upper - plain.consistency_lower).mean()
+    ones, trials = np.array([3.0, 40.0]), np.array([10.0, 50.0])
+    pooled = corp_regions(ones / trials, [0.3, 0.8], trials=trials, random_state=0)
+    rows = corp_regions(np.repeat([1, 0, 1, 0], [3, 7, 40, 10]), np.repeat([0.3, 0.8], [10, 50]), random_state=0)
+    assert (pooled.confidence_upper == rows.confidence_upper).all()
+    assert (pooled.consistency_upper == rows.consistency_upper).all()
+    with pytest.raises(InputError, match="groups: cannot be used here"):
+        corp_regions(y, v, groups=y)

@@ -65,3 +65,17 @@ def two_sample_u(v, w, v_size, w_size):
         total += a * (a - 1) / (v_size * (v_size - 1)) + b * (b - 1) / (w_size * (w_size - 1))
         total -= 2 * a * b / (v_size * w_size)
     return total
+
+
+def weighted_plug_in(y_true, y_prob, weight, n_bins, group):
+    """The weighted mean over bins of the squared mean residual, less what single groups (or rows) put into it."""
+    cells = interval_cells(y_prob, n_bins)
+    total = 0.0
+    for cell in set(cells):
+        inside = [j for j in range(len(cells)) if cells[j] == cell]
+        sums = {}
+        for j in inside:
+            sums[group[j]] = sums.get(group[j], 0.0) + weight[j] * (y_true[j] - y_prob[j])
+        pairs = sum(sums.values()) ** 2 - sum(each**2 for each in sums.values())
+        total += pairs / sum(weight[j] for j in inside)
+    return total / sum(weight)

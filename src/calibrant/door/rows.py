@@ -178,6 +178,13 @@ INDEPENDENT = "rows are independent"
 WEIGHTS = "weights do not depend on outcomes given the predictions"
 
 
+def not_taken(why: str, **given: Any) -> None:
+    """Refuse weights, trials or groups where theory has no place for them."""
+    for name, each in given.items():
+        if each is not None:
+            raise InputError(name, f"cannot be used here: {why}")
+
+
 def require_single_outcomes(outcome: FloatArray) -> None:
     """Raise unless every outcome is 0 or 1."""
     rate = (outcome != 0.0) & (outcome != 1.0)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.tcal import CriticalValue, tcal_test
+from calibrant.inference.tcal import tcal_test
+from calibrant.inference.tcal_plan import CriticalValue
 from calibrant.inference.tcal_scales import smooth_scale
 
 LEVEL = 0.05

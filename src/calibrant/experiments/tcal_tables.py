@@ -12,7 +12,8 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.experiments.predictions import top_label
 from calibrant.experiments.registry import Reproduction
 from calibrant.inference.discrete import discrete_calibration_test
-from calibrant.inference.tcal import CriticalValue, tcal_test
+from calibrant.inference.tcal import tcal_test
+from calibrant.inference.tcal_plan import CriticalValue
 from calibrant.measures.binned import expected_calibration_error
 from calibrant.recalibration import (
     HistogramBinning,

@@ -14,7 +14,7 @@ from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
-from calibrant.inference.tcal import CriticalValue
+from calibrant.inference.tcal_plan import CriticalValue
 from calibrant.inference.tcal_scales import dyadic_scales
 from calibrant.inference.two_sample import TwoSampleTest
 

@@ -17,7 +17,8 @@ from calibrant.door.outwards import rounded_up
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.canonical import canonical_kernel_test_on_classes
-from calibrant.inference.tcal import TCalPlan, TCalResult, tcal_test_on_classes
+from calibrant.inference.tcal import tcal_test_on_classes
+from calibrant.inference.tcal_plan import TCalPlan, TCalResult
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample

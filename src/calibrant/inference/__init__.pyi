@@ -29,9 +29,9 @@ from calibrant.inference.gate import tolerant_calibration_test as tolerant_calib
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.monitor import MonitorReading as MonitorReading
 from calibrant.inference.result import TestResult as TestResult
-from calibrant.inference.tcal import TCalResult as TCalResult
 from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.tcal import tcal_test as tcal_test
+from calibrant.inference.tcal_plan import TCalResult as TCalResult
 from calibrant.inference.two_sample import TwoSampleResult as TwoSampleResult
 from calibrant.inference.two_sample import two_sample_calibration_test as two_sample_calibration_test
 from calibrant.inference.verified_bounds import SquaredErrorInterval as SquaredErrorInterval

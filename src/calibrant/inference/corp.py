@@ -13,10 +13,10 @@ from scipy.special import betaincinv
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import confidence
-from calibrant.door.rows import Rows
+from calibrant.door.rows import Rows, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
-from calibrant.resampling.redraw import resampled
+from calibrant.resampling.redraw import Redraws, resampled
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
 
@@ -66,6 +66,9 @@ def corp_regions(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -75,9 +78,13 @@ def corp_regions(
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes, each 0 or 1.
+        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
+    sample_weight, trials
+        As for `smooth_calibration_test`.
+    groups : optional
+        Refused: the region of the truth rests on binomial numbers of events.
     level : float, default 0.05
         Probability outside; pointwise for the consistency region, of any point for the confidence region.
     n_resamples : int, default 999
@@ -105,7 +112,8 @@ def corp_regions(
     for every interval between ends of up to 160 groups of predictions, exact binomial bounds (Clopper-Pearson) at the
     level over twice the number of intervals. If the frequency does not decrease, no row of an interval has a higher one
     than its right end, so the interval's lower bound holds from there on, and its upper bound up to its left end. It is
-    valid at any number of rows. One isotonic fit a resample, and some 25,000 binomial bounds.
+    valid at any number of rows; weights, which do not depend on outcomes given the predictions, change the curve and
+    the consistency region, not these bounds. One isotonic fit a resample, and some 25,000 binomial bounds.
     Cost: a sort, then an isotonic fit a resample.
 
     References
@@ -124,8 +132,10 @@ def corp_regions(
     >>> bool(((found.confidence_lower <= found.prediction) & (found.prediction <= found.confidence_upper)).all())
     True
     """
+    why = "the region of the truth rests on binomial numbers of events, which dependent outcomes do not have"
+    not_taken(f"{why}; calibration_test takes groups", groups=groups)
     return corp_regions_on_rows(
-        Rows.of(y_true, y_prob), level=level, n_resamples=n_resamples, random_state=random_state
+        Rows.of(y_true, y_prob, sample_weight, trials), level=level, n_resamples=n_resamples, random_state=random_state
     )
 
 
@@ -133,19 +143,20 @@ def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_s
     """`corp_regions` of rows that were read already."""
     sample, level = rows.sample, check_level(level)
     check_resamples(n_resamples, level, tails=2)
-    v, count = sample.prediction, sample.count
-    starts = _group_starts(count)
+    v, mass = sample.prediction, sample.weight
+    starts = _group_starts(sample.count)
     ends = np.append(starts[1:], v.size) - 1
     at = np.unique(np.concatenate([starts, ends]))  # indices of distinct predictions
-    whole = count.astype(np.int64)
+    redraws = Redraws.of(rows)
+    first = redraws.first
 
     def refit(rng: np.random.Generator) -> FloatArray:
-        rate = rng.binomial(whole, v) / count
-        return np.asarray(isotonic_regression(rate, weights=count).x[at])
+        rate = v + np.add.reduceat(redraws.again(rng), first) / mass
+        return np.asarray(isotonic_regression(rate, weights=mass).x[at])
 
     drawn = np.sort(resampled(refit, v.size, n_resamples, random_state), axis=0)
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
-    fitted = np.clip(isotonic_regression(sample.ones / count, weights=count).x, 0.0, 1.0)
+    fitted = np.clip(isotonic_regression(sample.weighted_outcome / mass, weights=mass).x, 0.0, 1.0)
     lower, upper = _confidence(sample, starts, level)
     place = np.searchsorted(ends, at)  # the group that each point is in
     ended = np.where(ends[place] == at, place, place - 1)  # the last group that has ended there

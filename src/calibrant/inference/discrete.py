@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.door.rows import Rows
+from calibrant.door.rows import Rows, not_taken
 from calibrant.door.values import counted
 from calibrant.inference.result import LEAST, TestResult, impossible_rows
 
@@ -25,7 +25,7 @@ class DiscreteResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible
+    statistic, pvalue, reject, level, method, impossible, assumption
         As in `TestResult`; the statistic is the smallest of ``pvalues``.
     predictions : tuple of float
         The distinct predictions.
@@ -52,16 +52,27 @@ class DiscreteResult(TestResult):
 
 
 def discrete_calibration_test(
-    y_true: Column, y_prob: Column, *, level: float = 0.05, correction: Correction = "holm"
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    level: float = 0.05,
+    correction: Correction = "holm",
 ) -> DiscreteResult:
     """Test whether each value that the predictions take is the event's true frequency there, exactly.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Outcomes, each 0 or 1.
+        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
     y_prob : array-like of shape (n,)
         Predicted probabilities, with few distinct values: after histogram or scaling-binning, or a forecaster's tenths.
+    trials : array-like of shape (n,), optional
+        Independent outcomes behind each row, whole numbers from 1.
+    sample_weight, groups : optional
+        Refused: numbers of events are binomial only if each outcome counts once, by itself.
     level : float, default 0.05
         Largest probability of rejecting any calibrated value.
     correction : {"holm", "bonferroni"}
@@ -106,7 +117,9 @@ def discrete_calibration_test(
     >>> result.summary()
     'miscalibrated: exact binomial test of each of 2 values (holm) rejects calibration at level 0.05 (p = 4.2e-06)'
     """
-    return discrete_calibration_test_on_rows(Rows.of(y_true, y_prob), level=level, correction=correction)
+    why = "numbers of events are binomial only if each outcome counts once, by itself; use calibration_test"
+    not_taken(why, sample_weight=sample_weight, groups=groups)
+    return discrete_calibration_test_on_rows(Rows.of(y_true, y_prob, None, trials), level=level, correction=correction)
 
 
 def discrete_calibration_test_on_rows(rows: Rows, *, level: float, correction: Correction = "holm") -> DiscreteResult:
@@ -147,4 +160,5 @@ def discrete_calibration_test_on_rows(rows: Rows, *, level: float, correction: C
         adjusted_pvalues=tuple(adjusted.tolist()),
         miscalibrated=tuple(v[adjusted <= level].tolist()),
         impossible=impossible_rows(rows),
+        assumption=rows.assumption,
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["TCalResult", "debiased_plug_in", "tcal_test"]
+__all__ = ["debiased_plug_in", "tcal_test"]
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -13,64 +12,41 @@ import numpy as np
 from calibrant.door.arguments import (
     N_RESAMPLES,
     RandomState,
-    check_level,
-    check_number,
     generator,
     one_of,
-    positive,
     positive_integer,
 )
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
-from calibrant.door.rows import Rows, dimensions
-from calibrant.door.values import counted
-from calibrant.inference.result import TestResult, impossible_rows
-from calibrant.inference.tcal_scales import OrderedRows, class_rows, dyadic_scales, event_rows, smooth_scale
+from calibrant.door.rows import Rows, dimensions, not_taken
+from calibrant.inference.result import impossible_rows
+from calibrant.inference.tcal_lots import WeightedCells
+from calibrant.inference.tcal_plan import (
+    Correction,
+    CriticalValue,
+    TCalPlan,
+    TCalResult,
+    check_applies,
+    enough_resamples,
+    result_of,
+    scales_of,
+)
+from calibrant.inference.tcal_scales import OrderedRows, class_rows, event_rows
 from calibrant.kernels.tcal import LANES, resampled_statistics
-from calibrant.resampling.redraw import joint_pvalue, pvalues_among
+from calibrant.resampling.redraw import Redraws, joint_pvalue, pvalues_among, resampled
 from calibrant.resampling.threads import in_blocks
 
-CriticalValue = Literal["label_resampling", "consistency_resampling", "theorem"]
 Reduction = Literal["canonical", "top_label", "class_wise"]
-Correction = Literal["joint", "bonferroni"]
-
-
-@dataclass(frozen=True, repr=False)
-class TCalResult(TestResult):
-    """The outcome of `tcal_test`.
-
-    Attributes
-    ----------
-    statistic, pvalue, reject, level, method, impossible
-        As in `TestResult`; the statistic is that of the scale with the smallest p-value, in squared probability.
-    scales : tuple of int
-        Bins per unit that were looked at: 2, 4, ..., 2^B in the adaptive test, one number where smoothness is known.
-    statistics : tuple of float
-        Debiased plug-in estimate of the squared l2 calibration error at each scale.
-    pvalues : tuple of float
-        p-value at each scale, before the correction for their number.
-    n_resamples : int
-        Resamples behind each p-value; 0 with critical values from the theorem.
-    by_class : tuple of TCalResult
-        Results for each class, at the level divided by their number, in the class-wise reduction; empty otherwise.
-
-    See Also
-    --------
-    tcal_test
-    """
-
-    scales: tuple[int, ...]
-    statistics: tuple[float, ...]
-    pvalues: tuple[float, ...]
-    n_resamples: int
-    by_class: tuple[TCalResult, ...] = ()
 
 
 def tcal_test(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
     smoothness: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -89,6 +65,8 @@ def tcal_test(
     y_prob : array-like of shape (n,) or (n, K)
         Predicted probabilities of the event, or of each class. Rows of class probabilities add up to 1, as
         `multiclass_sample` takes them.
+    sample_weight, trials, groups
+        As for `smooth_calibration_test`; for one column of predictions, with labels redrawn.
     smoothness : float, optional
         Hölder smoothness s of the miscalibration curve, which fixes floor(n^(2 / (4 s + K - 1))) bins per unit. None
         is the adaptive test: 2, 4, ..., 2^B bins.
@@ -172,40 +150,19 @@ def tcal_test(
     if dimensions(y_prob) == 1:
         if reduction != "canonical":
             raise InputError("reduction", f"is {reduction!r}; one column of predictions has nothing to reduce")
-        return tcal_test_on_rows(Rows.of(y_true, y_prob), plan, random_state)
+        return tcal_test_on_rows(Rows.of(y_true, y_prob, sample_weight, trials, groups), plan, random_state)
+    why = "labels of several classes are drawn row by row; test the top label, or a class, as one column"
+    not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups)
     return tcal_test_on_classes(multiclass_sample(y_true, y_prob), plan, random_state, reduction)
-
-
-@dataclass(frozen=True)
-class TCalPlan:
-    """What a test is asked to do besides its rows; InputError if that cannot be done."""
-
-    level: float
-    n_resamples: int
-    smoothness: float | None = None
-    critical_value: CriticalValue = "label_resampling"
-    null_error: float = 0.0
-    correction: Correction = "joint"
-
-    def __post_init__(self) -> None:
-        """Check every option."""
-        one_of(self.critical_value, get_args(CriticalValue), "critical_value")
-        one_of(self.correction, get_args(Correction), "correction")
-        object.__setattr__(self, "n_resamples", check_number(self.n_resamples))
-        if self.smoothness is not None:
-            positive(self.smoothness, "smoothness")
-        if self.null_error != 0.0:
-            positive(self.null_error, "null_error")
-            if self.critical_value != "theorem":
-                problem = "above 0 needs critical_value='theorem'; resampling knows calibration only"
-                raise InputError("null_error", problem)
-        object.__setattr__(self, "level", check_level(self.level))
 
 
 def tcal_test_on_rows(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalResult:
     """`tcal_test` of rows that were read already."""
-    found = _test(rows.y_true, rows.y_prob, plan, generator(random_state))
-    return replace(found, impossible=impossible_rows(rows))
+    if rows.weight is None and rows.trials is None and rows.group is None:
+        found = _test(rows.y_true, rows.y_prob, plan, generator(random_state))
+    else:
+        found = _test_lots(rows, plan, random_state)
+    return replace(found, impossible=impossible_rows(rows), assumption=rows.assumption)
 
 
 def tcal_test_on_classes(
@@ -275,65 +232,42 @@ def debiased_plug_in(y_true: Column, y_prob: Column, *, n_bins: int) -> float:
 def _test(label: IntArray, prediction: FloatArray, plan: TCalPlan, rng: np.random.Generator) -> TCalResult:
     n = prediction.shape[0]
     n_classes = prediction.shape[1] if prediction.ndim == 2 else 2
-    if n == 1:
-        raise InputError("y_prob", "has one row; T-Cal needs rows that share a bin. Use discrete_calibration_test")
-    s = plan.smoothness
-    scales = dyadic_scales(n, n_classes) if s is None else (smooth_scale(n, n_classes, s),)
+    scales = scales_of(n, n_classes, plan)
     rows = (class_rows if prediction.ndim == 2 else event_rows)(label, prediction, scales)
-    _check_applies(rows, scales, plan)
+    check_applies(rows.n_distinct, n, n_classes, any(rows.shared_cells(len(scales))), plan)
 
     if plan.critical_value == "theorem":
         statistics = _statistics(rows, len(scales), 0, np.uint64(0), redraw_rows=False)[0]
         pvalues = _theorem_pvalues(rows, scales, statistics, plan.null_error)
         n_resamples = 0
     else:
-        n_resamples = plan.n_resamples
-        shares = len(scales) if plan.correction == "bonferroni" else 1
-        least = math.ceil(shares / plan.level - 1e-9) - 1
-        if n_resamples < least:
-            raise InputError(
-                "n_resamples",
-                f"is {n_resamples:,}; with {shares} scales corrected for, a p-value can only reach level "
-                f"{plan.level:g} with at least {least:,} resamples",
-            )
+        n_resamples = enough_resamples(plan, scales)
         seed = rng.integers(2**64, dtype=np.uint64)
         consistency = plan.critical_value == "consistency_resampling"
         found = _statistics(rows, len(scales), n_resamples, seed, redraw_rows=consistency)
         statistics = found[0]
         pvalues = pvalues_among(statistics, found[1:])
 
-    best = int(np.argmin(pvalues))
-    if n_resamples and plan.correction == "joint":
-        pvalue = joint_pvalue(found)
-    else:
-        pvalue = min(1.0, len(scales) * float(pvalues[best]))
-    return TCalResult(
-        statistic=float(statistics[best]),
-        pvalue=pvalue,
-        reject=pvalue <= plan.level,
-        level=plan.level,
-        method=_method(plan, scales),
-        scales=scales,
-        statistics=tuple(statistics.tolist()),
-        pvalues=tuple(pvalues.tolist()),
-        n_resamples=n_resamples,
-    )
+    pvalue = None if n_resamples == 0 or plan.correction == "bonferroni" else joint_pvalue(found)
+    return result_of(plan, scales, statistics, pvalues, pvalue, n_resamples)
 
 
-def _check_applies(rows: OrderedRows, scales: tuple[int, ...], plan: TCalPlan) -> None:
-    if rows.n_distinct <= len(dyadic_scales(rows.label.size, rows.n_classes)):
-        raise InputError(
-            "y_prob",
-            f"holds {counted(rows.n_distinct, 'distinct prediction')}; T-Cal is for predictions that vary continuously"
-            ". Use discrete_calibration_test, which tests each value exactly",
-        )
-    if not any(rows.shared_cells(len(scales))):
-        if plan.smoothness is None:
-            advice = "Use reduction='top_label' or 'class_wise', or more rows"
-        else:
-            advice = "Raise the smoothness, or leave it out for the adaptive test"
-        name = "y_prob" if plan.smoothness is None else "smoothness"
-        raise InputError(name, f"leaves no two of {rows.label.size:,} rows in one bin: nothing to test. {advice}")
+def _test_lots(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalResult:
+    """The same of rows with weights, of trials or in groups: labels, or signs of groups, are redrawn."""
+    if plan.critical_value != "label_resampling":
+        problem = f"is {plan.critical_value!r}, which is for independent single rows that count once"
+        raise InputError("critical_value", problem, allowed="with weights, trials or groups labels are redrawn")
+    redraws = Redraws.of(rows)
+    n = int(redraws.count.sum())
+    scales = scales_of(n, 2, plan)
+    n_resamples = enough_resamples(plan, scales)
+    cells = WeightedCells.of(redraws, scales)
+    check_applies(redraws.first.size, n, 2, cells.shared, plan)
+    drawn = resampled(lambda source: cells.statistics(redraws.again(source)), n, n_resamples, random_state)
+    statistics = cells.statistics(redraws.excess)
+    pvalues = pvalues_among(statistics, drawn)
+    joint = joint_pvalue(np.vstack([statistics, drawn])) if plan.correction == "joint" else None
+    return result_of(plan, scales, statistics, pvalues, joint, n_resamples)
 
 
 def _statistics(
@@ -368,19 +302,6 @@ def _theorem_pvalues(
     pvalues = np.ones_like(excess)
     np.divide(variance, excess**2, out=pvalues, where=excess**2 > variance)
     return pvalues
-
-
-def _method(plan: TCalPlan, scales: tuple[int, ...]) -> str:
-    how = {
-        "label_resampling": "labels redrawn",
-        "consistency_resampling": "rows and labels redrawn",
-        "theorem": "critical value of the theorem",
-    }[plan.critical_value]
-    if plan.null_error:
-        how += f", l2 error up to {plan.null_error:g} allowed"
-    if plan.smoothness is None:
-        return f"adaptive T-Cal ({len(scales)} scales, {how})"
-    return f"T-Cal (smoothness {plan.smoothness:g}, {scales[0]} bins per unit, {how})"
 
 
 def _test_by_class(label: IntArray, table: FloatArray, plan: TCalPlan, rng: np.random.Generator) -> TCalResult:

@@ -78,11 +78,16 @@ class OrderedRows:
         return found
 
 
+def interval_cells(z: FloatArray, m: int) -> IntArray:
+    """Which of m bins [0, 1/m), ..., [1 - 1/m, 1] each prediction is in."""
+    return np.asarray(np.minimum(np.floor(z * m), m - 1.0).astype(np.int64))
+
+
 def event_rows(label: IntArray, prediction: FloatArray, scales: tuple[int, ...]) -> OrderedRows:
     """Order rows of one event: m bins [0, 1/m), ..., [1 - 1/m, 1] a scale."""
     order = np.lexsort((label, prediction))
     z = prediction[order]
-    cells = [np.minimum(np.floor(z * m), m - 1.0).astype(np.int64) for m in scales]
+    cells = [interval_cells(z, m) for m in scales]
     return OrderedRows(
         component=np.ascontiguousarray(z[:, None]),
         threshold=np.ceil(z * 2.0**BITS).astype(np.int64)[:, None],

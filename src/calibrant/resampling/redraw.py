@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,74 @@ LEAST_GROUPS = 30
 
 Statistic = Callable[[FloatArray], float]
 """Takes the excess of ones over those expected, at each distinct prediction; larger is more extreme."""
-Redrawn = Callable[[np.random.Generator], FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Redraws:
+    """Rows in the order of their predictions, and how their excess of events is drawn again.
+
+    Attributes
+    ----------
+    prediction, count, weight : ndarray of shape (k,)
+        Of rows with one prediction and one weight, pooled where they are in no groups.
+    group : ndarray of shape (k,) or None
+        Number of each row's group.
+    excess : ndarray of shape (k,)
+        Weighted events less those expected, as observed.
+    again : function
+        Takes a source of randomness, and gives another excess, as calibrated predictions would have it: outcomes are
+        redrawn with the predictions as their chances, weights staying where they are; of rows in groups the signs of
+        whole groups are.
+    """
+
+    prediction: FloatArray
+    count: FloatArray
+    weight: FloatArray
+    group: IntArray | None
+    excess: FloatArray
+    again: Callable[[np.random.Generator], FloatArray]
+
+    @classmethod
+    def of(cls, rows: Rows) -> Redraws:
+        """Prepare; InputError if too few groups hold events."""
+        return cls._of_outcomes(rows) if rows.group is None else cls._of_signs(rows)
+
+    @classmethod
+    def _of_outcomes(cls, rows: Rows) -> Redraws:
+        lots = rows.lots
+        v, count = np.ascontiguousarray(lots.prediction), lots.count.astype(np.int64)
+        expected = count * v
+        single = count == 1
+        tied_count, tied = count[~single], v[~single]
+        loose = v[single]
+
+        def again(rng: np.random.Generator) -> FloatArray:
+            ones = np.empty(v.size)
+            ones[single] = rng.random(loose.size) < loose  # much cheaper than a binomial of one trial
+            if tied.size:
+                ones[~single] = rng.binomial(tied_count, tied)
+            ones -= expected
+            if rows.weight is not None:
+                ones *= lots.weight
+            return ones
+
+        return cls(v, lots.count, lots.weight, None, lots.weight * (lots.ones - expected), again)
+
+    @classmethod
+    def _of_signs(cls, rows: Rows) -> Redraws:
+        check_groups(rows)
+        assert rows.group is not None
+        one = np.broadcast_to(1.0, rows.y_prob.shape)
+        columns = (rows.y_prob, one if rows.weight is None else rows.weight, rows.count, rows.y_true, rows.group)
+        held = [column[rows.held] for column in columns]
+        v, weight, count, ones, group = (column[np.lexsort(held[::-1])] for column in held)
+        excess, n_groups = weight * (ones - count * v), int(group.max()) + 1
+        return cls(v, count, weight, group, excess, lambda rng: random_signs(rng, n_groups)[group] * excess)
+
+    @property
+    def first(self) -> IntArray:
+        """Where each distinct prediction begins."""
+        return np.flatnonzero(np.concatenate([[True], self.prediction[1:] != self.prediction[:-1]]))
 
 
 def redrawn_pvalue(
@@ -31,61 +99,22 @@ def redrawn_pvalue(
 ) -> tuple[float, float]:
     """Observed statistic, and (1 + number of redrawn ones at least as large) / (1 + number of resamples).
 
-    Outcomes are redrawn with the predictions as their chances, weights staying where they are; of rows in groups the
-    signs of whole groups are.
-
     Raises
     ------
     InputError
         If there are too few resamples to reject at this level at all, or too few groups with events.
     """
     check_resamples(n_resamples, level)
-    observed, redrawn = _outcomes(rows) if rows.group is None else _signs(rows)
-    drawn = resampled(lambda rng: statistic(redrawn(rng)), rows.sample.n_distinct, n_resamples, random_state)
-    value = statistic(observed)
-    return value, pvalue_among(value, drawn)
+    redraws = Redraws.of(rows)
+    first = redraws.first
+    pooled = first.size < redraws.prediction.size
 
+    def value(excess: FloatArray) -> float:
+        return statistic(np.asarray(np.add.reduceat(excess, first)) if pooled else excess)
 
-def _outcomes(rows: Rows) -> tuple[FloatArray, Redrawn]:
-    """Weighted excess of ones at each distinct prediction, and a function that draws another."""
-    lots, sample = rows.lots, rows.sample
-    expected = sample.weight * sample.prediction
-    v, count = np.ascontiguousarray(lots.prediction), lots.count.astype(np.int64)
-    single = count == 1
-    tied_count, tied = count[~single], v[~single]
-    loose = v[single]
-    first = None if v.size == expected.size else lots.first
-
-    def redrawn(rng: np.random.Generator) -> FloatArray:
-        ones = np.empty(v.size)
-        ones[single] = rng.random(loose.size) < loose  # much cheaper than a binomial of one trial
-        if tied.size:
-            ones[~single] = rng.binomial(tied_count, tied)
-        if rows.weight is not None:
-            ones *= lots.weight
-        excess = ones if first is None else np.add.reduceat(ones, first)
-        excess -= expected
-        return excess
-
-    return sample.weighted_outcome - expected, redrawn
-
-
-def _signs(rows: Rows) -> tuple[FloatArray, Redrawn]:
-    """The same with random signs of the groups' excesses."""
-    assert rows.group is not None
-    check_groups(rows)
-    held = np.arange(rows.y_prob.size)[rows.held]
-    weight = np.ones(rows.y_prob.size) if rows.weight is None else rows.weight
-    order = held[np.lexsort([each[held] for each in (rows.group, rows.y_true, rows.count, weight, rows.y_prob)])]
-    v, group = rows.y_prob[order], rows.group[order]
-    excess = weight[order] * (rows.y_true[order] - rows.count[order] * v)
-    first = np.flatnonzero(np.concatenate([[True], v[1:] != v[:-1]]))
-    n_groups = int(group.max()) + 1
-
-    def redrawn(rng: np.random.Generator) -> FloatArray:
-        return np.asarray(np.add.reduceat(random_signs(rng, n_groups)[group] * excess, first))
-
-    return np.asarray(np.add.reduceat(excess, first)), redrawn
+    observed = value(redraws.excess)
+    drawn = resampled(lambda rng: value(redraws.again(rng)), redraws.prediction.size, n_resamples, random_state)
+    return observed, pvalue_among(observed, drawn)
 
 
 def random_signs(rng: np.random.Generator, shape: int | tuple[int, int]) -> FloatArray:
