@@ -3,9 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from calibrant import CalibrationSketch, audit, calibration_test
+from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_test
 from calibrant.inference.calibration_units import pooling, units_of_sample
 
 
@@ -50,7 +51,6 @@ def test_row_order_does_not_matter():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"sample_weight": np.arange(1.0, 501.0)}, "weights"),
         ({"n_resamples": 0}, "no resamples"),
     ],
 )
@@ -59,6 +59,37 @@ def test_why_a_test_was_not_run(options, said):
     assert result.tests["calibration_test"].result is None
     assert said in result.tests["calibration_test"].not_run
     assert said in result.summary()
+
+
+def test_weighted_rows_are_tested_one_by_one():
+    y_true, y_prob = drawn(500, 1.5)
+    weight = np.round(np.linspace(1.0, 3.0, 500), 1)
+    found = audit(y_true, np.round(y_prob, 2), sample_weight=weight, random_state=5)
+    test = found.tests["calibration_test"]
+    assert test.result.reject
+    assert "weights do not depend on outcomes" in test.summary()
+    alone = calibration_test(y_true, np.round(y_prob, 2), sample_weight=weight, random_state=0)
+    assert test.result.statistic == pytest.approx(alone.statistic, rel=0.05)
+    data = {"y_true": y_true, "y_prob": np.round(y_prob, 2), "sample_weight": weight}
+    of_table = audit_table(pd.DataFrame(data), random_state=5).tests["calibration_test"].result
+    assert of_table == test.result
+    two = audit(y_true, np.column_stack([1 - y_prob, y_prob]), sample_weight=weight, random_state=5)
+    assert two.tests["calibration_test"].result.reject
+    pooled = CalibrationSketch().update(y_true, y_prob, sample_weight=weight).audit(random_state=5)
+    assert "pooled with their weights" in pooled.tests["calibration_test"].not_run
+
+
+def test_event_rates_with_their_trials_are_audited_as_single_rows():
+    rng = np.random.default_rng(0)
+    y_prob, trials = np.round(rng.random(60), 3), rng.integers(1, 30, 60)
+    ones = rng.binomial(trials, y_prob**1.5)
+    found = audit(ones / trials, y_prob, trials=trials, random_state=0)
+    single = (np.arange(29) < np.repeat(ones[:, None], 29, axis=1))[np.arange(29) < trials[:, None]].astype(float)
+    rows = audit(single, np.repeat(y_prob, trials), random_state=0)
+    assert found.tests["calibration_test"].result.reject
+    assert found.to_json() == rows.to_json()
+    with pytest.raises(InputError, match="trials: cannot be used here"):
+        audit([0, 1], [[0.2, 0.8], [0.3, 0.7]], trials=[1, 1])
 
 
 def test_few_values_take_the_same_test():

@@ -53,19 +53,14 @@ class Lots:
     @property
     def sample(self) -> Sample:
         """The same rows pooled by prediction alone."""
-        first = self.first
-        count, ones, weight, outcome, squared = (
-            np.add.reduceat(column, first)
-            for column in (
-                self.count,
-                self.ones,
-                self.weight * self.count,
-                self.weight * self.ones,
-                self.weight * self.weight * self.count,
-            )
-        )
-        v = self.prediction[first]
-        return Sample(v, count, ones, weight, outcome, squared, np.broadcast_to(0.0, v.shape), binary=True)
+        first, w = self.first, self.weight
+        count, ones = np.add.reduceat(self.count, first), np.add.reduceat(self.ones, first)
+        v, none = self.prediction[first], np.broadcast_to(0.0, first.shape)
+        if (w == 1.0).all():
+            return Sample(v, count, ones, count, ones, count, none, binary=True)
+        weight, outcome = np.add.reduceat(w * self.count, first), np.add.reduceat(w * self.ones, first)
+        squared = np.add.reduceat(w * w * self.count, first)
+        return Sample(v, count, ones, weight, outcome, squared, none, binary=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +110,23 @@ class Rows:
         else:
             count = read_trials(trials, outcome.size)
             outcome = _events(outcome, count)
+        group = None if groups is None else read_groups(groups, outcome.size)
+        return cls.of_arrays(outcome, prediction, weight, count, group)
+
+    @classmethod
+    def of_arrays(
+        cls,
+        ones: FloatArray,
+        prediction: FloatArray,
+        weight: FloatArray | None = None,
+        trials: FloatArray | None = None,
+        group: IntArray | None = None,
+    ) -> Rows:
+        """Rows that were validated already, with their numbers of events."""
         if weight is not None:
             weight = weight / weight.max()
             weight = None if (weight == 1.0).all() else weight
-        group = None if groups is None else read_groups(groups, outcome.size)
-        return cls(outcome.astype(np.int64), prediction + 0.0, weight, count, group)  # minus zero becomes zero
+        return cls(ones.astype(np.int64), prediction + 0.0, weight, trials, group)  # minus zero becomes zero
 
     @classmethod
     def of_sample(cls, sample: Sample) -> Rows:
@@ -172,6 +179,15 @@ class Rows:
         """What a test of these rows takes to be true of them, in one line."""
         said = INDEPENDENT if self.group is None else f"{INDEPENDENT} between groups"
         return said if self.weight is None else f"{said}, and {WEIGHTS}"
+
+
+def sample_and_rows(
+    outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None
+) -> tuple[Sample, Rows | None]:
+    """Pool rows that were validated already, and keep them where outcomes are single and weights tell them apart."""
+    sample = Sample.of_arrays(outcome, prediction, weight)
+    single = weight is not None and sample.binary
+    return sample, Rows.of_arrays(outcome, prediction, weight) if single else None
 
 
 INDEPENDENT = "rows are independent"

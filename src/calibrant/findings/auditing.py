@@ -13,9 +13,9 @@ import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, Labels, Table
+from calibrant.door.columns import Column, Labels, Table, read_columns
 from calibrant.door.labels import event_outcomes
-from calibrant.door.rows import dimensions
+from calibrant.door.rows import Rows, dimensions, not_taken, sample_and_rows
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import NOT_DUE, advice, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit
@@ -42,6 +42,7 @@ def audit(
     y_prob: Column | Table,
     *,
     sample_weight: Column | None = None,
+    trials: Column | None = None,
     pos_label: Any = None,
     max_distance: float | None = None,
     level: float = 0.05,
@@ -60,6 +61,9 @@ def audit(
         questions, and `multiclass_sample` asks them of two columns too.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
+    trials : column of shape (n,), optional
+        Independent outcomes behind each event rate, whole numbers from 1: with them chance is spoken of as it is of
+        so many single rows. For one column of predictions.
     pos_label : label, optional
         The positive class, whose probability is audited. One column needs it where labels are not 0 and 1; of two
         columns it is the second label in sorted order without it. Not for more than two classes.
@@ -107,13 +111,19 @@ def audit(
     ()
     """
     if dimensions(y_prob) == 2:
+        not_taken("rows of classes are single; audit the event's column", trials=trials)
         found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
         return audit_classes(
             found, max_distance=max_distance, level=level, n_resamples=n_resamples, random_state=random_state
         )
-    sample = Sample.from_columns(event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight)
+    columns = event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight
+    if trials is None:
+        sample, rows = sample_and_rows(*read_columns(*columns))
+    else:
+        rows = Rows.of(*columns, trials)
+        sample = rows.sample
     done = audit_sample(
-        sample, max_distance=max_distance, level=level, n_resamples=n_resamples, random_state=random_state
+        sample, rows=rows, max_distance=max_distance, level=level, n_resamples=n_resamples, random_state=random_state
     )
     return replace(done, pos_label=pos_label)
 
@@ -130,8 +140,11 @@ def audit_classes(
 ) -> Audit:
     """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
     if found.n_classes == 2:
+        event = found.event()
+        sample, rows = sample_and_rows(event.y_true, event.y_prob, event.sample_weight)
         done = audit_sample(
-            found.event().sample,
+            sample,
+            rows=rows,
             max_distance=max_distance,
             level=level,
             n_resamples=n_resamples,
@@ -141,8 +154,11 @@ def audit_classes(
         )
         return replace(done, pos_label=found.positive_class)
     rng, seed = seeded(random_state)
+    top = found.top_label()
+    sample, rows = sample_and_rows(top.y_true, top.y_prob, top.sample_weight)
     first = audit_sample(
-        found.top_label().sample,
+        sample,
+        rows=rows,
         max_distance=max_distance,
         level=level,
         n_resamples=n_resamples,
@@ -166,6 +182,7 @@ def audit_classes(
 def audit_sample(
     sample: Sample,
     *,
+    rows: Rows | None = None,
     max_distance: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
@@ -178,7 +195,7 @@ def audit_sample(
     """Audit rows that are pooled already; `progress` is told the name of each stage before it starts.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
-    points.
+    points. Rows that weigh differently are tested where they are given themselves, too.
     """
     tell = progress if progress is not None else lambda _stage: None
     check_band(level, n_resamples)
@@ -212,7 +229,7 @@ def audit_sample(
     table = reliability(sample, level, n_resamples, rng)
     tell("Tests")
     weighted = weights_differ(sample)
-    tests = evidence(sample, weighted, level, n_resamples, int(rng.integers(2**31)))
+    tests = evidence(sample, rows, weighted, level, n_resamples, int(rng.integers(2**31)))
     test = tests["calibration_test"].result
     # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
     real = test is None or test.reject or test.impossible is not None
@@ -222,9 +239,11 @@ def audit_sample(
     mean_prediction = min(1.0, dot(mass, sample.prediction))
     base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
     limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
-    bounds = population(sample, weighted, level, witness.value, ties.lower_distance_bracket)
+    # What is drawn from a population are rows: trials of one row need not be independent there.
+    single = rows is None or rows.trials is None
+    bounds = population(sample, weighted, level, witness.value, ties.lower_distance_bracket) if single else None
     gate = None
-    if sample.binary and not weighted:
+    if sample.binary and not weighted and single:
         gate = calibration_gate_on_sample(
             sample, max_distance=limit, level=level, displacement=displacement, known=ties.lower_distance_bracket
         )

@@ -13,15 +13,16 @@ import numpy as np
 
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
 from calibrant.findings.words import NO_TRIALS
 from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
-from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_sample
+from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows, calibration_test_on_sample
 from calibrant.inference.result import TestResult
 
 _TITLE = "Calibration test"
-_WEIGHTED = "an audit pools rows with their weights; calibration_test(..., sample_weight=...) tests single rows"
+_WEIGHTED = "rows were pooled with their weights; calibration_test(..., sample_weight=...) tests single rows"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,14 +83,22 @@ def _more(result: CalibrationTestResult) -> dict[str, Any]:
     }
 
 
-def evidence(sample: Sample, weighted: bool, level: float, n_resamples: int, seed: int) -> dict[str, Evidence]:
-    """Run the calibration test; cells of a sketch are drawn from their means, which the result accounts for."""
-    why_not = NO_TRIALS if not sample.binary else _WEIGHTED if weighted else None
+def evidence(
+    sample: Sample, rows: Rows | None, weighted: bool, level: float, n_resamples: int, seed: int
+) -> dict[str, Evidence]:
+    """Run the calibration test; cells of a sketch are drawn from their means, which the result accounts for.
+
+    Weighted rows are drawn one by one: a sample does not know them.
+    """
+    why_not = NO_TRIALS if not sample.binary else _WEIGHTED if weighted and rows is None else None
     if why_not is None and n_resamples == 0:
         why_not = "no resamples were asked for"
     if why_not is not None:
         return {"calibration_test": Evidence(_TITLE, None, why_not)}
-    run = partial(calibration_test_on_sample, sample, level, n_resamples, seed)
+    if weighted and rows is not None:
+        run = partial(calibration_test_on_rows, rows, level, n_resamples, seed)
+    else:
+        run = partial(calibration_test_on_sample, sample, level, n_resamples, seed)
     return {"calibration_test": where_it_applies(_TITLE, run)}
 
 

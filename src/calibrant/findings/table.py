@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag, text
 from calibrant.door.classes import multiclass_sample
-from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
+from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED, read_columns
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.sample import Sample
+from calibrant.door.rows import sample_and_rows
 from calibrant.door.values import counted
 from calibrant.findings.auditing import audit_classes, audit_sample
 from calibrant.findings.found import Audit
@@ -238,10 +238,11 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     _check_drift(asked, read.names)
     told.progress("Pooling")
     try:
-        sample = Sample.from_columns(read.y_true, read.y_prob, read.sample_weight)
+        sample, rows = sample_and_rows(*read_columns(read.y_true, read.y_prob, read.sample_weight))
     except InputError as problem:
         raise _or_left_out(in_table(problem, read.names)) from None
-    audit = audit_sample(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
+    options = asked.of_audit | {"title": asked.title or table.name}
+    audit = audit_sample(sample, rows=rows, **options, progress=told.progress)
     single = sample.binary and read.sample_weight is None
     audit = replace(audit, columns=read.names, n_excluded=read.n_excluded)
     return Audited(audit, (read.y_true, read.y_prob) if single else None)
