@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["choose_recalibrator"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,8 +18,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
-from calibrant.inference.calibration import calibration_test_on_rows
-from calibrant.kernels.sums import dot
+from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.base import Recalibrator
@@ -51,6 +50,7 @@ def choose_recalibrator(
     y_prob: Column | Table,
     *,
     sample_weight: Column | None = None,
+    groups: Any = None,
     pos_label: Any = None,
     methods: Sequence[Method | Recalibrator | MulticlassRecalibrator] | None = None,
     cv: int = 5,
@@ -70,6 +70,9 @@ def choose_recalibrator(
         alone.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
+    groups : column of shape (n,), optional
+        Rows of one group (a patient, a day) are never on both sides of a split, and intervals are those of groups that
+        do not depend on one another.
     pos_label : label, optional
         The positive class, as for `audit`.
     methods : sequence of names or recalibrators, optional
@@ -123,14 +126,9 @@ def choose_recalibrator(
     >>> choice = choose_recalibrator(y_true, y_prob, methods=["temperature", "platt", "isotonic"], random_state=0)
     >>> choice.chosen
     'temperature'
-
-    See Also
-    --------
-    RecalibratedClassifier
     """
-    return _choose_on(
-        Rows.of(y_true, y_prob, sample_weight, pos_label), methods, cv, criterion, level, n_resamples, random_state
-    )
+    rows = Rows.of(y_true, y_prob, sample_weight, pos_label, groups)
+    return _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state)
 
 
 def choose_on_rows(
@@ -159,15 +157,14 @@ def _choose_on(
     rng, seed = seeded(random_state)
     # scikit-learn's seeds have 32 bits.
     splits = rows.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
-    test = None
-    if not rows.classes:
-        weight = None if rows.weight is None else rows.weight / rows.weight.max()
-        single = SingleRows(rows.outcome.astype(np.int64), rows.prediction, weight)
-        test = calibration_test_on_rows(single, level, N_RESAMPLES, int(rng.integers(2**31)))
+    test = _tested(rows, level, int(rng.integers(2**31)))
     mass = rows.mass
     compared = "brier" if criterion == "distance" else criterion
     unchanged = rows.losses(rows.prediction)["brier"]
     losses: dict[str, FloatArray] = {}
+
+    def interval_of(values: FloatArray, level: float = level) -> tuple[float, Interval]:
+        return mean_with_interval(values, mass, level, rows.group)
 
     def judge(name: str, crossed: FloatArray) -> RecalibrationScore:
         loss = rows.losses(crossed)
@@ -175,15 +172,15 @@ def _choose_on(
         outcome, prediction = rows.question(crossed)
         sample = Sample.of_arrays(outcome, prediction, rows.weight)
         smooth = smooth_error_from_sample(sample)
-        half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng)
+        half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng, rows.group)
         return RecalibrationScore(
             name,
             lower_distance_from_sample(sample, tol=_DISTANCE_TOLERANCE),
             smooth,
             Interval(max(smooth - half, 0.0), min(smooth + half, 1.0)),
-            *mean_with_interval(loss["brier"], mass, level),
-            *mean_with_interval(loss["log"], mass, level),
-            mean_with_interval(unchanged - loss["brier"], mass, level)[1],
+            *interval_of(loss["brier"]),
+            *interval_of(loss["log"]),
+            interval_of(unchanged - loss["brier"])[1],
         )
 
     judged = [judge("unchanged", rows.prediction)]
@@ -198,10 +195,10 @@ def _choose_on(
     fitted = dict(zip(names, recalibrators, strict=True))
     allowed = [each for each in judged if each.method not in certain]
     if test is None:
-        best, chosen = _as_good_as_best(allowed, losses, mass, criterion, level)
+        best, chosen = _as_good_as_best(allowed, losses, interval_of, criterion)
     else:
         simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
-        best, chosen = _choose(allowed, simple, losses, mass, criterion, level)
+        best, chosen = _choose(allowed, simple, losses, interval_of, criterion, level, rows.effective)
         if not (test.reject or test.impossible):
             chosen = "unchanged"
 
@@ -214,7 +211,7 @@ def _choose_on(
     if chosen != "unchanged":
         constant = rows.constant(splits)
         gain = rows.losses(constant)[compared] - losses[chosen]
-        proved = np.isfinite(gain).all() and mean_with_interval(gain, mass, level / _SURER)[1].low > 0.0
+        proved = np.isfinite(gain).all() and interval_of(gain, level / _SURER)[1].low > 0.0
         if not proved and direction != "right":
             judged.append(judge("constant", constant))
             chosen = "constant"
@@ -225,6 +222,18 @@ def _choose_on(
         tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
         direction, kept, None if test is None else test.pvalue,
     )  # fmt: skip
+
+
+def _tested(rows: Rows, level: float, seed: int) -> CalibrationTestResult | None:
+    """The calibration test of one probability; None of classes, or where groups are too few for it."""
+    if rows.classes:
+        return None
+    weight = None if rows.weight is None else rows.weight / rows.weight.max()
+    single = SingleRows(rows.outcome.astype(np.int64), rows.prediction, weight, group=rows.group)
+    try:
+        return calibration_test_on_rows(single, level, N_RESAMPLES, seed)
+    except InputError:
+        return None
 
 
 def _holds_certainty(crossed: FloatArray, classes: bool) -> bool:
@@ -253,33 +262,33 @@ def _choose(
     judged: list[RecalibrationScore],
     simple: set[str],
     losses: dict[str, FloatArray],
-    mass: FloatArray,
+    interval_of: Callable[[FloatArray], tuple[float, Interval]],
     criterion: Criterion,
     level: float,
+    effective: float,
 ) -> tuple[str, str]:
     """Best method, and the one to use: a simple one, unless a richer is better beyond chance."""
     unchanged = judged[0]
     base = min((score for score in judged if score.method in simple), key=lambda score: score.log)
-    # A likelihood ratio of 1 / level, on rows that the map was not fitted to (Kish's number of them, if weighted).
-    if base is not unchanged and not (unchanged.log - base.log) / dot(mass, mass) >= -np.log(level):
+    # A likelihood ratio of 1 / level, on rows that the map was not fitted to.
+    if base is not unchanged and not (unchanged.log - base.log) * effective >= -np.log(level):
         base = unchanged
     richer = [score for score in judged if score.method not in simple]
     best = min((*richer, base), key=lambda score: scored(score, criterion))
-    if not _worse(base, best, losses, mass, criterion, level):
+    if not _worse(base, best, losses, interval_of, criterion):
         return best.method, base.method
-    return _as_good_as_best(richer, losses, mass, criterion, level)
+    return _as_good_as_best(richer, losses, interval_of, criterion)
 
 
 def _as_good_as_best(
     judged: list[RecalibrationScore],
     losses: dict[str, FloatArray],
-    mass: FloatArray,
+    interval_of: Callable[[FloatArray], tuple[float, Interval]],
     criterion: Criterion,
-    level: float,
 ) -> tuple[str, str]:
     """Best method, and the first that is not worse beyond chance."""
     best = min(judged, key=lambda score: scored(score, criterion))
-    first = next(score for score in judged if not _worse(score, best, losses, mass, criterion, level))
+    first = next(score for score in judged if not _worse(score, best, losses, interval_of, criterion))
     return best.method, first.method
 
 
@@ -287,9 +296,8 @@ def _worse(
     score: RecalibrationScore,
     best: RecalibrationScore,
     losses: dict[str, FloatArray],
-    mass: FloatArray,
+    interval_of: Callable[[FloatArray], tuple[float, Interval]],
     criterion: Criterion,
-    level: float,
 ) -> bool:
     """Whether it is worse than the best beyond chance."""
     if score is best:
@@ -300,4 +308,4 @@ def _worse(
         return farther > (score.smooth_error_interval.high - score.smooth_calibration_error) / 2.0
     if not np.isfinite(scored(score, criterion)):
         return True
-    return mean_with_interval(losses[score.method] - losses[best.method], mass, level)[1].low > 0.0
+    return interval_of(losses[score.method] - losses[best.method])[1].low > 0.0

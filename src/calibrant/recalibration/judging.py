@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows as SingleRows
+from calibrant.door.rows import read_groups
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -29,16 +30,22 @@ _CELLS = 2048  # of the predictions, when labels are redrawn for an interval
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Outcomes or labels, predictions of shape (n,) or (n, K), weights, and shares of the weight."""
+    """Outcomes or labels, predictions of shape (n,) or (n, K), weights, and each row's group."""
 
     outcome: npt.NDArray[Any]
     prediction: FloatArray
     weight: FloatArray | None
     classes: bool
+    group: IntArray | None = None
 
     @classmethod
-    def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
+    def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any, groups: Any) -> Rows:
         """Read one column or a table; of two columns, that of the positive class."""
+        found = cls._of(y_true, y_prob, sample_weight, pos_label)
+        return found if groups is None else replace(found, group=read_groups(groups, found.outcome.size))
+
+    @classmethod
+    def _of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
         if _is_table(y_prob):
             return cls.read(multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label))
         outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
@@ -63,6 +70,12 @@ class Rows:
         """Share of the weight of each row."""
         n = self.outcome.size
         return np.full(n, 1.0 / n) if self.weight is None else np.asarray(self.weight / self.weight.sum())
+
+    @property
+    def effective(self) -> float:
+        """Kish's number of rows; of groups where rows depend on one another within them."""
+        share = self.mass if self.group is None else np.asarray(np.bincount(self.group, self.mass), np.float64)
+        return 1.0 / dot(share, share)
 
     def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
         """Brier and log score of each row."""
@@ -90,7 +103,10 @@ class Rows:
         if self.outcome.size < parts:
             raise InputError("y_true", f"has {self.outcome.size:,} rows; cv={parts} needs as many")
         # A class with fewer rows than parts is missing from some of them, which the fits of classes allow for.
-        return folds(self.outcome, parts, seed=seed)
+        found = folds(self.outcome, parts, groups=self.group, seed=seed)
+        if self.group is not None and not self.classes and any(np.ptp(self.outcome[train]) == 0 for train, _ in found):
+            raise InputError("groups", f"leave one outcome alone outside one of {parts} parts; lower cv")
+        return found
 
     def crossed(self, recalibrator: Any, splits: list[Split]) -> FloatArray:
         """Every row as mapped by a fit that has not seen its outcome."""
@@ -129,7 +145,7 @@ class Rows:
         rank, mass = (tied.cumsum() - 0.5 * (tied - 1))[place], self.mass
         away, error = rank - dot(mass, rank), self.outcome - dot(mass, self.outcome)
         scale = float(np.sqrt(dot(mass, away**2) * dot(mass, error**2)))
-        chance = float(np.sqrt(dot(mass**2, (away * error) ** 2)))
+        chance = spread_of_sum(mass * away * error, self.group)
         together = dot(mass, away * error)
         return (together / scale, together / chance) if scale > 0.0 and chance > 0.0 else (0.0, 0.0)
 
@@ -140,14 +156,22 @@ def mapped(recalibrator: Any, prediction: FloatArray) -> FloatArray:
     return found
 
 
-def mean_with_interval(values: FloatArray, mass: FloatArray, level: float) -> tuple[float, Interval]:
+def spread_of_sum(parts: FloatArray, group: IntArray | None) -> float:
+    """Standard error of a sum of independent parts of mean 0, or of parts that depend on one another within groups."""
+    each = parts if group is None else np.asarray(np.bincount(group, parts), np.float64)
+    return float(np.sqrt(dot(each, each)))
+
+
+def mean_with_interval(
+    values: FloatArray, mass: FloatArray, level: float, group: IntArray | None = None
+) -> tuple[float, Interval]:
     """Weighted mean with its normal interval; infinite throughout where a value with weight is."""
     held = mass > 0.0
-    values, mass = values[held], mass[held]
+    values, mass, group = values[held], mass[held], None if group is None else group[held]
     if not np.isfinite(values).all():
         return np.inf, Interval(np.inf, np.inf)
     mean = dot(mass, values)
-    half = float(-ndtri(level / 2.0) * np.sqrt(dot(mass**2, (values - mean) ** 2)))
+    half = float(-ndtri(level / 2.0)) * spread_of_sum(mass * (values - mean), group)
     return mean, Interval(mean - half, mean + half)
 
 
@@ -158,8 +182,12 @@ def smooth_half_width(
     level: float,
     n_resamples: int,
     rng: np.random.Generator,
+    group: IntArray | None = None,
 ) -> float:
-    """Quantile of the largest difference that a weighting can make between redrawn samples and this one."""
+    """Quantile of the largest difference that a weighting can make between redrawn samples and this one.
+
+    A normal number multiplies the residuals of each row, or of each group.
+    """
     cell = np.minimum((prediction * _CELLS).astype(np.int64), _CELLS - 1)
     # A redrawn cell's residual is normal, with the variance of the sum of its rows' residuals.
     residual = mass * (outcome - prediction)
@@ -171,9 +199,14 @@ def smooth_half_width(
     held = np.bincount(place, residual, size)
     found = np.empty(n_resamples)
     one = np.ones(size)
+    share = None if group is None else np.asarray(np.bincount(group, mass), np.float64)
     for b in range(n_resamples):
-        noise = spread * rng.standard_normal(size)
-        noise -= held * (np.sqrt(total) * rng.standard_normal())
+        if group is None or share is None:
+            noise = spread * rng.standard_normal(size)
+            noise -= held * (np.sqrt(total) * rng.standard_normal())
+        else:
+            factor = rng.standard_normal(share.size)
+            noise = np.asarray(np.bincount(place, factor[group] * residual, size)) - held * dot(factor, share)
         # A sample whose residuals are the noise: the solver reads nothing else.
         drawn = Sample(centre, one, one, one, centre + size * noise, one, 0.0 * one, binary=False)
         found[b] = smooth_error_from_sample(drawn)

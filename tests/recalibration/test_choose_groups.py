@@ -1,0 +1,69 @@
+"""Rows that depend on one another within groups: kept together, and intervals of groups."""
+
+import numpy as np
+import pytest
+
+from calibrant import InputError, choose_recalibrator
+from calibrant.recalibration import judging
+
+
+def drawn(n, seed=0):
+    rng = np.random.default_rng(seed)
+    v = rng.random(n)
+    return (rng.random(n) < v**1.5).astype(float), v
+
+
+def test_copies_in_groups_have_the_intervals_of_the_rows():
+    y, v = drawn(400)
+    options = {"methods": ["platt"], "n_resamples": 999, "random_state": 0}
+    rows = choose_recalibrator(y, v, **options)["unchanged"]
+    copied = [np.repeat(each, 5) for each in (y, v, np.arange(400))]
+    found = choose_recalibrator(*copied[:2], groups=copied[2], **options)["unchanged"]
+    for name in ("brier_interval", "log_interval"):
+        assert tuple(getattr(found, name)) == pytest.approx(tuple(getattr(rows, name)), abs=1e-12)
+    wide, narrow = (each.smooth_error_interval.width for each in (found, rows))
+    assert wide == pytest.approx(narrow, rel=0.2)
+    plain = choose_recalibrator(*copied[:2], **options)["unchanged"]
+    assert plain.brier_interval.width < 0.5 * found.brier_interval.width
+
+
+def test_groups_are_never_on_both_sides():
+    y, v = drawn(300)
+    group = np.random.default_rng(1).integers(0, 40, 300)
+    rows = judging.Rows.of(y, v, None, None, group)
+    for train, test in rows.splits(5, 0):
+        assert not set(group[train]) & set(group[test])
+
+
+def test_effects_of_groups_are_not_taken_for_knowledge():
+    """Each group has its own rate: by rows a map can learn it, by groups it cannot."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(40), 25)
+    v = np.repeat(rng.random(40), 25)  # one prediction per group, which says nothing
+    y = (rng.random(1000) < np.repeat(rng.random(40), 25)).astype(float)
+    options = {"methods": ["isotonic", "nearest"], "n_resamples": 19, "random_state": 0}
+    gain = [choose_recalibrator(y, v, **given, **options)["isotonic"].brier for given in ({}, {"groups": group})]
+    assert gain[0] < gain[1]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.zeros(60), "groups: has 1 groups for 5 parts"),
+        (np.arange(59), r"groups: has shape \(59,\)"),
+        (np.where(np.arange(60) < 30, np.arange(60), 99), "groups: leave one outcome alone"),
+    ],
+)
+def test_what_is_refused(groups, message):
+    y, v = (np.arange(60) >= 30) * 1.0, np.linspace(0.1, 0.9, 60)
+    with pytest.raises(InputError, match=message):
+        choose_recalibrator(y, v, groups=groups, methods=["platt"], n_resamples=9)
+
+
+def test_classes_in_groups():
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet([1, 1, 1], 120)
+    label = np.array([rng.choice(3, p=row) for row in table])
+    group = np.arange(120) // 3
+    found = choose_recalibrator(label, table, groups=group, methods=["temperature"], n_resamples=9, random_state=0)
+    assert found.chosen in ("unchanged", "temperature")
