@@ -93,6 +93,8 @@ MADE = {
     "CorpRegions": lambda: calibrant.inference.corp_regions(Y, V, n_resamples=39, random_state=0),
     "Coupling": lambda: certificate().coupling,
     "CoxResult": lambda: calibrant.cox_test(Y, V),
+    "DecisionBand": lambda: calibrant.decision_curve(Y, V).band(n_resamples=39, random_state=0),
+    "DecisionCurve": lambda: calibrant.decision_curve(Y, V),
     "DiscreteResult": lambda: calibrant.discrete_calibration_test(Y, np.round(V, 1)),
     "DistanceChainDisplay": lambda: calibrant.report.DistanceChainDisplay.from_predictions(Y, V),
     "Evidence": lambda: audited().tests["calibration_test"],
@@ -110,12 +112,14 @@ MADE = {
     "MonitorReading": lambda: monitor().update(Y, V),
     "MulticlassSample": lambda: calibrant.door.multiclass_sample(LABELS, TABLE),
     "Period": lambda: calibrant.calibration_drift(FRAME, y_true="y", y_prob="p", by="day")[0],
+    "MurphyDiagram": lambda: calibrant.murphy_diagram(Y, V),
     "PopulationBounds": lambda: calibrant.population_bounds(Y, V),
     "Potentials": lambda: certificate().potentials,
     "Question": lambda: by_class().classes.questions[0],
     "RecalibratedClassifier": lambda: calibrant.RecalibratedClassifier(LogisticRegression(), cv=2).fit(X, Y),
     "RecalibrationChoice": choice,
     "RecalibrationScore": lambda: choice().scores[0],
+    "RegretBounds": lambda: calibrant.inference.regret_bounds(Y, V),
     "Region": lambda: calibrant.audit(Y, V**4, n_resamples=39, random_state=0).regions[0],
     "Reliability": lambda: audited().reliability,
     "ReliabilityDisplay": lambda: calibrant.ReliabilityDisplay.from_predictions(Y, V, n_resamples=39, random_state=0),
@@ -159,7 +163,7 @@ def same(a, b):
     return type(a) is type(b) and (a == b or a != a or type(a).__module__.startswith(("sklearn", "numpy")))
 
 
-ROOMS = ("findings", "inference", "measures", "recalibration", "scale", "segments")
+ROOMS = ("decisions", "findings", "inference", "measures", "recalibration", "scale", "segments")
 RESULTS = {
     name: found
     for home in sorted(f"{room}.{each.name}" for room in ROOMS for each in iter_modules([str(PACKAGE / room)]))

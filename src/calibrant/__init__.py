@@ -28,10 +28,14 @@ TOP = (
     "squared_calibration_error",
     "averaged_two_bin_calibration_error",
     "cutoff_calibration_error",
+    "monotone_decision_loss",
     "smooth_calibration_witness",
     "lower_calibration_certificate",
     "corp_decomposition",
     "calibration_bins",
+    # what it costs
+    "decision_curve",
+    "murphy_diagram",
     # is it real
     "calibration_test",
     "tcal_test",

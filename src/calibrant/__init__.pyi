@@ -1,5 +1,6 @@
 """Written by tools/public_names.py."""
 
+from calibrant import decisions as decisions
 from calibrant import door as door
 from calibrant import findings as findings
 from calibrant import inference as inference
@@ -9,6 +10,8 @@ from calibrant import report as report
 from calibrant import scale as scale
 from calibrant import segments as segments
 from calibrant import synthetic as synthetic
+from calibrant.decisions.curve import decision_curve as decision_curve
+from calibrant.decisions.murphy import murphy_diagram as murphy_diagram
 from calibrant.door.ends import Bracket as Bracket
 from calibrant.door.ends import Interval as Interval
 from calibrant.door.errors import FileError as FileError
@@ -36,6 +39,7 @@ from calibrant.measures.binned import expected_calibration_error as expected_cal
 from calibrant.measures.convolved import convolved_calibration_error as convolved_calibration_error
 from calibrant.measures.corp import corp_decomposition as corp_decomposition
 from calibrant.measures.cutoff import cutoff_calibration_error as cutoff_calibration_error
+from calibrant.measures.decision_loss import monotone_decision_loss as monotone_decision_loss
 from calibrant.measures.distance import calibration_distance as calibration_distance
 from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
 from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
@@ -89,6 +93,7 @@ __all__ = [
     "cox_test",
     "cumulative_calibration_test",
     "cutoff_calibration_error",
+    "decision_curve",
     "discrete_calibration_test",
     "expected_calibration_error",
     "hosmer_lemeshow_test",
@@ -97,6 +102,8 @@ __all__ = [
     "kernel_calibration_test",
     "lower_calibration_certificate",
     "lower_calibration_distance",
+    "monotone_decision_loss",
+    "murphy_diagram",
     "population_bounds",
     "random_interval_calibration_error",
     "smooth_calibration_error",

@@ -9,7 +9,18 @@ from typing import Any
 
 from calibrant.homes import HOMES
 
-ROOMS = ("door", "measures", "recalibration", "inference", "scale", "segments", "findings", "report", "synthetic")
+ROOMS = (
+    "door",
+    "measures",
+    "recalibration",
+    "inference",
+    "decisions",
+    "scale",
+    "segments",
+    "findings",
+    "report",
+    "synthetic",
+)
 """What `calibrant` gives by attribute besides its own names."""
 
 

@@ -88,6 +88,30 @@ def cutoff(ax: Axes) -> None:
     ax.set(xlabel=f"prediction v; from highest to lowest {error:.4f}", ylabel="sum of y - v so far, over n")
 
 
+def decision_loss(ax: Axes) -> None:
+    y, v = overconfident()
+    t = np.linspace(0, 1, 2001)
+    cuts = np.append(np.unique(v), 2.0)
+    worth = np.array([[np.mean((y - at) * (v >= cut)) for at in t] for cut in cuts])
+    acted = np.array([np.mean((y - at) * (v >= at)) for at in t])
+    regret = worth.max(axis=0) - acted
+    loss = calibrant.monotone_decision_loss(y, v)
+    ax.fill_between(t, 0, regret, color=BLUE, alpha=0.25, lw=0)
+    ax.plot(t, regret, color=BLUE, label="regret")
+    hull = [0]
+    for i in range(1, t.size):
+        while len(hull) > 1:
+            a, b = hull[-2:]
+            if (regret[b] - regret[a]) * (t[i] - t[b]) > (regret[i] - regret[b]) * (t[b] - t[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    ax.plot(t[hull], regret[hull], color=HIGH, ls="--", label="its concave envelope")
+    ax.plot([0.5], [loss / 2], "o", color=HIGH)
+    ax.set(xlabel=f"threshold t; twice the envelope at 1/2 is {loss:.4f}", ylabel="lost per row")
+    ax.legend()
+
+
 def distance(ax: Axes) -> None:
     y, v = overconfident(14, 8)
     order = np.argsort(v)
@@ -240,6 +264,7 @@ PICTURES: dict[str, Picture] = {
     "averaged_two_bin_calibration_error": two_bin,
     "squared_averaged_two_bin_error": squared_two_bin,
     "cutoff_calibration_error": cutoff,
+    "monotone_decision_loss": decision_loss,
     "calibration_distance": distance,
     "interval_calibration_error": interval,
     "random_interval_calibration_error": random_interval,

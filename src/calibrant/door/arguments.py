@@ -167,3 +167,8 @@ def seeded(random_state: RandomState) -> tuple[np.random.Generator, int | None]:
             allowed="it must be a whole number from 0, a numpy Generator or None",
         )
     return np.random.default_rng(seed), seed
+
+
+def check_threshold(value: float, name: str = "threshold") -> float:
+    """Return a threshold: a probability from 0 on, below 1, where the price of acting is finite."""
+    return between(value, name, 0.0, 1.0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
+from calibrant.measures.corp import corp_from_sample
 from calibrant.measures.distance import upper_distance_bound
 from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.registry import measures
@@ -178,6 +179,7 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
             ("cutoff error", _LEVEL_SETS, cutoff, level_sets, "triangle inequality"),
         )
     ]
+    found += _decisions(sample, known, smooth, cutoff)
     return Ties(
         tuple(found),
         Bracket(below_lower, max(below_lower, upper)),
@@ -185,6 +187,21 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
         ("the potentials of the lower distance", upper_source),
         ("its potentials", "its coupling"),
     )
+
+
+def _decisions(sample: Sample, known: Mapping[str, float], smooth: float, cutoff: float) -> list[Inequality]:
+    """What decisions lose, between the smooth error and the cutoff error (docs/decisions.md)."""
+    loss, spent = known["monotone_decision_loss"], corp_from_sample(sample, "brier").miscalibration
+    part = "miscalibration part of the Brier score"
+    return [
+        Inequality(
+            "smooth error ^ 2", part, smooth * smooth, spent, "predictions moved along the witness score better"
+        ),
+        Inequality(part, "decision loss", spent, loss, "it is twice the integral of regret"),
+        Inequality(
+            "decision loss", "2 * cutoff error", loss, 2.0 * cutoff, "what lies between two cuts is an interval"
+        ),
+    ]
 
 
 def _upper_bounds(known: Mapping[str, float], level_sets: float) -> dict[str, float]:

@@ -28,6 +28,8 @@ from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.monitor import MonitorReading as MonitorReading
+from calibrant.inference.regret import RegretBounds as RegretBounds
+from calibrant.inference.regret import regret_bounds as regret_bounds
 from calibrant.inference.result import TestResult as TestResult
 from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.tcal import tcal_test as tcal_test
@@ -50,6 +52,7 @@ __all__ = [
     "GateResult",
     "MonitorReading",
     "PopulationBounds",
+    "RegretBounds",
     "SquaredErrorInterval",
     "TCalResult",
     "TestResult",
@@ -70,6 +73,7 @@ __all__ = [
     "kernel_calibration_test",
     "miller_test",
     "population_bounds",
+    "regret_bounds",
     "smooth_calibration_test",
     "spiegelhalter_test",
     "squared_error_bootstrap",

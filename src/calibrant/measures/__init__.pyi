@@ -9,6 +9,7 @@ from calibrant.measures.convolved import convolved_calibration_error as convolve
 from calibrant.measures.corp import CorpDecomposition as CorpDecomposition
 from calibrant.measures.corp import corp_decomposition as corp_decomposition
 from calibrant.measures.cutoff import cutoff_calibration_error as cutoff_calibration_error
+from calibrant.measures.decision_loss import monotone_decision_loss as monotone_decision_loss
 from calibrant.measures.distance import calibration_distance as calibration_distance
 from calibrant.measures.distance import check_predictor as check_predictor
 from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
@@ -68,6 +69,7 @@ __all__ = [
     "lower_calibration_certificate",
     "lower_calibration_distance",
     "measures",
+    "monotone_decision_loss",
     "prediction_sparsified_distance",
     "random_interval_calibration_error",
     "smooth_calibration_error",

@@ -112,7 +112,11 @@ def corp_decomposition(
     [0.0, 0.5, 0.5, 1.0]
     """
     one_of(score, get_args(Score), "score")
-    sample = Sample.from_columns(y_true, y_prob, sample_weight)
+    return corp_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), score)
+
+
+def corp_from_sample(sample: Sample, score: Score) -> CorpDecomposition:
+    """`corp_decomposition` of a sample."""
     held = sample.mass() > 0.0  # a weight may be too small to have a share
     weight, prediction = sample.weight[held], sample.prediction[held]
     rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)

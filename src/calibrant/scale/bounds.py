@@ -124,6 +124,20 @@ def _cutoff(_sample: Sample, cells: Moments) -> float:
     return float(np.sort(cells.residual[cells.high > cells.low])[-2:].sum())
 
 
+def _decision_loss(sample: Sample, cells: Moments) -> float:
+    """The best cut may lie within one cell, and the threshold within another (docs/decisions.md)."""
+    wide = cells.high > cells.low
+    if not wide.any():
+        return 0.0
+    total = sample.total_weight
+    events = np.maximum(sample.weighted_outcome[wide], 0.0) / total
+    others = np.maximum(sample.weight[wide] - sample.weighted_outcome[wide], 0.0) / total
+    both = events + others
+    inside = events * others / np.where(both > 0.0, both, 1.0)
+    acting = np.maximum(cells.high[wide] * others, (1.0 - cells.low[wide]) * events)
+    return 2.0 * float(inside.max() + acting.max())
+
+
 def _random_interval(_sample: Sample, cells: Moments, width: float) -> float:
     return 2.0 / width * float(cells.moved_residual.sum())
 
@@ -198,6 +212,7 @@ BOUNDS: Mapping[str, Callable[..., float]] = {
     "lower_calibration_distance": _lower,
     "averaged_two_bin_calibration_error": _two_bins,
     "cutoff_calibration_error": _cutoff,
+    "monotone_decision_loss": _decision_loss,
     "random_interval_calibration_error": _random_interval,
     "surrogate_interval_calibration_error": _surrogate,
     "kernel_calibration_error": _kernel,

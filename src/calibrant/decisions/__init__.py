@@ -1,0 +1,5 @@
+"""What does it cost? Decisions by threshold, and the panel that medicine and risk expect."""
+
+from calibrant.lazily import offer
+
+__all__, __getattr__, __dir__ = offer(__name__)

@@ -1,0 +1,15 @@
+"""Written by tools/public_names.py."""
+
+from calibrant.decisions.band import DecisionBand as DecisionBand
+from calibrant.decisions.curve import DecisionCurve as DecisionCurve
+from calibrant.decisions.curve import decision_curve as decision_curve
+from calibrant.decisions.murphy import MurphyDiagram as MurphyDiagram
+from calibrant.decisions.murphy import murphy_diagram as murphy_diagram
+
+__all__ = [
+    "DecisionBand",
+    "DecisionCurve",
+    "MurphyDiagram",
+    "decision_curve",
+    "murphy_diagram",
+]

@@ -1,0 +1,83 @@
+"""Columns of a user's as cases that were drawn independently: rows, or groups of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
+from calibrant.door.rows import read_groups, read_trials
+from calibrant.door.sample import Sample
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Rows in the order given.
+
+    Attributes
+    ----------
+    y, v : ndarray of shape (n,)
+        Share of events, and prediction.
+    w : ndarray of shape (n,) or None
+        Weight, times the number of trials; None where every row counts once.
+    trials : ndarray of shape (n,) or None
+        Number of trials.
+    unit : ndarray of shape (n,) or None
+        Number of the row's group; None where every row is drawn by itself.
+    """
+
+    y: FloatArray
+    v: FloatArray
+    w: FloatArray | None
+    trials: FloatArray | None
+    unit: IntArray | None
+
+    @classmethod
+    def read(
+        cls,
+        y_true: Column,
+        y_prob: Column,
+        sample_weight: Column | None = None,
+        trials: Column | None = None,
+        groups: Any = None,
+    ) -> Cases:
+        """Read a user's columns, once.
+
+        Raises
+        ------
+        InputError
+            As the door does, and if trials or groups cannot be used.
+        """
+        y, v, w = read_columns(y_true, y_prob, sample_weight)
+        number = None if trials is None else read_trials(trials, v.size)
+        if number is not None:
+            w = number if w is None else w * number
+        return cls(y, v + 0.0, w, number, None if groups is None else read_groups(groups, v.size))
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The rows pooled by prediction."""
+        return Sample.of_arrays(self.y, self.v, self.w)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Share of the weight of each row."""
+        w = np.ones(self.v.size) if self.w is None else self.w
+        return np.asarray(w / w.sum())
+
+    @property
+    def n_units(self) -> int:
+        """Draws: rows, or groups."""
+        return self.v.size if self.unit is None else int(self.unit.max()) + 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether these are single outcomes, each counted once and drawn by itself."""
+        return self.w is None and self.unit is None and bool(((self.y == 0.0) | (self.y == 1.0)).all())
+
+    def by_unit(self, rows: FloatArray) -> FloatArray:
+        """Sums over the rows of each unit."""
+        return rows if self.unit is None else np.bincount(self.unit, rows, self.n_units).astype(np.float64)

@@ -1,0 +1,150 @@
+"""Decision loss: what acting on the predictions loses at worst, against the best monotone use of them."""
+
+from __future__ import annotations
+
+__all__ = ["monotone_decision_loss"]
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.sample import Sample
+from calibrant.kernels.regret import envelope, hull, places, running
+from calibrant.measures.registry import register
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cuts:
+    """What every cut of a sample is worth at every threshold (docs/decisions.md).
+
+    Attributes
+    ----------
+    prediction : ndarray of shape (m,)
+        Distinct predictions, increasing.
+    events, others : ndarray of shape (m + 1,)
+        Shares of the weight that events and that non-events before each prediction have; the last is the sum of all.
+    best : ndarray of shape (k + 1,)
+        Numbers of the predictions from which on it is best to act at some threshold; the last, m, is to never act.
+    rate : ndarray of shape (k,)
+        Rates of events between them, increasing: the isotonic reliability curve. At a threshold t the best cut is
+        number ``searchsorted(rate, t)``.
+    """
+
+    prediction: FloatArray
+    events: FloatArray
+    others: FloatArray
+    best: IntArray
+    rate: FloatArray
+
+    @classmethod
+    def of(cls, sample: Sample) -> Cuts:
+        """Add up a sample."""
+        total = sample.total_weight
+        events = sample.weighted_outcome / total
+        others = np.maximum(sample.weight - sample.weighted_outcome, 0.0) / total  # below zero by rounding only
+        best, rate = hull(events, others)
+        return cls(sample.prediction, running(events), running(others), best, rate)
+
+    def best_at(self, t: FloatArray) -> IntArray:
+        """The prediction from which on it is best to act at each threshold, by its number; of several the first.
+
+        Thresholds, here and below, do not decrease.
+        """
+        return np.asarray(self.best[places(self.rate, t, False)])
+
+    def now(self, t: FloatArray) -> IntArray:
+        """The first prediction that is no less than each threshold, by its number."""
+        return places(self.prediction, t, False)
+
+    def lost(self, t: FloatArray, cut: IntArray) -> FloatArray:
+        """What a cut loses at each threshold against the best one, on average over rows: 0 or more."""
+        best = self.best_at(t)
+        gained = (1.0 - t) * (self.events[cut] - self.events[best]) - t * (self.others[cut] - self.others[best])
+        return np.maximum(gained, 0.0)  # below zero by rounding only
+
+    def regret(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Regret at each threshold, and its limit from above, where predictions equal to it no longer act."""
+        return self.lost(t, self.now(t)), self.lost(t, self.after(t))
+
+    def after(self, t: FloatArray) -> IntArray:
+        """The first prediction above each threshold, by its number."""
+        return places(self.prediction, t, True)
+
+
+def decision_loss_from_sample(sample: Sample) -> float:
+    """Decision loss of a sample.
+
+    Between two predictions next to each other regret is a maximum of linear functions, so convex: its limits at the
+    predictions, and its ends at 0 and 1, where it is 0, have the same concave envelope.
+    """
+    cuts = Cuts.of(sample)
+    at, above = cuts.regret(sample.prediction)
+    x = np.concatenate([[0.0], np.repeat(sample.prediction, 2), [1.0]])
+    y = np.concatenate([[0.0], np.column_stack([at, above]).ravel(), [0.0]])
+    return min(1.0, 2.0 * envelope(x, y, 0.5))
+
+
+@register(
+    decision_loss_from_sample,
+    sentence="Most that acting on the predictions loses per row against the best monotone use of them, in any task.",
+    definition=(
+        "Twice the concave envelope at 1/2 of the regret, the most that another cut than v >= t gains at threshold t, "
+        "with its limits from both sides: the largest loss over all decisions with payoffs in [0, 1]; between 0 and 1."
+    ),
+    source=(
+        "Hu and Wu, Predict to minimize swap regret for all payoff-bounded tasks, FOCS 2024, with post-processings "
+        "that are monotone, as in Gopalan, Stavropoulos, Talwar and Tankala, Efficient calibration for decision "
+        "making, arXiv 2511.13699, 2025."
+    ),
+    symmetric=True,
+    order=27,
+)
+def monotone_decision_loss(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
+    """Most that acting on the predictions loses per row against the best monotone use of them, in any task.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+
+    Returns
+    -------
+    float
+        The largest loss over all decisions whose payoffs lie in [0, 1], in payoff per row, between 0 and 1; 0 only if
+        no other increasing use of the predictions is worth more in any of them.
+
+    Raises
+    ------
+    InputError
+        If a column cannot be used; the message names it and its first bad row.
+
+    See Also
+    --------
+    decision_curve, regret_bounds, cutoff_calibration_error, corp_decomposition
+
+    Notes
+    -----
+    Regret at threshold t is the most that acting from another prediction on gains, for payoffs t of leaving a row
+    without the event alone and 1 - t of acting on one with it. Every decision with payoffs in [0, 1] is a mixture of
+    thresholds with mean 1/2 and mass 2, so that the worst one costs twice the regret's concave envelope at 1/2
+    (docs/decisions.md has the proof). Smooth error ^ 2 <= miscalibration part of the Brier score <= decision loss <=
+    2 * cutoff error. Like the cutoff error it is not continuous in the predictions. Cost: a sort, then O(m).
+
+    References
+    ----------
+    Hu and Wu, Predict to minimize swap regret for all payoff-bounded tasks, FOCS 2024, with post-processings that are
+    monotone, as in Gopalan, Stavropoulos, Talwar and Tankala, Efficient calibration for decision making, arXiv
+    2511.13699, 2025.
+
+    Examples
+    --------
+    >>> from calibrant import monotone_decision_loss
+    >>> round(monotone_decision_loss([0, 0, 1, 1], [0.2, 0.4, 0.4, 0.6]), 6)
+    0.175
+    """
+    return decision_loss_from_sample(Sample.from_columns(y_true, y_prob, sample_weight))

@@ -1,0 +1,108 @@
+"""Decision curves, Murphy diagrams and the triptych, drawn from their results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from calibrant.door.ends import confidence
+from calibrant.report.plots import COLOURS, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calibrant.decisions.band import DecisionBand
+    from calibrant.decisions.curve import DecisionCurve
+    from calibrant.decisions.murphy import MurphyDiagram
+    from calibrant.door.columns import FloatArray
+
+_ROOM = 1.15  # of the largest value, for the axis
+_POINTS = 801
+
+
+def _steps(x: FloatArray, at: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A curve that jumps: both limits at each place."""
+    return np.repeat(x, 2), np.column_stack([at, after]).ravel()
+
+
+def draw_decision_curve(curve: DecisionCurve, ax: Axes | None, band: DecisionBand | None) -> Axes:
+    """Draw net benefit of the predictions, the best cut, all and none, up to where nobody is acted on."""
+    ax = ax if ax is not None else new_axes()
+    acting = (curve.net_benefit != 0.0) | (curve.best_net_benefit > 0.0)
+    last = float(curve.thresholds[acting][-1]) if acting.any() else 1.0
+    end = min(0.995, max(_ROOM * last, 0.02))
+    if band is not None:
+        label = f"{confidence(band.level)} band"
+        ax.fill_between(
+            band.thresholds,
+            band.net_benefit_lower,
+            band.net_benefit_upper,
+            color=COLOURS["band"],
+            lw=0,
+            zorder=1,
+            label=label,
+        )
+    t = np.linspace(0.0, end, _POINTS)
+    every = curve.base_rate - t / (1.0 - t) * (1.0 - curve.base_rate)
+    ax.plot(t, every, color=COLOURS["muted"], lw=1.2, label="act on all")
+    ax.axhline(0.0, color=COLOURS["ink"], lw=1.2, label="act on none")
+    ax.plot(curve.thresholds, curve.best_net_benefit, color=COLOURS["low"], lw=1.2, label="best cut")
+    x, y = _steps(curve.thresholds, curve.net_benefit, curve.net_benefit_after)
+    ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
+    top = max(float(curve.best_net_benefit.max()), 1e-6)
+    ax.set_xlim(0.0, end)
+    ax.set_ylim(-0.25 * top, _ROOM * top)
+    ax.set_xlabel("threshold probability")
+    ax.set_ylabel("net benefit")
+    _legend(ax)
+    return ax
+
+
+def draw_murphy(found: MurphyDiagram, ax: Axes | None) -> Axes:
+    """Draw the elementary score and its parts by threshold."""
+    ax = ax if ax is not None else new_axes()
+    t = found.thresholds
+    ax.plot(t, found.elementary_uncertainty, color=COLOURS["muted"], lw=1.2, label="uncertainty")
+    ax.plot(t, found.elementary_discrimination, color=COLOURS["low"], lw=1.2, label="discrimination")
+    for at, after, name, width, words in (
+        (found.elementary_miscalibration, found.elementary_miscalibration_after, "high", 1.2, "miscalibration"),
+        (found.elementary_score, found.elementary_score_after, "curve", 2.0, "score"),
+    ):
+        ax.plot(*_steps(t, at, after), color=COLOURS[name], lw=width, label=words)
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(0.0, None)
+    ax.set_xlabel("threshold")
+    ax.set_ylabel("mean elementary score")
+    _legend(ax)
+    return ax
+
+
+def draw_triptych(found: MurphyDiagram) -> Figure:
+    """Draw reliability curve, Murphy diagram and ROC curve side by side."""
+    figure = Figure(figsize=(13.5, 4.8), layout="constrained")
+    reliability, murphy, roc = figure.subplots(1, 3)
+    corp = found.corp
+    reliability.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
+    reliability.plot(corp.prediction, corp.recalibrated, color=COLOURS["curve"], lw=2.0)
+    _unit(reliability, "prediction", "isotonic event rate")
+    reliability.set_title(f"Reliability: miscalibration {corp.miscalibration:.4f}")
+    draw_murphy(found, murphy)
+    murphy.set_title(f"Elementary scores: mean {corp.mean_score:.4f}")
+    roc.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
+    x, y = found.false_positive_rate, found.true_positive_rate
+    roc.plot(x[found.on_hull], y[found.on_hull], color=COLOURS["low"], lw=1.2, label="hull: the best cuts")
+    roc.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
+    _unit(roc, "false positive rate", "true positive rate")
+    roc.set_title(f"ROC: area {found.area:.4f}")
+    _legend(roc)
+    return figure
+
+
+def _unit(ax: Axes, x: str, y: str) -> None:
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x, ylabel=y, aspect="equal")
+
+
+def _legend(ax: Any) -> None:
+    ax.legend(frameon=False, fontsize="small", labelcolor=COLOURS["ink"])

@@ -1,0 +1,76 @@
+"""Upper bounds of regret: the penalised supremum by brute force, one threshold, and how often it is exceeded."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant import InputError, monotone_decision_loss
+from calibrant.inference import regret_bounds
+from calibrant.inference.regret import _at, _penalised
+from tests.strategies import examples, samples
+
+
+def most(v, events, others, t, share, after):
+    """The largest mean of gain + share * gain^2 over all cuts."""
+    acting = v > t if after else v >= t
+    found = []
+    for cut in [*v, 2.0]:
+        moved = (v >= cut).astype(float) - acting
+        of_events, of_others = moved * (1.0 - t), -moved * t
+        found.append(np.sum(events * (of_events + share * of_events**2) + others * (of_others + share * of_others**2)))
+    return max(found)
+
+
+@examples(60)
+@given(sample=samples(max_rows=12, weights=False, fractional=False), share=st.sampled_from([0.0, 0.3, 1.5, 3.1]))
+def test_the_penalised_supremum_by_brute_force(sample, share):
+    y_true, y_prob, _ = sample
+    v = np.unique(np.append(y_prob, [0.0, 1.0]))
+    events = np.array([np.sum(y_true[y_prob == x]) for x in v]) / y_true.size
+    others = np.array([np.sum(1.0 - y_true[y_prob == x]) for x in v]) / y_true.size
+    found = _penalised(v, events, others, share)
+    assert found[::2] == pytest.approx([most(v, events, others, t, share, False) for t in v], abs=1e-14)
+    assert found[1::2] == pytest.approx([most(v, events, others, t, share, True) for t in v], abs=1e-14)
+    for t in (0.0, 0.3, *y_prob[:3]):
+        assert _at(t, v, events, others, share) == pytest.approx(most(v, events, others, t, share, False), abs=1e-14)
+
+
+def test_calibrated_uniform_rows_are_within_a_little():
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        v = rng.random(10_000)
+        found.append(regret_bounds(rng.random(10_000) < v, v).regret_interval.high)
+    assert np.mean(found) <= 0.006
+
+
+def test_a_threshold_costs_less_than_all_and_nothing_is_above_one():
+    rng = np.random.default_rng(0)
+    v = rng.random(2000)
+    y = rng.random(2000) < v**2
+    everywhere, there = regret_bounds(y, v), regret_bounds(y, v, threshold=0.5)
+    assert monotone_decision_loss(y, v) < everywhere.decision_loss_interval.high
+    assert there.regret_interval.high <= everywhere.regret_interval.high <= everywhere.decision_loss_interval.high
+    assert there.threshold == 0.5
+    assert "At the threshold 0.5, acting on these predictions loses at most" in there.summary()
+    assert regret_bounds([1], [0.0]).regret_interval.high == 1.0
+    with pytest.raises(InputError, match="threshold: is 1"):
+        regret_bounds(y, v, threshold=1.0)
+    with pytest.raises(InputError, match=r"y_true: row 0 is 0\.5"):
+        regret_bounds([0.5], [0.2])
+
+
+@pytest.mark.slow
+def test_it_is_exceeded_as_rarely_as_it_says():
+    """A predictor that says 0.2 and 0.6 where 0.35 and 0.5 are true: its population's regret is 0.15 / 2 at most."""
+    missed = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        low = rng.random(150) < 0.5
+        v, p = np.where(low, 0.2, 0.6), np.where(low, 0.35, 0.5)
+        found = regret_bounds(rng.random(150) < p, v, level=0.2)
+        missed += (
+            found.regret_interval.high < 0.5 * 0.15
+        )  # just above 0.2 the rows at 0.2 are left: 0.35 - 0.2, of one half
+    assert missed <= 0.2 * 400
