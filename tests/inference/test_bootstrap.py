@@ -76,7 +76,7 @@ def test_rare_events_and_rare_non_events_are_refused(kind, flip, n):
     rng = np.random.default_rng(n)
     v = RARE[kind](rng, n)
     y = rng.random(n) < v
-    with pytest.raises(InputError, match="Resampling needs 10 of both; population_bounds holds") as refused:
+    with pytest.raises(InputError, match="Resampling needs 5 of both; population_bounds holds") as refused:
         bootstrap_bounds(~y if flip else y, 1.0 - v if flip else v, random_state=0)
     assert refused.value.argument == "y_true"
 
@@ -94,11 +94,21 @@ def test_both_what_is_expected_and_what_is_seen_must_be_enough():
         bootstrap_bounds(np.arange(400) < 100, np.zeros(400), random_state=0)
 
 
+def test_an_error_that_all_rows_have_in_common_is_no_surprise():
+    v = np.full(400, 0.25)
+    for events in (0, 2, 4):  # (y - v)^2 adds up to 25 and more
+        with pytest.raises(InputError, match=f"holds {events - events**2 / 400:.3g} surprises"):
+            bootstrap_bounds(np.arange(400) < events, v, random_state=0)
+    found = bootstrap_bounds(np.arange(400) < 8, v, random_state=0)
+    assert found.lower_distance.low < 0.25 - 12 / 400
+    assert found.lower_distance.high > 0.25 - 4 / 400
+
+
 def test_truth_is_covered_just_above_the_minimum():
     answered = missed = 0
     for seed in range(120):
         rng = np.random.default_rng(seed)
-        v = 2 * 14 / 400 * rng.random(400)
+        v = 2 * 8 / 400 * rng.random(400)
         y = rng.random(400) < v
         try:
             found = bootstrap_bounds(y, v, n_resamples=79, random_state=seed)

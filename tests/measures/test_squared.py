@@ -167,7 +167,7 @@ def test_bootstrap_refuses_what_it_cannot_resample():
     with pytest.raises(InputError, match=r"expects 2\.72 surprises in each of 20 groups"):
         squared_error_bootstrap(rng.random(low.size) < low + 0.2, low)
     with pytest.raises(InputError, match="hardly varies within groups"):
-        squared_error_bootstrap([1] * 200, [0.5] * 200)
+        squared_error_bootstrap([1] * 200 + [0] * 200, [0.5] * 200 + [0.45] * 200)
     with pytest.raises(InputError, match="n_resamples"):
         squared_error_bootstrap([0, 1] * 500, [0.5] * 1000, n_resamples=20)
 

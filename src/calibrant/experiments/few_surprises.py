@@ -13,6 +13,7 @@ from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.inference.bootstrap import bootstrap_bounds
 from calibrant.inference.verified_bounds import squared_error_bootstrap
+from calibrant.resampling.redraw import LEAST_SURPRISES
 
 _FIVE = np.array([0.1, 0.5, 1.0, 1.5, 1.9])
 _RARE: dict[str, Callable[[np.random.Generator, int, float], FloatArray]] = {
@@ -20,6 +21,7 @@ _RARE: dict[str, Callable[[np.random.Generator, int, float], FloatArray]] = {
     "rare, beta": lambda rng, n, mean: rng.beta(0.2, 0.2 / mean - 0.2, n),
     "rare, five values": lambda rng, n, mean: mean * rng.choice(_FIVE, n),
     "nearly certain, beta": lambda rng, n, mean: 1.0 - rng.beta(0.2, 0.2 / mean - 0.2, n),
+    "one value": lambda _rng, n, mean: np.full(n, mean),
     "atoms at 0 and 1": lambda rng, n, mean: np.where(rng.random(n) < 6.0 * mean, rng.random(n), rng.random(n) < 0.5),
 }
 """Predictions that expect about n * mean surprises."""
@@ -49,9 +51,11 @@ def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproductio
         for kind in _RARE
         for factor in (_FACTORS if kind.startswith("rare") else _FACTORS[:1])
         for n in sizes
-        for expected in (5.0, 12.0, 20.0)
+        for expected in (5.0, 7.0, 12.0, 20.0)
         if not (kind == "atoms at 0 and 1" and 6.0 * expected > 0.5 * n)
     ]
+    # Of 100 events that are expected a few fall: hardly any chance, and a large error that all rows have in common.
+    cells += [("one value", factor, n, 100.0, trials) for n in sizes for factor in (0.01, 0.02, 0.05, 0.1)]
     bounds = list(on_all_processors(_bounds, cells))
     squares = [
         (kind, off, surprises, debiased, many)
@@ -71,9 +75,9 @@ def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproductio
         for (kind, off, s, debiased, _), found in zip(squares, intervals, strict=True)
     ]
     body = (
-        f"Nominal 0.95; {trials:,} samples a row of the first table, {many:,} of the second; 79 resamples (a multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of (y - v)^2, "
-        "seen. Coverage is of the samples that were answered; the rest were refused. A dash: none was answered.\n\n"
-        "## bootstrap_bounds, from 10 surprises\n\n"
+        f"Nominal 0.95; {trials:,} samples a row of the first table, {many:,} of the second; 79 resamples (a multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of squares of "
+        "y - v less its mean, seen. Coverage is of the samples that were answered; the rest were refused. A dash: none was answered.\n\n"
+        f"## bootstrap_bounds, from {LEAST_SURPRISES} surprises\n\n"
         "Smooth error and lower distance both covered. True rates are the predictions times a factor.\n\n"
         + table(["predictions", "factor", "rows", "expected surprises", "coverage", "answered"], first)
         + "\n## squared_error_bootstrap, from 50 surprises, and 5 and 20 rows a value\n\n"

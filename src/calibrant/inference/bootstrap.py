@@ -48,8 +48,9 @@ def bootstrap_bounds(
     ------
     InputError
         If a column or option cannot be used, there are too few resamples for the level, or chance has shown too little
-        of itself: the predictions expect fewer than 10 surprises, the sum of v (1 - v), or the outcomes hold fewer than
-        10, the sum of (y - v)^2. For rare events both are about the number of events, expected and seen.
+        of itself: the predictions expect fewer than 5 surprises, the sum of v (1 - v), or the outcomes hold fewer than
+        5, the sum of squares of y - v less its mean. For rare events both are about the number of events, expected and
+        seen.
 
     See Also
     --------

@@ -238,8 +238,8 @@ def squared_error_bootstrap(
     InputError
         If a column or a parameter cannot be used, an outcome is neither 0 nor 1, or there are too few rows: under 20 in
         a group, or too little chance in them: predictions that expect fewer than 50 surprises, the sum of v (1 - v), or
-        fewer than 5 a group; or outcomes that hold fewer than 50, the sum of (y - v)^2, or of (y - r)^2 about the rate
-        r of their group.
+        fewer than 5 a group; or outcomes that hold fewer than 50, the sum of squares of y - v less its mean, or of
+        (y - r)^2 about the rate r of their group.
 
     See Also
     --------

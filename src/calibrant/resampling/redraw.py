@@ -16,7 +16,7 @@ from calibrant.door.rows import Rows
 from calibrant.kernels.sums import dot
 from calibrant.resampling.threads import in_blocks
 
-LEAST_SURPRISES = 10
+LEAST_SURPRISES = 5
 """Fewest with which `bootstrap_bounds` keeps its promise (docs/reproductions/few-surprises.md)."""
 
 LEAST_GROUPS = 30
@@ -147,15 +147,18 @@ def check_surprises(label: IntArray, prediction: FloatArray, instead: str, *, le
     """Refuse rows in which chance shows too little of itself for a resample to be like a new sample.
 
     The sum of v (1 - v) is the variance of the number of events, and about their number where they are rare (or that
-    of non-events); the sum of (y - v)^2 is what was seen of it.
+    of non-events); the sum of squares of y - v, about its mean, is what was seen of it: an error that all rows have in
+    common is no chance.
     """
-    expected, seen = dot(prediction, 1.0 - prediction), dot(label - prediction, label - prediction)
+    error = label - prediction
+    error = error - error.mean()
+    expected, seen = dot(prediction, 1.0 - prediction), dot(error, error)
     if min(expected, seen) < least:
         raise InputError(
             "y_true",
-            f"holds {seen:.3g} surprises, of which the predictions expect {expected:.3g} (sums of (y - v)^2 and of "
-            f"v (1 - v): where events are rare, about their number). Resampling needs {least} of both; "
-            f"{instead}",
+            f"holds {seen:.3g} surprises, of which the predictions expect {expected:.3g} (sums of v (1 - v), and of "
+            f"squares of y - v less its mean: where events are rare, about their number). Resampling needs {least} of "
+            f"both; {instead}",
         )
 
 
