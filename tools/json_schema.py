@@ -66,6 +66,8 @@ AUDIT: dict[str, Any] = {
         "interval": (ENDS, None),
         "pvalue": "number|null",
         "action": "string",
+        "headline": "string",
+        "details": ["string"],
         "sentence": "string",
         "max_distance": "number",
     },

@@ -66,6 +66,18 @@ class Advice(Result):
         """Say what to do."""
         return self.words
 
+    @property
+    def code(self) -> str | None:
+        """Three lines of Python that fit the chosen recalibration and use it; None where none is advised."""
+        if self.recalibrator is None:
+            return None
+        kind = type(self.recalibrator).__name__
+        return (
+            f"from calibrant.recalibration import {kind}\n"
+            f"recalibrate = {kind}().fit(y_prob, y_true)  # of rows that were kept for this\n"
+            "better = recalibrate.predict(new_y_prob)"
+        )
+
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a method by its name; KeyError where it was not compared."""
         return next(score for score in self.scores if score.method == method)

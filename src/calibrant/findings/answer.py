@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import at_least, at_most, outwards
 from calibrant.door.values import Result, counted
-from calibrant.findings.words import number, percent, rate, whole
+from calibrant.findings.words import number, percent, rate, sentence, whole
 from calibrant.inference.gate import rounded_rows
 
 if TYPE_CHECKING:
@@ -63,8 +63,12 @@ class Answer(Result):
     action : str
         "recalibrate", "leave unchanged", "collect more rows", "predict the base rate", "look closer" (miscalibrated,
         and no recalibration helps) or "none" (nothing is advised).
+    headline : str
+        Direction and reality, in a sentence or two.
+    details : tuple of str
+        How far, and what to do.
     sentence : str
-        All of it in a few sentences.
+        All of it: headline and details.
     max_distance : float
         The limit that was compared with.
 
@@ -79,8 +83,14 @@ class Answer(Result):
     interval: Interval | None
     pvalue: float | None
     action: Action
-    sentence: str
+    headline: str
+    details: tuple[str, ...]
     max_distance: float
+
+    @property
+    def sentence(self) -> str:
+        """Headline and details."""
+        return " ".join((self.headline, *self.details))
 
     def summary(self) -> str:
         """Return the sentence."""
@@ -116,7 +126,8 @@ def answer(audit: Audit) -> Answer:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
     direction = _direction(audit.regions) if real and test is not None and test.reject else None
     action = _action(state, audit.advice)
-    said = [*_what(audit, state, direction), *_real(audit, state, test, interval), *_do(audit, action)]
+    headline = " ".join((*_what(audit, state, direction), _real(audit, state, test)))
+    details = (_how_far(audit, state, interval), *_do(audit, action))
     value = audit.measures["lower_calibration_distance"].value
     return Answer(
         state=state,
@@ -125,7 +136,8 @@ def answer(audit: Audit) -> Answer:
         interval=interval,
         pvalue=None if test is None else test.pvalue,
         action=action,
-        sentence=" ".join(said),
+        headline=headline,
+        details=details,
         max_distance=audit.max_distance,
     )
 
@@ -191,30 +203,41 @@ def _about(region: Region) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _real(audit: Audit, state: State, test: TestResult | None, interval: Interval | None) -> list[str]:
-    """Whether it is more than chance, and how far."""
-    off = f"off by {_size(audit)} on average"
+def _real(audit: Audit, state: State, test: TestResult | None) -> str:
+    """Whether it is more than chance."""
     if test is None:
-        return [f"These predictions are {off}; whether that is real was not tested: {_why_not(audit)}."]
-    sure = confidence(audit.level)
-    p = "p < 1e-300" if test.pvalue < 1e-300 else f"p = {test.pvalue:.2g}"
-    limit = f"the limit is {audit.max_distance:.3g}"
-    most = None if interval is None else outwards(*interval)[1]
-    if state == "worth correcting":
-        proof = f"This is real ({p})" if test.reject else f"This is real: {_impossible(test)}"
-        return [f"{proof}; the predictions are {off}{_in_population(interval, sure)}."]
-    if state == "too small to matter":
-        proof = f"This is real ({p})" if test.reject else f"This is real: {_impossible(test)}"
-        return [f"{proof}, and too small to matter: at most {most} on average with {sure} confidence, and {limit}."]
+        return f"Off by {_size(audit)} on average; whether that is real was not tested."
+    p = "p < 1e-15" if test.pvalue < 1e-15 else f"p = {test.pvalue:.2g}"
     if state == "no evidence":
-        small = f", and it is at most {most} off on average with {sure} confidence ({limit})" if most else ""
-        return [f"No sign of miscalibration ({p}){small}."]
+        return f"No sign of miscalibration ({p})."
+    if state == "too few rows":
+        return f"No sign of miscalibration ({p}), but too few rows to be sure."
+    real = f"This is real ({p})" if test.reject else f"This is real: {_impossible(test)}"
+    return f"{real}, and too small to matter." if state == "too small to matter" else f"{real}."
+
+
+def _how_far(audit: Audit, state: State, interval: Interval | None) -> str:
+    """How far on these rows, and in the population."""
+    if state == "not tested":
+        return sentence(_why_not(audit))
+    sure, limit = confidence(audit.level), f"{audit.max_distance:.3g}"
+    if interval is None:
+        return f"The predictions are off by {_size(audit)} on average on these rows."
+    low, high = outwards(*interval)
+    if state in ("no evidence", "too small to matter"):
+        who = "They" if state == "too small to matter" else "The predictions"
+        return f"{who} are off by at most {high} on average, with {sure} confidence (the limit is {limit})."
+    if state == "worth correcting":
+        population = f"and at most {high} in the population ({sure} confidence)"
+        if float(low) > 0.0:
+            population = f"in the population at least {low} and at most {high} (each with {sure} confidence)"
+        return f"The predictions are off by {_size(audit)} on average on these rows; {population}."
     rows, needed = counted(audit.n_rows, "row"), audit.gate.rows_needed if audit.gate is not None else None
-    more = f"; about {whole(rounded_rows(needed))} would, if they are like these" if needed else ""
-    return [
-        f"No sign of miscalibration ({p}), but {rows} cannot rule out an error above {audit.max_distance:.3g} on "
-        f"average (it is at most {most}, with {sure} confidence){more}."
-    ]
+    more = f"; about {whole(rounded_rows(needed))} rows like these would" if needed else ""
+    return (
+        f"{rows} cannot rule out that they are off by more than {limit} on average (it is at most {high}, with {sure} "
+        f"confidence){more}."
+    )
 
 
 def _do(audit: Audit, action: Action) -> list[str]:
@@ -233,17 +256,8 @@ def _do(audit: Audit, action: Action) -> list[str]:
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
     name = method_in_words(advice.chosen or "")
     if near < far:
-        return [f"{name} removes {percent(1.0 - near / far)} of it on rows it was not fitted to."]
-    return [f"{name} improves the log score on rows it was not fitted to."]
-
-
-def _in_population(interval: Interval | None, sure: str) -> str:
-    if interval is None:
-        return " on these rows"
-    low, high = outwards(*interval)
-    if float(low) > 0.0:
-        return f" on these rows; in the population at least {low} and at most {high} (each with {sure} confidence)"
-    return f" on these rows, and at most {high} in the population ({sure} confidence)"
+        return [f"{name} removes {percent(1.0 - near / far)} of the error, on rows it was not fitted to."]
+    return [f"{name} improves the log score, on rows it was not fitted to."]
 
 
 def _size(audit: Audit) -> str:

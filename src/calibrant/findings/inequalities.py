@@ -23,7 +23,7 @@ from calibrant.measures.smooth import Witness
 
 _ROUNDING = 1e-9
 _QUADRATURE = 1e-4  # what the convolved error promises
-_NEAREST = 100_000  # distinct predictions up to which a nearest calibrated post-processing is looked for
+_NEAREST = 5_000  # distinct predictions up to which a nearest calibrated post-processing is looked for
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
 _TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"

@@ -59,7 +59,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "schema": SCHEMA,
         "calibrant": __version__,
         "title": audit.title,
-        "answer": plain(asdict(audit.answer)),
+        "answer": {**plain(asdict(audit.answer)), "sentence": audit.answer.sentence},
         "sentences": list(audit.sentences),
         "pos_label": None if audit.pos_label is None else _plain(audit.pos_label),
         "n_rows": audit.n_rows,

@@ -88,6 +88,10 @@ def _(audit: Audit) -> str:
         console.print(line)
     if audit.advice.scores:
         console.print(_methods(audit.advice))
+    if audit.advice.code:
+        console.print()
+        for line in audit.advice.code.splitlines():
+            console.print(f"    {line}")
 
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}, the worst first")

@@ -19,7 +19,8 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     if audit.violations:
         failed = "; ".join(inequality.words for inequality in audit.violations)
         said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
-    said += [audit.answer.sentence, *([where] if (where := _where(audit)) else [])]
+    found = audit.answer
+    said += [found.headline, *found.details, *([where] if (where := _where(audit)) else [])]
     if audit.pos_label is not None:
         said.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
     if audit.classes is not None:
