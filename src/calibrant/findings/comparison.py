@@ -80,10 +80,14 @@ class Comparison(Finding):
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
         ]
+        return [(what, first, second) for what, first, second in rows]
+
+    def measures(self) -> list[tuple[str, str, str]]:
+        """The same of every measure."""
+        rows = []
         for name, measure in self.audits[0].measures.items():
-            if name != "lower_calibration_distance":
-                values = (measure.value, self.audits[1].measures[name].value)
-                rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
+            values = (measure.value, self.audits[1].measures[name].value)
+            rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
         return [(what, first, second) for what, first, second in rows]
 
 

@@ -26,7 +26,7 @@ from calibrant.findings.words import (
 )
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
-from calibrant.report.plots import COLOURS, diagram_geometry, drift_svg, svg
+from calibrant.report.plots import COLOURS, both_svg, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts, reality
 
 
@@ -49,7 +49,8 @@ def _(comparison: Comparison) -> str:
     pages = [
         Markup(_renamed(column.render(_context(audit, most)), f"-{i}")) for i, audit in enumerate(comparison.audits)
     ]
-    return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages)
+    picture = _coloured(_renamed(both_svg(comparison), "-both"), "Both reliability curves")
+    return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages, picture=picture)
 
 
 def _environment() -> Environment:

@@ -17,6 +17,7 @@ from calibrant.door.ends import confidence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from calibrant.findings.comparison import Comparison
     from calibrant.findings.found import Audit
     from calibrant.findings.reliability import Reliability
     from calibrant.measures.smooth import Witness
@@ -57,6 +58,8 @@ COLOURS: Mapping[str, str] = {
 _WITNESS_POINTS = 401
 _LETTER = 0.65  # widths of letters, in sizes of the font
 _BESIDE = 0.9  # inches beside the axes of the drift, for labels
+_NEAR = 9  # points of the curve over which the density of rows is averaged
+_WEIGHTS = ((0.5, 0.35), (0.9, 0.55), (1.3, 0.75), (1.8, 1.0), (2.3, 1.0))  # width and opacity, by density
 _NARROW = 0.25  # predictions in a narrower range fill the axis
 
 
@@ -117,7 +120,25 @@ def _draw_curve(audit: Drawable, ax: Axes) -> None:
         if where.any():
             colour = COLOURS[name]
             ax.fill_between(x, y, x, where=where, interpolate=True, color=colour, alpha=0.22, lw=0, label=words)
-    ax.plot(x, y, color=COLOURS["curve"], lw=2.2, solid_capstyle="round", zorder=4, label="observed")
+    faded_curve(table, ax, COLOURS["curve"], "observed")
+
+
+def faded_curve(table: Reliability, ax: Axes, colour: str, label: str, dashes: tuple[float, ...] | None = None) -> None:
+    """Draw a curve that is as heavy as its rows are dense, and fades out where there are almost none."""
+    style: dict[str, Any] = {} if dashes is None else {"dashes": dashes}
+    near = np.convolve(table.mass, np.full(_NEAR, 1.0 / _NEAR), mode="same")
+    heavy = np.sqrt(near / near.max())
+    step = np.minimum(len(_WEIGHTS) - 1, (heavy * len(_WEIGHTS)).astype(int))
+    start = np.concatenate([[0], np.flatnonzero(np.diff(step)) + 1, [step.size - 1]])
+    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+        width, alpha = _WEIGHTS[int(step[first])]
+        here = slice(first, last + 1)
+
+        ax.plot(
+            table.prediction[here], table.outcome[here], color=colour, lw=width, alpha=alpha, zorder=4,
+            solid_capstyle="butt", **style,
+        )  # fmt: skip
+    ax.plot([], [], color=colour, lw=2.2, label=label, **style)
 
 
 def _draw_levels(audit: Drawable, ax: Axes) -> None:
@@ -239,6 +260,31 @@ def _drift_figure(audit: Audit, width: float) -> Figure:
     ax.set_ylabel("evidence")
     _tidy(ax)
     return fig
+
+
+def both_svg(comparison: Comparison) -> str:
+    """The curves of two audits in one picture, told apart without colour as well."""
+    fig = Figure(figsize=(6.4, 4.2), layout="constrained")
+    ax = fig.add_subplot()
+    low, high = (
+        end(ends) for end, ends in zip((min, max), zip(*map(limits, comparison.audits), strict=True), strict=True)
+    )
+    ax.plot([low, high], [low, high], color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2, label="calibrated")
+    looks = (("curve", None, "o"), ("high", (6.0, 2.0), "s"))
+    for audit, name, (colour, dashes, marker) in zip(comparison.audits, comparison.names, looks, strict=True):
+        table = audit.reliability
+        if table.kind == "curve":
+            faded_curve(table, ax, COLOURS[colour], name, dashes)
+        else:
+            size = 18.0 + 120.0 * table.mass / table.mass.max()
+            ax.scatter(table.prediction, table.outcome, size, color=COLOURS[colour], marker=marker, lw=0, label=name)
+    ax.set_xlim(low, high)
+    ax.set_xlabel("prediction")
+    ax.set_ylabel("observed rate")
+    _tidy(ax)
+    ax.legend(frameon=False, fontsize="small", labelcolor=COLOURS["ink"])
+    with mpl.rc_context(_STYLE):
+        return _as_svg(fig)
 
 
 def svg(audit: Audit) -> str:

@@ -134,7 +134,7 @@ def _(comparison: Comparison) -> str:
     table.add_column("")
     for name in comparison.names:
         table.add_column(name, justify="right", overflow="fold")
-    for row in comparison.facts():
+    for row in (*comparison.facts(), *comparison.measures()):
         table.add_row(*row)
     console.print(table)
     for name, audit in zip(comparison.names, comparison.audits, strict=True):
