@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from calibrant.door.arguments import positive
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.rows import Rows
 from calibrant.findings.table import Told, in_table, say_guessed
@@ -34,6 +35,8 @@ class Asked:
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
         check_gate(self.max_distance, self.level)
+        if self.max_weight is not None:
+            positive(self.max_weight, "max_weight")
         if self.state is not None and self.weighted:
             ways = "leave out --sample-weight and --max-weight"
             raise InputError("--anytime", "is of rows without weights", allowed=ways)
