@@ -15,6 +15,8 @@ from calibrant.inference.bounds import sample_distance
 from calibrant.inference.functions import lower_function
 from calibrant.inference.one_event import Spread
 from calibrant.inference.units import Units
+from calibrant.scale.pooled import unweighted_rows
+from calibrant.scale.sketch import CalibrationSketch
 from tests.oracles import gate as oracle
 from tests.oracles.lower import lower_calibration_distance
 from tests.strategies import examples, samples
@@ -116,6 +118,28 @@ def test_an_end_is_where_the_capital_reaches_what_the_level_asks():
         capital = bets.log_capital(100 * (d - 0.02), 100 * (0.2 - 2.0 * d * 0.02 + d * d))
         for level in (0.3, 1e-3):
             assert excludes(d, 100, 0.02, 0.2, bets, level) == (capital >= -log(level))
+
+
+def test_what_pooling_can_cost_is_paid_at_both_ends():
+    rng = np.random.default_rng(0)
+    v = rng.random(600)
+    y = (rng.random(600) < v**2).astype(float)
+    bets, nothing = Bets.against(0.05), Interval(0.0, 1.0)
+    exact = CalibrationSketch().update(y, v).sample
+    cells = CalibrationSketch(64).update(y, v)
+    pooled, moved = unweighted_rows(cells.sample, cells.moments())
+    assert moved > 1e-3
+    won, won_of_cells = (Won().after(exact, Units.of_sample(each), 0) for each in (exact, pooled))
+    assert won_of_cells.total <= won.total
+    assert won_of_cells.squares >= won.squares
+    assert won_of_cells.n == won.n == 600
+    of_rows = AnytimeEnds.of(exact, 0.0, won, bets, 0.05, nothing)
+    of_cells = AnytimeEnds.of(pooled, moved, won_of_cells, bets, 0.05, nothing)
+    assert of_cells.found.lower <= of_rows.found.lower <= of_rows.found.upper <= of_cells.found.upper + 1e-4
+    assert of_cells.found.upper == sample_distance(pooled).upper + moved
+    assert of_cells.spread.squared > of_rows.spread.squared
+    assert of_cells.proved.low <= of_rows.proved.low
+    assert of_cells.proved.high >= of_rows.proved.high
 
 
 def test_a_first_batch_is_split_and_a_small_one_is_not():
