@@ -11,7 +11,7 @@ def masses(y_true, y_prob, sample_weight=None):
     shares = {}
     for w, y, v in zip(weight, y_true, y_prob, strict=True):
         for label, share in ((1, Fraction(float(y))), (0, 1 - Fraction(float(y)))):
-            key = Fraction(float(v)), label
+            key = v if isinstance(v, Fraction) else Fraction(float(v)), label
             shares[key] = shares.get(key, 0) + w * share / total
     return shares
 

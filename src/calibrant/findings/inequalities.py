@@ -27,6 +27,8 @@ _NEAREST = 5_000  # distinct predictions up to which a nearest calibrated post-p
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
 _TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"
+_ROOT = "squares of two bins (docs/two-bin.md)"
+_BRIER = "miscalibration part of the Brier score"
 _LEVEL_SETS = "error of single distinct predictions"
 
 
@@ -145,27 +147,46 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
         Inequality("lower distance", words, below_lower, value, "Lemma 5.4 and Theorem 6.2")
         for words, value in below.items()
     ]
+    # The random interval error at any width w is at most (1 + 2 / w) lower distances (Lemma 6.7): w is chosen.
+    root = math.sqrt(above_lower)
     if interval is not None:
         found += [
             Inequality("interval error", words, interval, value, _WHY_ABOVE_INTERVAL[words.split(",")[0]])
             for words, value in uppers.items()
         ]
+        most = above_lower + math.sqrt(8.0) * root
+        found.append(
+            Inequality("interval error", "lower distance + sqrt(8 lower distance)", interval, most, "Theorem 6.2")
+        )
+    if "surrogate_interval_calibration_error" in known:
+        surrogate = known["surrogate_interval_calibration_error"]
+        most = min((1.0 + 2.0 ** (k + 1)) * above_lower + 0.5**k for k in range(40))
+        words = "least (1 + 2 * 2^k) lower distances + 2^-k"
+        found.append(Inequality("surrogate interval error", words, surrogate, most, "Theorem 6.11"))
+    if "random_interval_calibration_error" in known:
+        width = float(measures()["random_interval_calibration_error"].parameters["width"])
+        most = (1.0 + 2.0 / width) * above_lower
+        words = f"{1.0 + 2.0 / width:g} lower distances"
+        random = known["random_interval_calibration_error"]
+        found.append(Inequality(f"random interval error, {width:g}", words, random, most, "Lemma 6.7"))
     if "kernel_calibration_error" in known:
         kernel = known["kernel_calibration_error"]
         found.append(Inequality("smooth error / 3", "Laplace kernel error", smooth / 3, kernel, "Theorem 8.5"))
+        found.append(Inequality("squared Laplace kernel error", "lower distance", kernel**2, above_lower, _ROOT))
         found.append(Inequality("Laplace kernel error", _LEVEL_SETS, kernel, level_sets, "triangle inequality"))
     if convolved is not None:
-        root = 2.0 * math.sqrt(above_lower)
         found += [
             Inequality(left, right, a, b, source, _QUADRATURE)
             for left, right, a, b, source in (
                 ("lower distance / 2", "convolved error", below_lower / 2, convolved, _LEMMA_25),
                 ("|mean error|", "convolved error", bias, convolved, "Jensen"),
                 ("convolved error", _LEVEL_SETS, convolved, level_sets, "Jensen"),
-                ("convolved error", "2 sqrt(lower distance)", convolved, root, _LEMMA_25),
+                ("convolved error", "2 sqrt(lower distance)", convolved, 2.0 * root, _LEMMA_25),
             )
         ]
     two_bin, cutoff = known["averaged_two_bin_calibration_error"], known["cutoff_calibration_error"]
+    squared = measures()["averaged_two_bin_calibration_error"].on_sample(sample, norm="l2") ** 2
+    brier = corp_from_sample(sample).miscalibration
     found += [
         Inequality(left, right, a, b, source)
         for left, right, a, b, source in (
@@ -177,6 +198,9 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
             ("averaged two-bin error / 2", "cutoff error", two_bin / 2.0, cutoff, "both bins are intervals"),
             ("smooth error * 2/3", "cutoff error", smooth / 1.5, cutoff, _TWO_BINS),
             ("cutoff error", _LEVEL_SETS, cutoff, level_sets, "triangle inequality"),
+            ("squared averaged two-bin error", "lower distance", squared, above_lower, _ROOT),
+            ("squared smooth error", _BRIER, smooth**2, brier, "a step along the witness (docs/two-bin.md)"),
+            (_BRIER, "2 cutoff errors", brier, 2.0 * cutoff, "an average of regrets (docs/two-bin.md)"),
         )
     ]
     found += _decisions(sample, known, smooth, cutoff)

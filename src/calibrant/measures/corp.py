@@ -115,7 +115,7 @@ def corp_decomposition(
     return corp_from_sample(Sample.from_columns(y_true, y_prob, sample_weight), score)
 
 
-def corp_from_sample(sample: Sample, score: Score) -> CorpDecomposition:
+def corp_from_sample(sample: Sample, score: Score = "brier") -> CorpDecomposition:
     """`corp_decomposition` of a sample."""
     held = sample.mass() > 0.0  # a weight may be too small to have a share
     weight, prediction = sample.weight[held], sample.prediction[held]
