@@ -16,6 +16,8 @@ Y_TRUE = (RNG.random(200) < Y_PROB).astype(float)
 EXTRA = {
     "calibration_gate": {"max_distance": 0.3},
     "tolerant_calibration_test": {"accept_below": 0.1, "reject_above": 0.6},
+    "tolerant_smooth_test": {"accept_below": 0.1, "reject_above": 0.6},
+    "restricted_lower_distance": {"values": [0.0, 0.5, 1.0]},
     "squared_error_interval": {},
 }
 FUNCTIONS = {

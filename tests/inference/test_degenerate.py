@@ -64,6 +64,9 @@ CALLS = {
     "tolerant_calibration_test": lambda y, p: calibrant.inference.tolerant_calibration_test(
         y, p, accept_below=0.02, reject_above=0.1
     ),
+    "tolerant_smooth_test": lambda y, p: calibrant.inference.tolerant_smooth_test(
+        y, p, accept_below=0.02, reject_above=0.1
+    ),
     "compare_calibration": lambda y, p: [calibrant.compare_calibration(y, p, other, **FEW) for other in (p, 1.0 - p)],
     "CalibrationMonitor": read_monitor,
 }

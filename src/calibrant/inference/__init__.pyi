@@ -31,6 +31,8 @@ from calibrant.inference.monitor import MonitorReading as MonitorReading
 from calibrant.inference.regret import RegretBounds as RegretBounds
 from calibrant.inference.regret import regret_bounds as regret_bounds
 from calibrant.inference.result import TestResult as TestResult
+from calibrant.inference.smooth_tester import SmoothTolerantResult as SmoothTolerantResult
+from calibrant.inference.smooth_tester import tolerant_smooth_test as tolerant_smooth_test
 from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.tcal import tcal_test as tcal_test
 from calibrant.inference.tcal_plan import TCalResult as TCalResult
@@ -53,6 +55,7 @@ __all__ = [
     "MonitorReading",
     "PopulationBounds",
     "RegretBounds",
+    "SmoothTolerantResult",
     "SquaredErrorInterval",
     "TCalResult",
     "TestResult",
@@ -81,5 +84,6 @@ __all__ = [
     "squared_error_rows",
     "tcal_test",
     "tolerant_calibration_test",
+    "tolerant_smooth_test",
     "two_sample_calibration_test",
 ]

@@ -33,6 +33,7 @@ from calibrant.measures.lower_check import Coupling as Coupling
 from calibrant.measures.lower_check import Potentials as Potentials
 from calibrant.measures.lower_check import check_coupling as check_coupling
 from calibrant.measures.lower_check import check_potentials as check_potentials
+from calibrant.measures.lower_restricted import restricted_lower_distance as restricted_lower_distance
 from calibrant.measures.registry import Measure as Measure
 from calibrant.measures.registry import measures as measures
 from calibrant.measures.smooth import Witness as Witness
@@ -72,6 +73,7 @@ __all__ = [
     "monotone_decision_loss",
     "prediction_sparsified_distance",
     "random_interval_calibration_error",
+    "restricted_lower_distance",
     "smooth_calibration_error",
     "smooth_calibration_witness",
     "squared_averaged_two_bin_error",

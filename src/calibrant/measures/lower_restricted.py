@@ -1,0 +1,110 @@
+"""The lower distance when calibrated predictions may take given values only."""
+
+from __future__ import annotations
+
+__all__ = ["restricted_lower_distance"]
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.kernels import lower_lift as lift
+from calibrant.measures.lower_check import label_masses
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def restricted_lower_distance(
+    y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, values: npt.ArrayLike
+) -> float:
+    """Smallest average change that makes the predictions calibrated, if afterwards they may take given values only.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1].
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    values : array-like of shape (m,)
+        The values that calibrated predictions may take, in [0, 1]; 0 and 1 must be among them, so that there are
+        calibrated predictions at all.
+
+    Returns
+    -------
+    float
+        The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample, and whose u is among
+        `values` and calibrated, E[y | u] = u. Attained by a coupling, so never below the exact minimum but for
+        rounding; above it by at most about 1e-9.
+
+    Raises
+    ------
+    InputError
+        If a column or `values` cannot be used; the message names it and its first bad row.
+
+    See Also
+    --------
+    lower_calibration_distance, lower_calibration_certificate
+
+    Notes
+    -----
+    At least the lower distance, and above it by at most the largest distance of a number in [0, 1] from `values`
+    (Lemma 17): a test of a finer grid, or the price of a coarser one, such as predictions rounded to tenths.
+    Cost: a sparse linear program of 4 n + 5 m unknowns on a path, 2 s for 2,000 distinct predictions and 100 values.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Definition 7 (U-LDTC) and
+    Lemmas 17 and 18.
+
+    Examples
+    --------
+    >>> from calibrant.measures import restricted_lower_distance
+    >>> y_true, y_prob = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
+    >>> [round(restricted_lower_distance(y_true, y_prob, values=u), 6) for u in ([0, 1], [0, 0.5, 1])]
+    [0.25, 0.15]
+    """
+    allowed = np.asarray(values, np.float64)
+    if allowed.ndim != 1 or not ((allowed >= 0.0) & (allowed <= 1.0)).all():
+        raise InputError("values", "must be numbers in [0, 1], in one dimension")
+    allowed = np.unique(allowed)
+    if allowed.size < 2 or allowed[0] != 0.0 or allowed[-1] != 1.0:
+        raise InputError("values", "must hold 0 and 1: without them there may be no calibrated predictions")
+    sample = Sample.from_columns(y_true, y_prob, sample_weight)
+    v, (p, q) = sample.prediction, label_masses(sample)
+    calibrated = _calibrated_masses(v, p, q, allowed)
+    whole = np.array([0, v.size])
+    return float(lift.lift_coupling(v, p, q, allowed, calibrated, whole, np.empty(1)))
+
+
+def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: FloatArray) -> FloatArray:
+    """Masses at the allowed values, of which a share u is outcome 1, that the sample is carried to most cheaply.
+
+    Either outcome is carried along the line: what flows over each gap of neighbouring places is its own unknown, to
+    the right and to the left, and costs the gap.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, hstack, vstack
+
+    places = np.union1d(v, allowed)
+    n = places.size
+    gap, at = np.diff(places), np.searchsorted(places, allowed)
+    node = np.arange(n - 1)
+    # What leaves a place to the right less what comes from the left.
+    flow = coo_array((np.repeat([1.0, -1.0], n - 1), (np.append(node, node + 1), np.append(node, node))), (n, n - 1))
+    nothing = coo_array((n, 2 * (n - 1)))
+    both = hstack([flow, -flow])
+    taken = [coo_array((share, (at, np.arange(allowed.size))), (n, allowed.size)) for share in (1.0 - allowed, allowed)]
+    held = [np.bincount(np.searchsorted(places, v), mass, n) for mass in (p, q)]
+    solved = linprog(
+        np.concatenate([gap, gap, gap, gap, np.zeros(allowed.size)]),
+        A_eq=vstack([hstack([both, nothing, taken[0]]), hstack([nothing, both, taken[1]])]).tocsr(),
+        b_eq=np.concatenate(held),
+        method="highs-ds",
+    )
+    if solved.x is None:  # rounding of the masses alone: all at 0 and 1 is calibrated
+        return np.zeros(allowed.size)
+    return np.asarray(np.maximum(solved.x[-allowed.size :], 0.0))
