@@ -42,7 +42,7 @@ LIBRARIES: dict[str, set[str]] = {
     "resampling": {"numpy", "sklearn"},
     "recalibration": {"numpy", "scipy", "sklearn"},
     "inference": {"numpy", "scipy"},
-    "decisions": {"numpy", "matplotlib"},
+    "decisions": {"numpy", "scipy", "matplotlib"},
     "scale": {"numpy", "duckdb", "pyarrow", "narwhals"},
     "segments": {"numpy", "scipy", "narwhals", "pyarrow"},
     "findings": {"numpy", "matplotlib", "threadpoolctl"},

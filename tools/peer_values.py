@@ -1,9 +1,10 @@
 """Ask the peers again for the values that tests/peers holds and that their own suites do not print.
 
 ``python tools/peer_values.py`` in an environment that has them (``pip install torchmetrics netcal relplot betacal
-model-diagnostics scores mcgrad mapie scikit-learn uncertainty-calibration``; for the last two, R with ``rms`` and
-``reliabilitydiag``) rewrites the part "recorded" of each file, with the versions that answered; a peer that is not
-installed keeps what its file has. It runs no code of ours: what the values are held against is in tests/peers/ours.py.
+model-diagnostics scores mcgrad mapie scikit-learn uncertainty-calibration dcurves``; R with ``rms`` and
+``reliabilitydiag`` for those two) rewrites the part "recorded" of each file, with the versions that answered; a peer
+that is not installed keeps what its file has. It runs no code of ours: what the values are held against is in
+tests/peers/ours.py.
 """
 
 from __future__ import annotations
@@ -248,11 +249,45 @@ def in_r(script: str, name: str) -> list[float]:
 def rms() -> Iterator[Case]:
     script = """suppressMessages(library(rms))
     found <- val.prob(v, y, pl=FALSE)
-    for (part in c("Intercept", "Slope", "Brier", "S:z", "S:p")) cat(format(found[[part]], digits=15), "\\n")"""
-    ours = ("Cox intercept", "Cox slope", "mean score", "Spiegelhalter", "Spiegelhalter p")
+    said <- function(values) cat(format(values, digits=15), "\\n")
+    for (part in c("Intercept", "Slope", "Brier", "S:z", "S:p", "Emax", "E90", "Eavg", "C (ROC)")) said(found[[part]])
+    x <- qlogis(v)
+    exact <- glm.control(epsilon=1e-14, maxit=200)
+    large <- function(a) -2 * sum(dbinom(y, 1, plogis(a + x), log=TRUE))
+    slope <- function(b) glm(y ~ offset(b * x), family=binomial, control=exact)$deviance
+    intercept <- function(a) glm(y ~ 0 + x + offset(rep(a, length(x))), family=binomial, control=exact)$deviance
+    joint <- coef(glm(y ~ x, family=binomial, control=exact))
+    only <- coef(glm(y ~ offset(x), family=binomial, control=exact))
+    for (each in list(list(large, only[[1]]), list(intercept, joint[[1]]), list(slope, joint[[2]]))) {
+      above <- function(t) each[[1]](t) - each[[1]](each[[2]]) - qchisq(0.95, 1)
+      for (far in each[[2]] + c(-9, 9)) said(uniroot(above, sort(c(far, each[[2]])), tol=1e-12)$root)
+    }
+    said(only[[1]])
+    said(lowess(v, y, iter=0)$y)"""
+    ours = ("Cox intercept", "Cox slope", "mean score", "Spiegelhalter", "Spiegelhalter p", "Emax", "E90", "ICI")
     for name in ("spread", "rare"):
-        for call, value in zip(ours, in_r(script, name), strict=True):
+        values = in_r(script, name)
+        for call, value in zip((*ours, "C-statistic"), values, strict=False):
             yield "val.prob", call, name, {}, value, 1e-6
+        values = values[9:]
+        for call in ("in the large", "intercept", "slope"):
+            yield "uniroot on glm's deviance", f"interval of {call}", name, {}, values[:2], 1e-6
+            values = values[2:]
+        yield "glm, offset", "in the large", name, {}, values[0], 1e-6
+        yield "lowess(iter=0)", "lowess at rows", name, {}, values[1:], 1e-8
+
+
+def dcurves() -> Iterator[Case]:
+    import pandas as pd
+    from dcurves import dca
+
+    at = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9]
+    for name in ("spread", "tied", "rare"):
+        y, v = columns(name)
+        found = dca(data=pd.DataFrame({"y": y, "v": v}), outcome="y", modelnames=["v"], thresholds=at)
+        for model, call in (("v", "net benefit"), ("all", "net benefit of acting on all")):
+            values = found[found.model == model].net_benefit.tolist()
+            yield "dca", call, name, {"thresholds": at}, values, 1e-12
 
 
 def reliabilitydiag() -> Iterator[Case]:
@@ -283,6 +318,7 @@ PEERS: dict[str, Callable[[], Iterator[Case]]] = {
     "scikit-learn": scikit_learn,
     "uncertainty-calibration": uncertainty_calibration,
     "rms": rms,
+    "dcurves": dcurves,
     "reliabilitydiag": reliabilitydiag,
 }
 

@@ -36,6 +36,7 @@ TOP = (
     # what it costs
     "decision_curve",
     "murphy_diagram",
+    "clinical_calibration",
     # is it real
     "calibration_test",
     "tcal_test",

@@ -10,6 +10,7 @@ from calibrant import report as report
 from calibrant import scale as scale
 from calibrant import segments as segments
 from calibrant import synthetic as synthetic
+from calibrant.decisions.clinical import clinical_calibration as clinical_calibration
 from calibrant.decisions.curve import decision_curve as decision_curve
 from calibrant.decisions.murphy import murphy_diagram as murphy_diagram
 from calibrant.door.ends import Bracket as Bracket
@@ -87,6 +88,7 @@ __all__ = [
     "calibration_scorer",
     "calibration_test",
     "choose_recalibrator",
+    "clinical_calibration",
     "compare_calibration",
     "convolved_calibration_error",
     "corp_decomposition",

@@ -61,6 +61,15 @@ def tested(by, field, **columns):
     return getattr(by(**columns, **DRAWS), field)
 
 
+def panel(field, **columns):
+    return getattr(calibrant.clinical_calibration(**columns, **DRAWS), field)
+
+
+def curve_of(y_true, y_prob):
+    found = calibrant.clinical_calibration(y_true, y_prob, **DRAWS)
+    return found.prediction, found.observed
+
+
 def recalibrated(method, y_true, y_prob, at=None, sample_weight=None):
     return method.fit(y_prob, y_true, sample_weight=sample_weight).predict(y_prob if at is None else at)
 
@@ -117,6 +126,17 @@ OURS = {
     "Spiegelhalter p": lambda **c: tested(calibrant.spiegelhalter_test, "asymptotic_pvalue", **c),
     "Cox intercept": lambda **c: tested(calibrant.cox_test, "intercept", **c),
     "Cox slope": lambda **c: tested(calibrant.cox_test, "slope", **c),
+    "in the large": lambda **c: panel("in_the_large", **c).value,
+    "interval of in the large": lambda **c: list(panel("in_the_large", **c).interval),
+    "interval of intercept": lambda **c: list(panel("calibration_intercept", **c).interval),
+    "interval of slope": lambda **c: list(panel("calibration_slope", **c).interval),
+    "ICI": lambda **c: panel("ici", **c).value,
+    "E90": lambda **c: panel("e90", **c).value,
+    "Emax": lambda **c: panel("emax", **c).value,
+    "C-statistic": lambda **c: panel("c_statistic", **c).value,
+    "lowess at rows": lambda y_true, y_prob: np.interp(np.sort(y_prob), *curve_of(y_true, y_prob)),
+    "net benefit": lambda **c: calibrant.decision_curve(**c).net_benefit,
+    "net benefit of acting on all": lambda **c: calibrant.decision_curve(**c).treat_all,
     "Platt scaling": lambda **c: recalibrated(recalibration.PlattScaling(), **c),
     "beta scaling": lambda **c: recalibrated(recalibration.BetaScaling(), **c),
     "temperature scaling": lambda **c: recalibrated(recalibration.TemperatureScaling(), **c),

@@ -1,15 +1,21 @@
 """Written by tools/public_names.py."""
 
 from calibrant.decisions.band import DecisionBand as DecisionBand
+from calibrant.decisions.clinical import ClinicalCalibration as ClinicalCalibration
+from calibrant.decisions.clinical import clinical_calibration as clinical_calibration
 from calibrant.decisions.curve import DecisionCurve as DecisionCurve
 from calibrant.decisions.curve import decision_curve as decision_curve
+from calibrant.decisions.estimate import Estimate as Estimate
 from calibrant.decisions.murphy import MurphyDiagram as MurphyDiagram
 from calibrant.decisions.murphy import murphy_diagram as murphy_diagram
 
 __all__ = [
+    "ClinicalCalibration",
     "DecisionBand",
     "DecisionCurve",
+    "Estimate",
     "MurphyDiagram",
+    "clinical_calibration",
     "decision_curve",
     "murphy_diagram",
 ]

@@ -71,6 +71,7 @@ def band_of(
     t = thresholds
     if t.size > _MOST:
         t = t[np.unique(np.linspace(0, t.size - 1, _MOST).round().astype(np.int64))]
+    cases = cases.in_order()
     cell = np.searchsorted(t, cases.v, side="right")  # number of thresholds at which the row acts
     draw = _cells_of_rows(cases, cell, t.size) if cases.plain else _cells_of_units(cases, cell, t.size)
     ones = cases.weight * cases.y

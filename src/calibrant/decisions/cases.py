@@ -57,6 +57,14 @@ class Cases:
             w = number if w is None else w * number
         return cls(y, v + 0.0, w, number, None if groups is None else read_groups(groups, v.size))
 
+    def in_order(self) -> Cases:
+        """The same rows in an order that their contents decide, so that sums do not depend on the one given."""
+        keys = [each for each in (self.unit, self.w, self.y, self.v) if each is not None]
+        order = np.lexsort(keys)
+        return Cases(
+            *(each if each is None else each[order] for each in (self.y, self.v, self.w, self.trials, self.unit))
+        )
+
     @cached_property
     def sample(self) -> Sample:
         """The rows pooled by prediction."""

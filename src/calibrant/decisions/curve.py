@@ -154,7 +154,7 @@ class DecisionCurve(Result):
         band : DecisionBand, optional
             Drawn below the curve.
         """
-        return cast("Axes", drawing("draw_decision_curve")(self, ax, band))
+        return cast("Axes", drawing("decisions", "draw_decision_curve")(self, ax, band))
 
 
 def decision_curve(
@@ -195,7 +195,7 @@ def decision_curve(
 
     See Also
     --------
-    murphy_diagram, regret_bounds, monotone_decision_loss
+    murphy_diagram, regret_bounds, monotone_decision_loss, clinical_calibration
 
     Notes
     -----

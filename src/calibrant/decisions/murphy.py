@@ -79,11 +79,11 @@ class MurphyDiagram(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score and its parts by threshold on a matplotlib Axes, a new one by default, and return it."""
-        return cast("Axes", drawing("draw_murphy")(self, ax))
+        return cast("Axes", drawing("decisions", "draw_murphy")(self, ax))
 
     def plot_triptych(self) -> Figure:
         """Draw reliability curve, Murphy diagram and ROC curve side by side, and return the figure."""
-        return cast("Figure", drawing("draw_triptych")(self))
+        return cast("Figure", drawing("decisions", "draw_triptych")(self))
 
 
 def murphy_diagram(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> MurphyDiagram:

@@ -6,6 +6,6 @@ from importlib import import_module
 from typing import Any
 
 
-def drawing(name: str) -> Any:
-    """A function of `report/decisions.py`, which reads results and computes nothing."""
-    return getattr(import_module("calibrant.report.decisions"), name)
+def drawing(module: str, name: str) -> Any:
+    """A function of a module of `report/`, which reads results and computes nothing."""
+    return getattr(import_module(f"calibrant.report.{module}"), name)

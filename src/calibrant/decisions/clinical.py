@@ -1,0 +1,287 @@
+"""What medicine and risk expect of a calibration report: one call, each number with its interval."""
+
+from __future__ import annotations
+
+__all__ = ["ClinicalCalibration", "clinical_calibration"]
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import chi2
+
+from calibrant.decisions.cases import Cases
+from calibrant.decisions.concordance import brier_score, c_statistic
+from calibrant.decisions.estimate import Estimate
+from calibrant.decisions.line import Line, in_the_large, intercept_and_slope, robust_scales
+from calibrant.decisions.smoothed import smoothed
+from calibrant.decisions.views import drawing
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import Interval, confidence
+from calibrant.door.errors import InputError
+from calibrant.door.rows import require_single_outcomes
+from calibrant.door.values import Result, counted
+from calibrant.kernels.sums import dot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Curve = Literal["lowess"]
+_ANY = Interval(-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClinicalCalibration(Result):
+    """Calibration as medical journals and credit risk report it; made by `clinical_calibration`.
+
+    Attributes
+    ----------
+    observed_expected : Estimate
+        Events seen over events predicted; 1 when calibrated.
+    in_the_large : Estimate
+        Intercept of the log-odds with slope 1; 0 when calibrated, above 0 where predictions are too low.
+    calibration_slope, calibration_intercept : Estimate
+        Joint fit of log-odds(event) = intercept + slope * log-odds(prediction); a slope below 1 is overconfidence.
+    ici, e50, e90, emax : Estimate
+        Mean, median, 90th percentile and maximum over rows of |curve - prediction|.
+    c_statistic, brier_score : Estimate
+        Area under the ROC curve, and mean squared error.
+    prediction, observed, observed_lower, observed_upper : ndarray of shape (a,)
+        The flexible curve with a band that holds it everywhere together with probability 1 - level.
+    rows_left_out : int
+        Predictions of exactly 0 or 1, which say nothing about intercepts and slope.
+    rows_contradicted : int
+        Those of them that the outcome contradicts: no intercept or slope can be right about these.
+    n_rows : int
+        Rows, or trials.
+    n_events : float
+        Events among them; with weights their weight.
+    level : float
+        Probability with which an interval misses, each by itself.
+    deciles : ndarray of shape (g, 2)
+        Mean prediction and share of events of up to ten groups of about equal weight, for the picture.
+    histogram : ndarray of shape (2, 50)
+        Weight of other rows and of events in fiftieths of [0, 1], for the picture.
+
+    See Also
+    --------
+    clinical_calibration, Estimate
+    """
+
+    observed_expected: Estimate
+    in_the_large: Estimate
+    calibration_slope: Estimate
+    calibration_intercept: Estimate
+    ici: Estimate
+    e50: Estimate
+    e90: Estimate
+    emax: Estimate
+    c_statistic: Estimate
+    brier_score: Estimate
+    prediction: FloatArray
+    observed: FloatArray
+    observed_lower: FloatArray
+    observed_upper: FloatArray
+    rows_left_out: int
+    rows_contradicted: int
+    n_rows: int
+    n_events: float
+    level: float
+    deciles: FloatArray
+    histogram: FloatArray
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """Every value by its name in print, in the order of a report."""
+        return {
+            "Observed : expected": self.observed_expected,
+            "Calibration-in-the-large": self.in_the_large,
+            "Calibration slope": self.calibration_slope,
+            "Intercept (with slope)": self.calibration_intercept,
+            "ICI": self.ici,
+            "E50": self.e50,
+            "E90": self.e90,
+            "Emax": self.emax,
+            "C-statistic": self.c_statistic,
+            "Brier score": self.brier_score,
+        }
+
+    def summary(self) -> str:
+        """Return the panel as a table, with what it says first."""
+        head = f"{_verdict(self)} ({counted(self.n_rows, 'row')}, {self.n_events:.6g} events.)"
+        lines = [head, f"{'':28}{'value':>9}   {confidence(self.level)} interval"]
+        for name, found in self.estimates.items():
+            low, high = found.interval
+            lines.append(f"{name:28}{found.value:9.4f}   {low:.4f} to {high:.4f}")
+        if self.rows_left_out:
+            wrong = (
+                f", {self.rows_contradicted:,} of them contradicted by the outcome" if self.rows_contradicted else ""
+            )
+            lines.append(f"{counted(self.rows_left_out, 'prediction')} of exactly 0 or 1 left out of the line{wrong}.")
+        return "\n".join(lines)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw curve, band, groups and the distribution of predictions on a matplotlib Axes, and return it."""
+        return cast("Axes", drawing("clinical", "draw_clinical")(self, ax))
+
+
+def _verdict(found: ClinicalCalibration) -> str:
+    low, high = found.in_the_large.interval
+    flat, steep = found.calibration_slope.interval
+    level = "too low on average" if low > 0.0 else "too high on average" if high < 0.0 else ""
+    shape = "too extreme" if steep < 1.0 else "too moderate" if flat > 1.0 else ""
+    said = " and ".join(part for part in (level, shape) if part)
+    return f"Predictions are {said}." if said else "Neither level nor slope is proved wrong."
+
+
+def clinical_calibration(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    curve: Curve = "lowess",
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> ClinicalCalibration:
+    """Return the calibration panel of medical and risk reports: each number with an interval, curve and picture.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1; with trials shares of events.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    trials : column of shape (n,), optional
+        Number of trials of each row, of which `y_true` is the share of events.
+    groups : column of shape (n,), optional
+        Which group (hospital, patient) a row belongs to: groups are drawn independently, rows within one need not be.
+    curve : {"lowess"}
+        The flexible curve: locally weighted lines through the nearest two thirds of the rows, as R's lowess and so
+        rms's val.prob draw it by default.
+    level : float, default 0.05
+        Probability with which an interval misses, each by itself.
+    n_resamples : int, default 999
+        Redrawn curves behind the band and the intervals of ICI, E50, E90 and Emax.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result.
+
+    Returns
+    -------
+    ClinicalCalibration
+        Each value with ``.value`` and ``.interval``; ``.summary()``, ``.plot()``.
+
+    Raises
+    ------
+    InputError
+        If a column or option cannot be used, or all predictions are 0 or 1.
+
+    See Also
+    --------
+    decision_curve, cox_test, audit, murphy_diagram
+
+    Notes
+    -----
+    Intercepts and slope have intervals from the profile likelihood, finite on the side that the rows decide where a cut
+    tells events from others; with weights, trials or groups the likelihood ratio is divided by the robust variance over
+    the model's. Observed over expected is the in-the-large fit's. |curve - prediction| is never negative, so resampling
+    it is wrong near 0: instead the curve's noise is redrawn, and an error differs from the true curve's by no more than
+    the noise's own size (docs/decisions.md, with coverage measured). The curve's bias through smoothing is not in its
+    band. Cost: a sort, some 100 fits of one pass, and for a resample a product with 400 cells.
+
+    References
+    ----------
+    Van Calster and others, A calibration hierarchy for risk models was defined, Journal of Clinical Epidemiology 74,
+    2016. Austin and Steyerberg, The Integrated Calibration Index (ICI), Statistics in Medicine 38, 2019. Cleveland,
+    Robust locally weighted regression, Journal of the American Statistical Association 74, 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import clinical_calibration
+    >>> rng = np.random.default_rng(0)
+    >>> y_prob = rng.random(2000)
+    >>> y_true = rng.random(2000) < y_prob**2 / (y_prob**2 + (1 - y_prob) ** 2)
+    >>> found = clinical_calibration(y_true, y_prob, random_state=0)
+    >>> low, high = found.calibration_slope.interval
+    >>> low < 2 < high, found.in_the_large.interval.low < 0 < found.in_the_large.interval.high
+    (True, True)
+    """
+    one_of(curve, get_args(Curve), "curve")
+    level = check_level(level)
+    check_resamples(n_resamples, level)
+    cases = Cases.read(y_true, y_prob, sample_weight, trials, groups)
+    if trials is None:
+        require_single_outcomes(cases.y)
+    cases = cases.in_order()
+    if cases.n_units < 2:
+        raise InputError("groups" if groups is not None else "y_prob", "is one draw; intervals need two or more")
+    line = Line.of(cases)
+    if line is None:
+        raise InputError("y_prob", "is 0 or 1 in every row that has weight; the panel needs probabilities in between")
+    allowed = float(chi2.ppf(1.0 - level, 1))
+    scales = robust_scales(cases, line)
+    large = in_the_large(line, allowed, scales)
+    intercept, slope = intercept_and_slope(line, allowed, scales)
+    drawn = smoothed(cases, level, n_resamples, random_state)
+    certain = (cases.v == 0.0) | (cases.v == 1.0)
+    weight = cases.weight
+    count = np.ones(cases.v.size) if cases.trials is None else cases.trials
+    return ClinicalCalibration(
+        observed_expected=_observed_expected(cases, line, large),
+        in_the_large=large,
+        calibration_slope=slope,
+        calibration_intercept=intercept,
+        ici=drawn.ici,
+        e50=drawn.e50,
+        e90=drawn.e90,
+        emax=drawn.emax,
+        c_statistic=c_statistic(cases, level),
+        brier_score=brier_score(cases, level),
+        prediction=drawn.prediction,
+        observed=drawn.fitted,
+        observed_lower=np.clip(drawn.fitted - drawn.half_width, 0.0, 1.0),
+        observed_upper=np.clip(drawn.fitted + drawn.half_width, 0.0, 1.0),
+        rows_left_out=int(count[certain].sum()),
+        rows_contradicted=int(np.count_nonzero(certain & (cases.y != cases.v))),
+        n_rows=int(count.sum()),
+        n_events=float(dot(cases.y, np.ones(cases.v.size) if cases.w is None else cases.w)),
+        level=level,
+        deciles=_deciles(cases),
+        histogram=np.stack(
+            [np.histogram(cases.v, 50, (0.0, 1.0), weights=weight * part)[0] for part in (1 - cases.y, cases.y)]
+        ),
+    )
+
+
+def _observed_expected(cases: Cases, line: Line, large: Estimate) -> Estimate:
+    """Events over those expected; the interval is that of the events that the in-the-large fit expects.
+
+    Predictions of 0 and 1, to which no intercept makes a difference, count with their own outcomes.
+    """
+    w = np.ones(cases.v.size) if cases.w is None else cases.w
+    expected = dot(w, cases.v)
+    sure = float((w * cases.y)[(cases.v == 0.0) | (cases.v == 1.0)].sum())
+
+    def at(intercept: float) -> float:
+        return (sure + dot(line.mass, expit(line.odds + intercept))) / expected
+
+    low, high = large.interval
+    return Estimate(dot(w, cases.y) / expected, Interval(at(low), at(high)))
+
+
+def _deciles(cases: Cases) -> FloatArray:
+    sample = cases.sample
+    mass = sample.mass()
+    part = np.minimum((10.0 * (mass.cumsum() - 0.5 * mass)).astype(np.int64), 9)
+    total = np.bincount(part, mass, 10)
+    held = total > 0.0
+    v, y = (np.bincount(part, column, 10) for column in (mass * sample.prediction, sample.weighted_outcome))
+    return np.column_stack([v[held] / total[held], y[held] / sample.total_weight / total[held]])

@@ -1,0 +1,273 @@
+"""The line through the log-odds of the predictions, with intervals from its profile likelihood (docs/decisions.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.decisions.cases import Cases
+from calibrant.decisions.estimate import Estimate
+from calibrant.door.columns import FloatArray
+from calibrant.door.ends import Interval
+from calibrant.kernels.logistic import logistic_derivatives
+from calibrant.kernels.sums import dot
+
+_STEPS = 100
+_FAR = 2.0**20  # log-odds, or slopes times the spread of the log-odds: further out nothing changes
+_CLOSE = 1e-10
+
+Point = tuple[float, float]
+Profile = Callable[[float], tuple[float, float, float]]
+"""Takes a value; gives minus the largest log-likelihood there, its derivative, and the other parameter."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """Log-odds(event) = intercept + slope * log-odds(prediction), of the predictions that are neither 0 nor 1.
+
+    Attributes
+    ----------
+    features : ndarray of shape (2, m)
+        Ones, and the log-odds of the distinct predictions.
+    rate, mass : ndarray of shape (m,)
+        Their shares of events, and weights.
+    """
+
+    features: FloatArray
+    rate: FloatArray
+    mass: FloatArray
+
+    @classmethod
+    def of(cls, cases: Cases) -> Line | None:
+        """Pool the rows; None where all predictions are 0 or 1."""
+        sample = cases.sample
+        v = sample.prediction
+        held = (v > 0.0) & (v < 1.0) & (sample.weight > 0.0)
+        if not held.any():
+            return None
+        odds = np.log(v[held]) - np.log1p(-v[held])
+        mass = np.ascontiguousarray(sample.weight[held])
+        rate = np.clip(sample.weighted_outcome[held] / mass, 0.0, 1.0)
+        return cls(np.stack([np.ones(odds.size), odds]), rate, mass)
+
+    @property
+    def odds(self) -> FloatArray:
+        """Log-odds of the distinct predictions."""
+        return np.asarray(self.features[1])
+
+    def derivatives(self, point: Point) -> tuple[float, FloatArray, FloatArray]:
+        """Minus the log-likelihood, its gradient and its Hessian."""
+        found: tuple[float, FloatArray, FloatArray] = logistic_derivatives(
+            self.features, self.rate, self.mass, np.array(point)
+        )
+        return found
+
+    def least(self, start: Point, free: tuple[int, ...]) -> tuple[float, Point, FloatArray]:
+        """Minus the largest log-likelihood over the free parameters, where it is, and the gradient there.
+
+        Newton's steps, halved where they go too far; where it is infinitely far away they stop on the way.
+        """
+        at = np.array(start)
+        value, gradient, hessian = self.derivatives((at[0], at[1]))
+        chosen = list(free)
+        for _ in range(_STEPS):
+            slope, bend = gradient[chosen], hessian[np.ix_(chosen, chosen)]
+            step = _solved(bend, slope)
+            most = 1.0 + 2.0 * float(np.abs(at[chosen]).max())  # where all is decided curvature says nothing
+            step *= min(1.0, most / max(float(np.abs(step).max()), 1e-300))
+            decrement = dot(step, slope)
+            if decrement <= _CLOSE * abs(value):  # one more step is as good as exact
+                if decrement > 0.0:
+                    at[chosen] -= step
+                    value, gradient, hessian = self.derivatives((at[0], at[1]))
+                break
+            share = 1.0
+            while share > 1e-10:
+                new = at.copy()
+                new[chosen] -= share * step
+                found = self.derivatives((new[0], new[1]))
+                if found[0] <= value - 1e-4 * share * decrement:
+                    break
+                share *= 0.5
+            else:
+                break
+            at, (value, gradient, hessian) = new, found
+            if np.abs(at).max() > _FAR:
+                break
+        return float(value), (float(at[0]), float(at[1])), gradient
+
+    def separated(self) -> float:
+        """1 or -1 if a cut tells events and others apart, one prediction at most having both; 0 where none does.
+
+        Also 1 where there is one outcome or one prediction only: then no slope is better than another.
+        """
+        events, others = self.odds[self.rate > 0.0], self.odds[self.rate < 1.0]
+        if events.size == 0 or others.size == 0 or self.odds.size == 1:
+            return math.nan
+        if others[-1] <= events[0]:
+            return 1.0
+        return -1.0 if events[-1] <= others[0] else 0.0
+
+    def lowest(self) -> float:
+        """Minus the largest log-likelihood where a cut tells events from others: that of the prediction with both."""
+        from scipy.special import xlog1py, xlogy
+
+        return float(-(self.mass * (xlogy(self.rate, self.rate) + xlog1py(1.0 - self.rate, -self.rate))).sum())
+
+
+def interval(profile: Profile, low: float, start: float, allowed: float, far: float) -> tuple[float, float]:
+    """Both values at which twice the profile is `allowed` above `low`; infinite where it stays below up to `far`.
+
+    The profile is convex, and at `start` below that.
+    """
+
+    def end(sign: float) -> float:
+        def above(t: float) -> tuple[float, float]:
+            value, slope, _ = profile(t)
+            return 2.0 * (value - low) - allowed, 2.0 * slope
+
+        inside, step = start, max(1e-3, 0.25 * abs(start))
+        while True:
+            outside = inside + sign * step
+            if abs(outside) > far:
+                return sign * math.inf
+            if above(outside)[0] > 0.0:
+                break
+            inside, step = outside, 2.0 * step
+        t = outside
+        for _ in range(_STEPS):  # Newton on the root of twice the difference, which is nearly a line; else bisection
+            height, slope = above(t)
+            inside, outside = (t, outside) if height <= 0.0 else (inside, t)
+            root = math.sqrt(max(height + allowed, 0.0))
+            new = t - (root - math.sqrt(allowed)) * 2.0 * root / slope if slope != 0.0 else math.nan
+            if abs(outside - inside) <= 1e-10 * (1.0 + abs(t)) or abs(new - t) <= 1e-11 * (1.0 + abs(t)):
+                break
+            between = min(inside, outside) < new < max(inside, outside)
+            t = new if between else 0.5 * (inside + outside)
+        return t
+
+    return end(-1.0), end(1.0)
+
+
+def profile_of(line: Line, fixed: int, other: float) -> Profile:
+    """Minus the largest log-likelihood over the other parameter, begun where it was found last."""
+    last = [other]
+
+    def profile(value: float) -> tuple[float, float, float]:
+        start = (value, last[0]) if fixed == 0 else (last[0], value)
+        least, point, gradient = line.least(start, (1 - fixed,))
+        if abs(point[1 - fixed]) < 1e3:
+            last[0] = point[1 - fixed]
+        return least, float(gradient[fixed]), point[1 - fixed]
+
+    return profile
+
+
+def in_the_large(line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]) -> Estimate:
+    """Intercept with slope 1."""
+    only = float(line.rate.max()), float(line.rate.min())
+
+    def profile(value: float) -> tuple[float, float, float]:
+        least, gradient, _ = line.derivatives((value, 1.0))
+        return least, float(gradient[0]), 1.0
+
+    if only[0] == 0.0 or only[1] == 1.0:  # one outcome: the likelihood rises for ever
+        sign = -1.0 if only[0] == 0.0 else 1.0
+        start = sign * (float(np.abs(line.odds).max()) + 50.0 + math.log1p(float(line.mass.sum())))
+        low, high = interval(profile, 0.0, start, _scaled(allowed, spread((start, 1.0), (0,)), 0), _FAR)
+        return Estimate(sign * math.inf, Interval(low, high) if sign < 0 else Interval(low, math.inf))
+    least, point, _ = line.least((0.0, 1.0), (0,))
+    return Estimate(
+        point[0], Interval(*interval(profile, least, point[0], _scaled(allowed, spread(point, (0,)), 0), _FAR))
+    )
+
+
+def intercept_and_slope(
+    line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]
+) -> tuple[Estimate, Estimate]:
+    """The joint fit."""
+    odds = line.odds
+    centre = dot(line.mass, odds) / float(line.mass.sum())
+    size = math.sqrt(dot(line.mass, (odds - centre) ** 2) / float(line.mass.sum()))
+    apart = line.separated()
+    if math.isnan(apart) or size == 0.0:
+        nothing = Estimate(math.nan, Interval(-math.inf, math.inf))
+        return nothing, nothing
+    if apart == 0.0:
+        rate = min(max(dot(line.mass, line.rate) / float(line.mass.sum()), 1e-6), 1.0 - 1e-6)
+        # Begun with slope 1 at the right mean, or flat: whichever fits better.
+        starts = [line.least((0.0, 1.0), (0,)), (math.inf, (math.log(rate / (1.0 - rate)), 0.0), np.zeros(2))]
+        least, (a, b), _ = line.least(min(starts, key=lambda found: found[0])[1], (0, 1))
+        scales = spread((a, b), (0, 1))
+        ends = [
+            interval(
+                profile_of(line, k, (b, a)[k]), least, (a, b)[k], _scaled(allowed, scales, k), _FAR / min(size, 1.0)
+            )
+            for k in (0, 1)
+        ]
+        return Estimate(a, Interval(*ends[0])), Estimate(b, Interval(*ends[1]))
+    # A cut: the likelihood rises as the slope does, and the intercept with it unless log-odds of 0 can be the cut.
+    events, others = odds[line.rate > 0.0], odds[line.rate < 1.0]
+    low, high = (others[-1], events[0]) if apart > 0.0 else (events[-1], others[0])
+    cut = 0.5 * (low + high)
+    steep = apart * 200.0 / max(high - low, 1e-3 * size)
+    least, scales = line.lowest(), spread((-cut * steep, steep), (0, 1))
+    far = max(_FAR, 2.0 * abs(steep) * max(1.0, abs(cut)))
+    inner = interval(profile_of(line, 1, -cut * steep), least, steep, _scaled(allowed, scales, 1), far)
+    slope = Interval(inner[0], math.inf) if apart > 0.0 else Interval(-math.inf, inner[1])
+    if low < 0.0 < high:
+        return Estimate(math.nan, Interval(-math.inf, math.inf)), Estimate(apart * math.inf, slope)
+    inner = interval(profile_of(line, 0, steep), least, -cut * steep, _scaled(allowed, scales, 0), far)
+    side = -apart * (1.0 if cut > 0.0 else -1.0)
+    intercept = Interval(inner[0], math.inf) if side > 0.0 else Interval(-math.inf, inner[1])
+    return Estimate(side * math.inf, intercept), Estimate(apart * math.inf, slope)
+
+
+def _solved(bend: FloatArray, slope: FloatArray) -> FloatArray:
+    """Newton's step, or the slope itself, scaled up, where curvature is lost to rounding."""
+    if slope.size == 1:
+        return np.asarray(slope / max(float(bend[0, 0]), 1e-300))
+    determinant = bend[0, 0] * bend[1, 1] - bend[0, 1] * bend[1, 0]
+    if determinant <= 1e-14 * bend[0, 0] * bend[1, 1]:
+        return slope * 1e6
+    turned = np.array([bend[1, 1] * slope[0] - bend[0, 1] * slope[1], bend[0, 0] * slope[1] - bend[1, 0] * slope[0]])
+    return np.asarray(turned / determinant)
+
+
+def _scaled(allowed: float, scales: FloatArray | None, k: int) -> float:
+    return allowed if scales is None else allowed * float(scales[k])
+
+
+def robust_scales(cases: Cases, line: Line) -> Callable[[Point, tuple[int, ...]], FloatArray | None]:
+    """By how much weights and groups make variances larger than the likelihood says: robust over the model's variance.
+
+    None for single outcomes that are drawn one by one.
+    """
+    if cases.plain:
+        return lambda _point, _free: None
+    inside = (cases.v > 0.0) & (cases.v < 1.0)
+    odds = np.zeros(cases.v.size)
+    odds[inside] = np.log(cases.v[inside]) - np.log1p(-cases.v[inside])
+    w = np.where(inside, 1.0 if cases.w is None else cases.w, 0.0)
+    whole = cases.by_unit(w)
+    kish = np.full(2, float((whole**2).sum() / whole.sum()))
+    more = cases.n_units / max(cases.n_units - 1, 1)
+
+    def scales(point: Point, free: tuple[int, ...]) -> FloatArray:
+        residual = w * (cases.y - expit(point[0] + point[1] * odds))
+        score = np.stack([cases.by_unit(residual), cases.by_unit(residual * odds)])[list(free)]
+        _, _, hessian = line.derivatives(point)
+        bend = hessian[np.ix_(list(free), list(free))]
+        if not np.isfinite(bend).all() or np.linalg.cond(bend) > 1e12:
+            return kish
+        inverse = np.linalg.inv(bend)
+        robust = inverse @ (more * np.einsum("iu,ju->ij", score, score)) @ inverse
+        found = kish.copy()
+        found[list(free)] = np.diag(robust) / np.diag(inverse)
+        return np.where(found > 0.0, found, kish)
+
+    return scales

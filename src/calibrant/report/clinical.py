@@ -1,0 +1,50 @@
+"""The calibration plot that journals expect: curve, band, groups, and who was predicted what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.door.ends import confidence
+from calibrant.report.plots import COLOURS, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calibrant.decisions.clinical import ClinicalCalibration
+
+_TALL = 0.08  # of the axis, for the tallest bar of the distribution
+_CORNER = ("Observed : expected", "Calibration-in-the-large", "Calibration slope", "ICI", "C-statistic", "Brier score")
+
+
+def draw_clinical(found: ClinicalCalibration, ax: Axes | None) -> Axes:
+    """Draw observed against predicted risk, with the distribution of predictions by outcome below it."""
+    ax = ax if ax is not None else new_axes()
+    end = _end(found)
+    ax.plot([0.0, end], [0.0, end], color=COLOURS["muted"], lw=1, dashes=(4, 3), label="ideal")
+    label = f"{confidence(found.level)} band"
+    ax.fill_between(
+        found.prediction, found.observed_lower, found.observed_upper, color=COLOURS["band"], lw=0, label=label
+    )
+    ax.plot(found.prediction, found.observed, color=COLOURS["curve"], lw=2.0, label="lowess")
+    ax.plot(*found.deciles.T, "^", color=COLOURS["ink"], ms=5, label="tenths of the rows")
+    centre = (np.arange(found.histogram.shape[1]) + 0.5) / found.histogram.shape[1]
+    scale = _TALL * end / max(float(found.histogram.max()), 1e-300)
+    base = -1.2 * _TALL * end
+    for row, sign, name in ((found.histogram[1], 1.0, "high"), (found.histogram[0], -1.0, "low")):
+        ax.vlines(centre, base, base + sign * scale * row, color=COLOURS[name], lw=2)
+    ax.axhline(base, color=COLOURS["hairline"], lw=0.8)
+    ax.annotate("events", (end, base), (-2, 3), textcoords="offset points", ha="right", fontsize="x-small")
+    ax.annotate("others", (end, base), (-2, -9), textcoords="offset points", ha="right", fontsize="x-small")
+    said = "\n".join(f"{name} {found.estimates[name].summary()}" for name in _CORNER)
+    ax.annotate(said, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="x-small", color=COLOURS["ink"])
+    ax.set(xlim=(0.0, end), ylim=(base - 1.2 * _TALL * end, end), xlabel="predicted risk", ylabel="observed proportion")
+    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.18), frameon=False, fontsize="x-small")
+    return ax
+
+
+def _end(found: ClinicalCalibration) -> float:
+    """Where both axes end: at 1 unless all that is drawn lies far below."""
+    most = max(float(found.prediction[-1]), float(found.observed.max()), float(found.deciles.max()))
+    return 1.0 if most > 0.5 else min(1.0, 1.3 * most)

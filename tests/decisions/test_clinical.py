@@ -1,0 +1,198 @@
+"""The clinical panel: lowess row by row, profile likelihoods, separation, weights that are copies, what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.stats import chi2
+
+from calibrant import InputError, clinical_calibration
+from tests.oracles import clinical as oracle
+from tests.strategies import examples, samples
+
+FEW = {"n_resamples": 39, "random_state": 0}
+
+
+def drawn(n, seed, power=1.3):
+    rng = np.random.default_rng(seed)
+    v = rng.random(n)
+    return (rng.random(n) < v**power).astype(float), v
+
+
+@examples(60)
+@given(sample=samples(max_rows=30, fractional=False))
+def test_hard_samples_are_their_definitions(sample):
+    y_true, y_prob, weight = sample
+    weight = None if weight is None else np.clip(weight, 1e-3, 1e3)  # the log-likelihood's own range
+    if y_prob.size < 2:
+        return
+    if ((y_prob == 0) | (y_prob == 1)).all():
+        with pytest.raises(InputError, match="y_prob: is 0 or 1 in every row"):
+            clinical_calibration(y_true, y_prob, sample_weight=weight, **FEW)
+        return
+    found = clinical_calibration(y_true, y_prob, sample_weight=weight, **FEW)
+    places, fits = oracle.lowess(y_true, y_prob, weight)
+    assert np.interp(places, found.prediction, found.observed) == pytest.approx(fits, abs=1e-7)
+    w = np.ones(y_prob.size) if weight is None else weight
+    error = np.abs(fits - places)[np.searchsorted(places, y_prob)]
+    assert found.ici.value == pytest.approx((w * error).sum() / w.sum(), abs=1e-7)
+    assert found.emax.value == pytest.approx(error.max(), abs=1e-7)
+    if weight is None:
+        assert found.e50.value == pytest.approx(np.quantile(error, 0.5), abs=1e-7)
+        assert found.e90.value == pytest.approx(np.quantile(error, 0.9), abs=1e-7)
+    if 0 < (w * y_true).sum() < w.sum():
+        assert found.c_statistic.value == pytest.approx(oracle.c_statistic(y_true, y_prob, weight), abs=1e-9)
+    else:
+        assert math.isnan(found.c_statistic.value)
+    assert found.brier_score.value == pytest.approx((w * (y_true - y_prob) ** 2).sum() / w.sum(), abs=1e-12)
+    for name, each in found.estimates.items():
+        assert each.interval.low <= each.interval.high, name
+        if np.isfinite(each.value):
+            assert each.interval.low - 1e-9 <= each.value <= each.interval.high + 1e-9, name
+    assert found.rows_contradicted == np.count_nonzero(
+        ((y_prob == 0) & (y_true == 1)) | ((y_prob == 1) & (y_true == 0))
+    )
+
+
+def above(y, v, fixed, value):
+    """The least deviance with one parameter fixed."""
+    line = (lambda t: (value, t)) if fixed == 0 else (lambda t: (t, value))
+    return minimize_scalar(lambda t: oracle.deviance(y, v, *line(t)), bracket=(-1.0, 2.0), tol=1e-12).fun
+
+
+@pytest.mark.parametrize(("n", "seed", "power"), [(30, 0, 1.0), (80, 1, 0.3), (200, 2, 3.0), (60, 5, 1.3)])
+def test_ends_lie_where_the_deviance_has_risen_by_the_quantile(n, seed, power):
+    y, v = drawn(n, seed, power)
+    found = clinical_calibration(y, v, level=0.1, **FEW)
+    a, b = found.calibration_intercept, found.calibration_slope
+    least = oracle.deviance(y, v, a.value, b.value)
+    for fixed, each in ((0, a), (1, b)):
+        for end in each.interval:
+            assert above(y, v, fixed, end) - least == pytest.approx(chi2.ppf(0.9, 1), abs=1e-6)
+    large = found.in_the_large
+    for end in large.interval:
+        risen = oracle.deviance(y, v, end, 1.0) - oracle.deviance(y, v, large.value, 1.0)
+        assert risen == pytest.approx(chi2.ppf(0.9, 1), abs=1e-6)
+    ratio = found.observed_expected
+    odds = np.log(v / (1 - v))
+    expected = [np.sum(1 / (1 + np.exp(-odds - end))) / v.sum() for end in large.interval]
+    assert list(ratio.interval) == pytest.approx(expected, abs=1e-9)
+    assert ratio.value == pytest.approx(y.sum() / v.sum())
+
+
+@pytest.mark.parametrize("cut", [0.2, 0.4, 0.5, 0.7])
+@pytest.mark.parametrize("rising", [True, False])
+def test_a_cut_that_tells_events_apart_leaves_one_end_open(cut, rising):
+    v = np.linspace(0.03, 0.97, 48)
+    y = ((v > cut) == rising).astype(float)
+    found = clinical_calibration(y, v, **FEW)
+    slope, intercept = found.calibration_slope, found.calibration_intercept
+    assert slope.value == (math.inf if rising else -math.inf)
+    closed = slope.interval.low if rising else slope.interval.high
+    assert (slope.interval.high if rising else slope.interval.low) == slope.value
+    assert above(y, v, 1, closed) == pytest.approx(chi2.ppf(0.95, 1), abs=1e-5)
+    below, over = v[v <= cut][-1], v[v > cut][0]
+    if below < 0.5 < over:
+        assert math.isnan(intercept.value)
+        assert tuple(intercept.interval) == (-math.inf, math.inf)
+    else:
+        closed = [end for end in intercept.interval if np.isfinite(end)]
+        assert len(closed) == 1
+        assert above(y, v, 0, closed[0]) == pytest.approx(chi2.ppf(0.95, 1), abs=1e-5)
+    assert found.c_statistic.value == (1.0 if rising else 0.0)
+    low, high = found.c_statistic.interval
+    assert (0.85 < low < 1.0 == high) if rising else (0.0 == low < high < 0.15)
+
+
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+def test_one_outcome_decides_one_side(outcome):
+    v = np.linspace(0.1, 0.6, 30)
+    y = np.full(30, outcome)
+    found = clinical_calibration(y, v, **FEW)
+    large = found.in_the_large
+    assert large.value == (math.inf if outcome else -math.inf)
+    closed = large.interval.low if outcome else large.interval.high
+    assert oracle.deviance(y, v, closed, 1.0) == pytest.approx(chi2.ppf(0.95, 1), abs=1e-6)
+    assert math.isnan(found.calibration_slope.value)
+    assert found.observed_expected.value == pytest.approx(outcome * 30 / v.sum())
+    assert (
+        found.observed_expected.interval.low <= found.observed_expected.value <= found.observed_expected.interval.high
+    )
+
+
+def test_equal_weights_change_little_and_copies_in_groups_nothing_real():
+    y, v = drawn(600, 3)
+    plain = clinical_calibration(y, v, random_state=0)
+    weighted = clinical_calibration(y, v, sample_weight=np.full(600, 3.0), random_state=0)
+    copies = clinical_calibration(np.tile(y, 4), np.tile(v, 4), groups=np.tile(np.arange(600), 4), random_state=0)
+    naive = clinical_calibration(np.tile(y, 4), np.tile(v, 4), random_state=0)
+    for name, each in plain.estimates.items():
+        for other in (weighted, copies):
+            again = other.estimates[name]
+            assert again.value == pytest.approx(each.value, rel=1e-2, abs=2e-3), name
+            assert again.interval.width == pytest.approx(each.interval.width, rel=0.2), name
+    assert naive.calibration_slope.interval.width == pytest.approx(plain.calibration_slope.interval.width / 2, rel=0.02)
+
+
+def test_trials_are_rows_but_for_how_sure_one_is():
+    v = np.linspace(0.05, 0.9, 60)
+    n = np.arange(60) % 5 + 1
+    k = np.random.default_rng(0).binomial(n, v**1.2)
+    pooled = clinical_calibration(k / n, v, trials=n, **FEW)
+    single = clinical_calibration(
+        np.concatenate([np.arange(b) < a for a, b in zip(k, n, strict=True)]), np.repeat(v, n), **FEW
+    )
+    assert pooled.n_rows == single.n_rows == n.sum()
+    for name, each in single.estimates.items():
+        assert pooled.estimates[name].value == pytest.approx(
+            each.value, abs=1e-3 if name in ("E50", "E90") else 1e-9
+        ), name
+
+
+def test_predictions_of_0_and_1_are_left_out_and_counted():
+    y, v = drawn(100, 4)
+    more = clinical_calibration(np.append(y, [1, 0, 1]), np.append(v, [1.0, 1.0, 0.0]), **FEW)
+    alone = clinical_calibration(y, v, **FEW)
+    assert (more.rows_left_out, more.rows_contradicted) == (3, 2)
+    assert more.calibration_slope.value == pytest.approx(alone.calibration_slope.value, abs=1e-9)
+    assert "3 predictions of exactly 0 or 1 left out of the line, 2 of them contradicted" in more.summary()
+
+
+def test_it_says_what_is_wrong_and_draws_it():
+    y, v = drawn(3000, 0, 2.0)
+    found = clinical_calibration(y, v, **FEW)
+    assert found.summary().startswith("Predictions are too high on average and too moderate.")
+    ax = found.plot()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted risk", "observed proportion")
+    assert found.histogram.sum() == pytest.approx(1.0)
+    calm = clinical_calibration(*drawn(300, 1, 1.0), **FEW)
+    assert calm.summary().startswith("Neither level nor slope is proved wrong.")
+    assert calm.ici.interval.low == 0.0
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(5)
+def test_order_does_not_matter(seed):
+    y, v = drawn(50, 7)
+    order = np.random.default_rng(seed).permutation(50)
+    first, second = (clinical_calibration(y[i], v[i], **FEW) for i in (np.arange(50), order))
+    for name, each in first.estimates.items():
+        assert second.estimates[name].interval == each.interval, name
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: clinical_calibration([0, 1], [0.2, 0.7], curve="loess"), "curve: is 'loess'"),
+        (lambda: clinical_calibration([0.5, 1], [0.2, 0.7]), r"y_true: row 0 is 0\.5"),
+        (lambda: clinical_calibration([1], [0.2]), "y_prob: is one draw"),
+        (lambda: clinical_calibration([0, 1], [0.0, 1.0]), "y_prob: is 0 or 1 in every row"),
+        (lambda: clinical_calibration([0, 1], [0.2, 0.7], n_resamples=5), "n_resamples: is 5"),
+    ],
+)
+def test_what_is_refused(call, said):
+    with pytest.raises(InputError, match=said):
+        call()
