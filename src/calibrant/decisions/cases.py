@@ -61,9 +61,9 @@ class Cases:
         """The same rows in an order that their contents decide, so that sums do not depend on the one given."""
         keys = [each for each in (self.unit, self.w, self.y, self.v) if each is not None]
         order = np.lexsort(keys)
-        return Cases(
-            *(each if each is None else each[order] for each in (self.y, self.v, self.w, self.trials, self.unit))
-        )
+        w = None if self.w is None else self.w[order]
+        trials = None if self.trials is None else self.trials[order]
+        return Cases(self.y[order], self.v[order], w, trials, None if self.unit is None else self.unit[order])
 
     @cached_property
     def sample(self) -> Sample:
