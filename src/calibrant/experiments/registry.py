@@ -57,6 +57,7 @@ _HOME = {
     "hardness-subset-sum": ("hardness", "subset_sum", "distances that decide subset sums"),
     "hardness-one-sided-convergence": ("hardness", "one_sided", "empirical distance, above and below the true one"),
     "hardness-birthday": ("hardness", "birthday", "domains that no small sample tells apart"),
+    "advice": ("advised", "advice", "which recalibration is chosen, and how often a calibrated predictor is changed"),
     "type-one-errors": ("type_one", "type_one_errors", "false rejections of every test but T-Cal's; half an hour"),
     "type-one-errors-corners": (
         "type_one",
