@@ -48,14 +48,14 @@ def test_nothing_is_said_about_chance_for_event_rates(weighted, tmp_path):
     assert all("not_run" in test for test in said["tests"].values())
     assert said["population"] is None
     assert said["advice"]["chosen"] is None
-    assert all(said["reliability"][name] is None for name in ("band_lower", "outside", "exceeds_noise"))
+    assert all(said["reliability"][name] is None for name in ("band_lower", "outside", "leaves_band"))
     assert {region["standard_error"] for region in said["regions"]} == {None}
 
 
 def test_the_displays_band_needs_trials():
     y, v, weight = rates(True)
     table = ReliabilityDisplay.from_predictions(y, v, sample_weight=weight, random_state=0).reliability
-    assert table.band_lower is table.outside is table.exceeds_noise is None
+    assert table.band_lower is table.outside is table.leaves_band is None
     assert "event rates" in table.no_band
 
 

@@ -71,7 +71,7 @@ def audit(
         Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or a tenth of the rate
         of the rarer outcome where that is less.
     level : float, default 0.05
-        Probability of error of the test, of each end of a bound, and of the consistency band at each point.
+        Probability of error of the test, of each end of a bound, and of the consistency band.
     n_resamples : int, default 999
         Resamples behind the band; 0 for no band and no test, else at least 2 / level - 1. The test takes as many as
         half a second allows, 3,000 to 50,000.

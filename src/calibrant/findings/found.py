@@ -107,7 +107,7 @@ class Audit(Finding):
     reliability : Reliability
         Table behind the reliability diagram.
     level : float
-        The consistency band holds a calibrated curve with probability 1 - level at each point.
+        Probability of error of the test, of each end of a bound, and of the consistency band.
     n_resamples : int
         Resamples behind the band.
     seed : int or None

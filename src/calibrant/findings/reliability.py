@@ -5,11 +5,9 @@ its mean is t exactly, whatever the density (smoothing the outcomes alone bends 
 steep). The bandwidth follows from predictions and weights alone: outcomes that choose it could not be compared with
 redrawn ones.
 
-**The band** is where the curve of a calibrated predictor with these very predictions would lie, point by point: labels
-are redrawn as Bernoulli(prediction), and the band's ends are order statistics of the redrawn curves, so that a
-calibrated curve lies outside with probability at most ``level`` at each point, at any sample size. The share of the
-rows at which a curve is outside has a distribution of its own, that of the redrawn curves' shares (docs/report.md). The
-observed curve is one more column of the redrawn ones, so that equal counts give equal numbers.
+**The band** holds the whole curve of a calibrated predictor with these very predictions: labels are redrawn as
+Bernoulli(prediction), and at most a share ``level`` of the redrawn curves, the observed one among them, leaves it
+anywhere, at any sample size (docs/report.md).
 
 **Redrawing costs no draw a row.** Rows are pooled into strata, and the ones in a stratum are one binomial draw. A
 stratum spans at most 0.001 in arcsin(sqrt(prediction)), so the variance of its predictions is at most 1e-6 times
@@ -46,7 +44,6 @@ _ARCSINE_WIDTH = 1e-3
 _BLOCK = 256  # resamples at a time
 _NOTHING = 1e-290  # a density below this is none: dividing by it may overflow
 _TIE = 1e-12  # rounding of a sum over strata, whose terms add up to at most 1: closer values are equal
-_SAME_SHARE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,7 +59,8 @@ class Reliability(Result):
     outcome : ndarray of shape (t,)
         Outcome rate there: prediction plus local mean residual. NaN where no prediction is near.
     band_lower, band_upper : ndarray of shape (t,) or None
-        Pointwise consistency band; None where there is none.
+        Simultaneous consistency band: it holds the whole curve of calibrated predictions with probability 1 - level.
+        None where there is none.
     mass, count : ndarray of shape (t,)
         Share of the weight, and rows, whose nearest point this is.
     bandwidth : float or None
@@ -71,8 +69,8 @@ class Reliability(Result):
         Why there is no band.
     outside : float or None
         Share of the weight at whose nearest point the curve leaves the band.
-    outside_if_calibrated : float or None
-        Calibrated predictions leave the band over at most this share with probability 1 - level.
+    leaves_band : bool or None
+        Whether it leaves the band anywhere, which a calibrated curve does with probability at most level.
 
     See Also
     --------
@@ -89,22 +87,16 @@ class Reliability(Result):
     bandwidth: float | None
     no_band: str | None
     outside: float | None
-    outside_if_calibrated: float | None
+    leaves_band: bool | None
 
     def summary(self) -> str:
-        """Say whether the curve is off by more than noise, where there is a band."""
+        """Say whether the curve leaves its band, where there is one."""
         where = f"{self.prediction.size:,} predictions"
         if self.outside is None or self.no_band is not None:
             return f"A reliability {'curve' if self.kind == 'curve' else 'diagram'} at {where}, without a band."
-        said = "by more than" if self.exceeds_noise else "no more than by"
-        return f"Over {where} the outcomes leave the calibrated band {said} noise: {self.outside:.1%} of the weight."
-
-    @property
-    def exceeds_noise(self) -> bool | None:
-        """Whether the curve leaves the band over more than calibrated predictions do; None without a band."""
-        if self.outside is None or self.outside_if_calibrated is None:
-            return None
-        return self.outside > self.outside_if_calibrated + _SAME_SHARE
+        if not self.leaves_band:
+            return f"Over {where} the outcomes stay within the calibrated band."
+        return f"Over {where} the outcomes leave the calibrated band for {self.outside:.1%} of the weight."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,15 +140,14 @@ def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.G
         why_not = "rows of one prediction weigh differently, and which of them had the event is not kept"
     drawn = 0 if why_not else n_resamples
     curves = redraw(strata, smoother, drawn, rng)
-    lower = upper = outside = usual = None
+    lower = upper = outside = leaves = None
     if drawn:
-        low, high, share = _outside(curves, mass, level)
-        lower, upper, outside = at + low, at + high, float(share[0])
-        # At most drawn + 1 - rank of all shares exceed this one, and the observed one is as likely as any to do so.
-        rank = max(1, math.ceil((1.0 - level) * (drawn + 1) - 1e-9))
-        usual = float(np.partition(share[1:], rank - 1)[rank - 1])
+        low, high = envelope(curves, level)
+        lower, upper = at + low, at + high
+        beyond = (curves[:, 0] < low - _TIE) | (curves[:, 0] > high + _TIE)
+        outside, leaves = float(min(1.0, mass[beyond].sum())), bool(beyond.any())
     kind = "levels" if bandwidth is None else "curve"
-    return Reliability(kind, at, at + curves[:, 0], lower, upper, mass, count, bandwidth, why_not, outside, usual)
+    return Reliability(kind, at, at + curves[:, 0], lower, upper, mass, count, bandwidth, why_not, outside, leaves)
 
 
 def _unlike_weights(sample: Sample) -> bool:
@@ -165,19 +156,29 @@ def _unlike_weights(sample: Sample) -> bool:
     return bool((largest > sample.weight * sample.weight * (1.0 + 1e-9)).any())
 
 
-def _outside(curves: FloatArray, mass: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Ends of the band of the redrawn curves, and the share of the mass at which each curve, the first too, leaves it.
+def envelope(curves: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Ends, at every point, of the band that a share 1 - level of the curves stays within everywhere.
 
-    A curve leaves the band that the others make exactly where it is below the (r + 1)-th smallest of them all, or above
-    the (r + 1)-th largest, with r the rank of the band's ends among the others: one rule for all of them.
+    The band is the median plus and minus a multiple of the distance to the quantiles at each point, each side its own,
+    since the noise of rare events is skewed. Median, quantiles and the multiple treat all curves alike, the observed
+    one too, so each of them is outside with the same probability (docs/report.md).
     """
-    drawn = curves.shape[1] - 1
-    rank = int(level / 2.0 * (drawn + 1) + 1e-9)  # at least 1: the audit checks
-    low, high = np.partition(curves[:, 1:], (rank - 1, drawn - rank), axis=1)[:, [rank - 1, drawn - rank]].T
-    least, most = np.partition(curves, (rank, drawn - rank), axis=1)[:, [rank, drawn - rank]].T[:, :, None]
-    beyond = (curves < least - _TIE) | (curves > most + _TIE)
-    share = rows_dot(np.ascontiguousarray(beyond.T, dtype=np.float64), mass)
-    return low, high, np.minimum(share, 1.0)
+    n = curves.shape[1]
+    rank = max(1, int(level / 2.0 * n))
+    ordered = np.partition(curves, (rank - 1, n // 2, n - rank), axis=1)
+    low, middle, high = ordered[:, [rank - 1, n // 2, n - rank]].T[:, :, None]
+    away = curves - middle
+    # Where a quantile is the median itself, which rare events make it, the spread of all curves stands in for it.
+    least = curves.std(axis=1)[:, None]
+    below, above = (np.where(side > _TIE, side, least) for side in (middle - low, high - middle))
+    scale = np.where(away < 0.0, below, above)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(np.abs(away) <= _TIE, 0.0, np.abs(away) / scale)
+    farthest = np.nan_to_num(ratio, nan=0.0).max(axis=0)
+    # At most n - rank of all curves are farther than this one, and the observed one is as likely as any to be.
+    rank = max(1, math.ceil((1.0 - level) * n - 1e-9))
+    most = np.partition(farthest, rank - 1)[rank - 1]
+    return (middle - most * below)[:, 0], (middle + most * above)[:, 0]
 
 
 def noise_bandwidth(sample: Sample) -> float:

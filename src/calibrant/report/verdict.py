@@ -52,16 +52,13 @@ def _discrimination(audit: Audit) -> str:
 
 
 def band_in_words(table: Reliability, level: float, rows: str) -> str:
-    """Over how much the curve leaves its band, beside what calibrated predictions do."""
-    outside, usual = table.outside or 0.0, table.outside_if_calibrated or 0.0
-    curve = table.kind == "curve"
-    sure = confidence(level)
-    if outside == 0.0:
-        stay = "The reliability curve stays" if curve else "Observed rates stay"
-        return f"{stay} within the pointwise {sure} consistency band."
-    leave = "The reliability curve leaves" if curve else "Observed rates leave"
-    most = f"over up to {percent(usual)}" if usual > 0.0 else "nowhere"
+    """Whether, and over how much, the curve leaves the band."""
+    what, whole, sure = ("The reliability curve", "curve", confidence(level))
+    if table.kind != "curve":
+        what, whole = "The observed rates", "rates"
+    if not table.leaves_band:
+        return f"{what} keep{'s' * (whole == 'curve')} within the {sure} band of a calibrated predictor's {whole}."
     return (
-        f"{leave} the pointwise {sure} consistency band over {percent(outside)} of the {rows}; calibrated predictions "
-        f"leave it {most} in {sure} of redraws."
+        f"{what} leave{'s' * (whole == 'curve')} the {sure} band of a calibrated predictor's {whole} over "
+        f"{percent(table.outside or 0.0)} of the {rows}."
     )
