@@ -152,6 +152,7 @@ def forged(**changes):
         {"won": [200, 300.0, 1.0]},
         {"won": [200, float("nan"), 1.0]},
         {"won": [200, 1.0]},
+        {"won": [200.5, 1.0, 1.0]},
         {"proved": [0.5, 0.2]},
         {"seen": "x"},
         {"seen": base64.b64encode(CalibrationSketch().update([0], [0.1], sample_weight=[2]).to_bytes()).decode()},

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import narwhals as nw
+import numpy as np
 
 from calibrant.door.columns import FloatArray
 from calibrant.experiments.predictions import top_label
@@ -14,6 +15,7 @@ from calibrant.experiments.registry import Reproduction, needed, table
 from calibrant.findings.auditing import audit
 from calibrant.findings.words import proved
 from calibrant.inference.gate import calibration_gate
+from calibrant.scale.gate import CalibrationGate
 
 _LIMIT = 0.05
 _FORECASTS = ("Logistic", "EMOS", "ENS", "EPC")
@@ -43,6 +45,7 @@ def real_predictions(_quick: bool = False, data: Path | None = None) -> Reproduc
                 f"{audited:.1f}",
                 gate.verdict + ("" if gate.rows_needed is None else f", some {gate.rows_needed:.1e} rows needed"),
                 f"{gated:.2f}",
+                _watched(y_true, y_prob),
             ]
         )
     head = [
@@ -54,14 +57,28 @@ def real_predictions(_quick: bool = False, data: Path | None = None) -> Reproduc
         "audit, s",
         f"gate at {_LIMIT}",
         "gate, s",
+        "gate that is watched",
     ]
     note = (
         "Test: the audit's, `calibration_test`; level 0.05. Bounds and gate: confidence 0.95, valid at any number of "
-        "rows.\n\n"
+        "rows. The gate that is watched gets the rows in an order of chance, 50 and later a tenth of those so far at a "
+        "time, and stops at its verdict.\n\n"
     )
     counted = ", ".join(f"{number} {verdict}" for verdict, number in said.items())
     finding = f"At a limit of {_LIMIT} the gate finds {counted}."
     return Reproduction("Verdicts on real predictions", finding, note + table(head, rows))
+
+
+def _watched(y_true: FloatArray, y_prob: FloatArray) -> str:
+    """What `CalibrationGate` says, and after how many rows."""
+    gate, at = CalibrationGate(max_distance=_LIMIT), 0
+    order = np.random.default_rng(0).permutation(y_true.size)
+    found = gate.reading()
+    while at < order.size and found.verdict == "undecided":
+        batch = order[at : at + max(50, at // 10)]
+        found = gate.update(y_true[batch], y_prob[batch])
+        at += batch.size
+    return f"{found.verdict} after {found.n_rows:,}"
 
 
 def _predictions(folder: Path) -> Iterator[tuple[str, FloatArray, FloatArray]]:
