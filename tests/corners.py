@@ -74,6 +74,14 @@ def _gate(y: np.ndarray, p: np.ndarray, truth: Truth, _rng: np.random.Generator)
     return over.verdict == "beyond" or (truth.distance > 0.0 and under.verdict == "within")
 
 
+def _watched(y: np.ndarray, p: np.ndarray, truth: Truth, _rng: np.random.Generator) -> bool:
+    gate = calibrant.CalibrationGate(max_distance=max(truth.distance, 1e-9), level=0.5 * LEVEL)  # of two ends
+    size = max(1, y.size // 5)
+    for at in range(0, y.size, size):
+        ends = gate.update(y[at : at + size], p[at : at + size]).lower_distance  # which only draw closer
+    return not _in(truth.distance, ends)
+
+
 def _squared(y: np.ndarray, p: np.ndarray, truth: Truth, rng: np.random.Generator) -> bool:
     found = squared_error_bootstrap(y, p, level=LEVEL, n_resamples=199, random_state=rng)
     return not _in(truth.squared, found.interval)
@@ -105,6 +113,7 @@ INTERVALS: dict[str, Breaks] = {
     "population_bounds": _population,
     "bootstrap_bounds": _bootstrap,
     "calibration_gate": _gate,
+    "CalibrationGate": _watched,
     "squared_error_bootstrap": _squared,
 }
 PROMISES: dict[str, Breaks] = {  # each is broken with probability LEVEL at most
