@@ -137,5 +137,6 @@ HOMES = {
     "tolerant_smooth_test": "inference.smooth_tester",
     "two_sample_calibration_test": "inference.two_sample",
     "type_sparsified_distance": "measures.distance_schemes",
+    "undetectable_error": "inference.limits",
     "upper_calibration_distance": "measures.distance",
 }

@@ -3,11 +3,13 @@
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 from calibrant import (
     averaged_two_bin_calibration_error,
+    calibration_distance,
     cutoff_calibration_error,
     interval_calibration_error,
     kernel_calibration_error,
@@ -15,6 +17,7 @@ from calibrant import (
     random_interval_calibration_error,
     smooth_calibration_error,
     surrogate_interval_calibration_error,
+    synthetic,
 )
 from calibrant.measures.corp import corp_decomposition
 from tests.constants import all_samples, broken, is_a_mirror
@@ -77,3 +80,20 @@ def test_the_root_of_the_distance_and_the_square_of_the_smooth_error_are_attaine
     assert corp_decomposition([1, 0], [0.25, 0.25]).miscalibration == pytest.approx(
         smooth_calibration_error([1, 0], [0.25, 0.25]) ** 2, abs=1e-15
     )
+
+
+def test_the_distance_of_a_sample_is_hardly_above_the_domain_s():
+    """Theorem 3 of the hardness paper with the constants of docs/hardness.md: the margin, and calibrated domains."""
+    for n in range(1, 100):
+        assert min(0.5 / k + 0.5 * (k / n) ** 0.5 for k in range(1, n + 2)) <= n ** (-1 / 3)
+    for n, size in ((30, 4), (60, 9)):
+        domain = synthetic.calibrated_ladder(size)
+        found = []
+        for seed in range(20):
+            y, drawn = domain.draw(n, seed)
+            seen, at, count = np.unique(drawn, return_inverse=True, return_counts=True)
+            rate = np.bincount(at, y) / count
+            distance = calibration_distance(rate, domain.y_prob[seen], sample_weight=count)
+            assert distance.exact
+            found.append(distance.upper)
+        assert 0.0 < np.mean(found) <= min(0.5 / k + 0.5 * (k / n) ** 0.5 for k in range(1, n))

@@ -26,6 +26,7 @@ from calibrant.inference.gate import GateResult as GateResult
 from calibrant.inference.gate import TolerantResult as TolerantResult
 from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
+from calibrant.inference.limits import undetectable_error as undetectable_error
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.monitor import MonitorReading as MonitorReading
 from calibrant.inference.regret import RegretBounds as RegretBounds
@@ -86,4 +87,5 @@ __all__ = [
     "tolerant_calibration_test",
     "tolerant_smooth_test",
     "two_sample_calibration_test",
+    "undetectable_error",
 ]
