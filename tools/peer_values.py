@@ -253,12 +253,11 @@ def rms() -> Iterator[Case]:
     for (part in c("Intercept", "Slope", "Brier", "S:z", "S:p", "Emax", "E90", "Eavg", "C (ROC)")) said(found[[part]])
     x <- qlogis(v)
     exact <- glm.control(epsilon=1e-14, maxit=200)
-    large <- function(a) -2 * sum(dbinom(y, 1, plogis(a + x), log=TRUE))
     slope <- function(b) glm(y ~ offset(b * x), family=binomial, control=exact)$deviance
     intercept <- function(a) glm(y ~ 0 + x + offset(rep(a, length(x))), family=binomial, control=exact)$deviance
     joint <- coef(glm(y ~ x, family=binomial, control=exact))
     only <- coef(glm(y ~ offset(x), family=binomial, control=exact))
-    for (each in list(list(large, only[[1]]), list(intercept, joint[[1]]), list(slope, joint[[2]]))) {
+    for (each in list(list(intercept, joint[[1]]), list(slope, joint[[2]]))) {
       above <- function(t) each[[1]](t) - each[[1]](each[[2]]) - qchisq(0.95, 1)
       for (far in each[[2]] + c(-9, 9)) said(uniroot(above, sort(c(far, each[[2]])), tol=1e-12)$root)
     }
@@ -270,7 +269,7 @@ def rms() -> Iterator[Case]:
         for call, value in zip((*ours, "C-statistic"), values, strict=False):
             yield "val.prob", call, name, {}, value, 1e-6
         values = values[9:]
-        for call in ("in the large", "intercept", "slope"):
+        for call in ("intercept", "slope"):
             yield "uniroot on glm's deviance", f"interval of {call}", name, {}, values[:2], 1e-6
             values = values[2:]
         yield "glm, offset", "in the large", name, {}, values[0], 1e-6

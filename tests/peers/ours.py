@@ -127,7 +127,6 @@ OURS = {
     "Cox intercept": lambda **c: tested(calibrant.cox_test, "intercept", **c),
     "Cox slope": lambda **c: tested(calibrant.cox_test, "slope", **c),
     "in the large": lambda **c: panel("in_the_large", **c).value,
-    "interval of in the large": lambda **c: list(panel("in_the_large", **c).interval),
     "interval of intercept": lambda **c: list(panel("calibration_intercept", **c).interval),
     "interval of slope": lambda **c: list(panel("calibration_slope", **c).interval),
     "ICI": lambda **c: panel("ici", **c).value,

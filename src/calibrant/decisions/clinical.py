@@ -228,8 +228,8 @@ def clinical_calibration(
         raise InputError("y_prob", "is 0 or 1 in every row that has weight; the panel needs probabilities in between")
     allowed = float(chi2.ppf(1.0 - level, 1))
     scales = robust_scales(cases, line)
-    large = in_the_large(line, allowed, scales)
     intercept, slope = intercept_and_slope(line, allowed, scales)
+    large = in_the_large(line, allowed, scales, (intercept.value, slope.value))
     drawn = smoothed(cases, level, n_resamples, random_state)
     certain = (cases.v == 0.0) | (cases.v == 1.0)
     weight = cases.weight

@@ -128,19 +128,20 @@ class DecisionCurve(Result):
         Returns
         -------
         DecisionBand
-            At these thresholds, or at 256 of them, evenly by rank, where there are more.
+            At these thresholds, or where there are more at 256 of them, evenly by rank (with weights or groups 64).
 
         Raises
         ------
         InputError
-            If an option cannot be used, or there are too few resamples for the level.
+            If an option cannot be used, there are too few resamples for the level, or fewer than 10 events or 10 other
+            rows (of groups: that have one).
 
         Notes
         -----
-        At each threshold the standard error of resampled net benefits, with the weight of one row added to its square,
-        sets the width, and all thresholds share one factor: the quantile of the largest deviation of a resample. It is
-        valid in large samples; docs/decisions.md has its coverage measured, rare events too. Cost: per resample a draw
-        for each cell between thresholds; with weights or groups, for each row.
+        Bootstrap-t: in each resample the deviation at each threshold is divided by the resample's own standard error,
+        two events and two other rows added to its square, and the largest one above and below gives a factor for each
+        side. It is valid in large samples; docs/decisions.md has its coverage measured, rare events too. Cost: per
+        resample a draw for each threshold; with weights or groups, for each row at each.
         """
         return band_of(self._cases, self.thresholds, level, n_resamples, random_state)
 

@@ -100,6 +100,11 @@ class Line:
                 break
         return float(value), (float(at[0]), float(at[1])), gradient
 
+    def variance(self, point: Point) -> float:
+        """Of the number of events."""
+        chance = expit(point[0] + point[1] * self.odds)
+        return dot(self.mass, chance * (1.0 - chance))
+
     def separated(self) -> float:
         """1 or -1 if a cut tells events and others apart, one prediction at most having both; 0 where none does.
 
@@ -167,8 +172,13 @@ def profile_of(line: Line, fixed: int, other: float) -> Profile:
     return profile
 
 
-def in_the_large(line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]) -> Estimate:
-    """Intercept with slope 1."""
+def in_the_large(
+    line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None], joint: Point
+) -> Estimate:
+    """Intercept with slope 1.
+
+    Where the slope is less than 1 events vary more than that line says: by as much as the joint fit has it.
+    """
     only = float(line.rate.max()), float(line.rate.min())
 
     def profile(value: float) -> tuple[float, float, float]:
@@ -181,9 +191,10 @@ def in_the_large(line: Line, allowed: float, spread: Callable[[Point, tuple[int,
         low, high = interval(profile, 0.0, start, _scaled(allowed, spread((start, 1.0), (0,)), 0), _FAR)
         return Estimate(sign * math.inf, Interval(low, high) if sign < 0 else Interval(low, math.inf))
     least, point, _ = line.least((0.0, 1.0), (0,))
-    return Estimate(
-        point[0], Interval(*interval(profile, least, point[0], _scaled(allowed, spread(point, (0,)), 0), _FAR))
-    )
+    scales = spread(point, (0,))
+    if scales is None and math.isfinite(joint[0]) and math.isfinite(joint[1]):
+        scales = np.array([max(1.0, line.variance(joint) / line.variance(point))])
+    return Estimate(point[0], Interval(*interval(profile, least, point[0], _scaled(allowed, scales, 0), _FAR)))
 
 
 def intercept_and_slope(
