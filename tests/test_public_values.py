@@ -100,6 +100,7 @@ MADE = {
     "DistanceChainDisplay": lambda: calibrant.report.DistanceChainDisplay.from_predictions(Y, V),
     "Estimate": lambda: calibrant.clinical_calibration(Y, V, n_resamples=39, random_state=0).ici,
     "Evidence": lambda: audited().tests["calibration_test"],
+    "GradeTestResult": lambda: calibrant.inference.grade_test(Y, np.round(V, 1)),
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),
     "CalibrationGate": gate,
     "GateResult": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),

@@ -149,6 +149,38 @@ def discrete(ax: Axes) -> None:
     ax.legend()
 
 
+def grades(ax: Axes) -> None:
+    names, rated = ["AA", "A", "BBB", "BB", "B", "CCC"], np.array([0.001, 0.003, 0.008, 0.02, 0.06, 0.2])
+    n, k = np.array([900, 1500, 2100, 1400, 600, 150]), np.array([1, 4, 19, 50, 40, 33])
+    found = calibrant.inference.grade_test(k / n, rated, grades=names, trials=n)
+    at = np.arange(rated.size)
+    limit = 0.05 / rated.size
+    ax.vlines(at, 1e-4, binom.isf(limit, n, rated) / n, color=HAIRLINE, lw=8, label="rates that the rating allows")
+    ax.scatter(at, rated, marker="_", color=MUTED, s=90, label="rated")
+    wrong = np.isin(found.grades, found.rejected)
+    ax.scatter(at, k / n, color=np.where(wrong, HIGH, BLUE), s=24, zorder=3, label="seen")
+    ax.set(xticks=at, xticklabels=names, yscale="log", ylim=(5e-4, 0.5), ylabel="rate of defaults")
+    ax.legend()
+
+
+def regret(ax: Axes) -> None:
+    sizes = [300, 1000, 3000, 10_000, 30_000]
+    found, proved = [], []
+    for n in sizes:
+        rng = np.random.default_rng(0)
+        v = rng.random(n)
+        y = rng.random(n) < v
+        curve = calibrant.decision_curve(y, v)
+        found.append(max(curve.regret.max(), curve.regret_after.max()))
+        proved.append(calibrant.inference.regret_bounds(y, v).regret_interval.high)
+    ax.plot(sizes, found, "o-", color=MUTED, label="of these rows")
+    ax.plot(sizes, proved, "o-", color=BLUE, label="population's, at most (95%)")
+    ax.set(
+        xscale="log", yscale="log", xlabel="rows of calibrated predictions", ylabel="largest regret at any threshold"
+    )
+    ax.legend()
+
+
 def two_samples(ax: Axes) -> None:
     y, v = overconfident(2000)
     drawn = np.random.default_rng(0).random(v.size) < v
@@ -280,6 +312,8 @@ PICTURES: dict[str, Picture] = {
     "spiegelhalter_test": spiegelhalter,
     "miller_test": miller,
     "discrete_calibration_test": discrete,
+    "grade_test": grades,
+    "regret_bounds": regret,
     "two_sample_calibration_test": two_samples,
     "population_bounds": bounds,
     "calibration_gate": gate,

@@ -26,6 +26,8 @@ from calibrant.inference.gate import GateResult as GateResult
 from calibrant.inference.gate import TolerantResult as TolerantResult
 from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
+from calibrant.inference.grades import GradeTestResult as GradeTestResult
+from calibrant.inference.grades import grade_test as grade_test
 from calibrant.inference.limits import undetectable_error as undetectable_error
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.monitor import MonitorReading as MonitorReading
@@ -53,6 +55,7 @@ __all__ = [
     "CoxResult",
     "DiscreteResult",
     "GateResult",
+    "GradeTestResult",
     "MonitorReading",
     "PopulationBounds",
     "RegretBounds",
@@ -73,6 +76,7 @@ __all__ = [
     "cumulative_calibration_test",
     "debiased_plug_in",
     "discrete_calibration_test",
+    "grade_test",
     "hosmer_lemeshow_test",
     "kernel_calibration_test",
     "miller_test",

@@ -1,0 +1,201 @@
+"""Rating systems: does each grade default as often as its rating says?"""
+
+from __future__ import annotations
+
+__all__ = ["GradeTestResult", "grade_test"]
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.special import betainc
+from scipy.stats import binom
+
+from calibrant.door.arguments import check_level, one_of
+from calibrant.door.columns import Column, FloatArray, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.rows import require_single_outcomes
+from calibrant.door.values import counted
+from calibrant.inference.draws import read_trials
+from calibrant.inference.result import LEAST, TestResult
+
+Alternative = Literal["greater", "less", "two-sided"]
+_WHOLE = 1e-6  # how far a number of events may be from a whole one: a share of 2**53 trials is not exact
+
+
+@dataclass(frozen=True, repr=False)
+class GradeTestResult(TestResult):
+    """The outcome of `grade_test`; one entry a grade, by rising mean prediction.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible
+        As in `TestResult`; the statistic is the smallest of ``pvalues``, and ``pvalue`` the smallest of
+        ``adjusted_pvalues``.
+    grades : tuple of str
+        What each grade is called; its prediction where grades were not given.
+    counts, events : tuple of int
+        Obligors (trials) in the grade, and defaults (events) among them.
+    expected : tuple of float
+        Mean prediction.
+    pvalues : tuple of float
+        Exact binomial p-values.
+    jeffreys_pvalues : tuple of float
+        Probability of the opposite, after Jeffreys' prior: with "greater", that the true rate is at most the rating.
+    adjusted_pvalues : tuple of float
+        The exact p-values corrected for the number of grades (Holm).
+    rejected : tuple of str
+        Grades whose rating is rejected; the probability that any of them is right is at most ``level``.
+
+    See Also
+    --------
+    grade_test, DiscreteResult
+    """
+
+    grades: tuple[str, ...]
+    counts: tuple[int, ...]
+    events: tuple[int, ...]
+    expected: tuple[float, ...]
+    pvalues: tuple[float, ...]
+    jeffreys_pvalues: tuple[float, ...]
+    adjusted_pvalues: tuple[float, ...]
+    rejected: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Say which grades are rejected."""
+        which = f"; rejected: {', '.join(self.rejected)}" if self.rejected else ""
+        return f"{super().summary()}{which}"
+
+
+def grade_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    grades: Any = None,
+    trials: Column | None = None,
+    alternative: Alternative = "greater",
+    level: float = 0.05,
+) -> GradeTestResult:
+    """Test whether events in each grade of a rating system are as frequent as rated, and name the grades that are wrong.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1; with trials shares of events.
+    y_prob : column of shape (n,)
+        Rated probabilities (PD), in [0, 1].
+    grades : column of shape (n,), optional
+        Names of the grades; without it each distinct prediction is a grade.
+    trials : column of shape (n,), optional
+        Number of trials (obligors) of each row, of which `y_true` is the share of events.
+    alternative : {"greater", "less", "two-sided"}
+        What is looked for: more events than rated (risk understated, what a supervisor asks), fewer, or either.
+    level : float, default 0.05
+        Largest probability of rejecting any grade that is rated right.
+
+    Returns
+    -------
+    GradeTestResult
+        Exact and Jeffreys p-values by grade, corrected for their number, and the grades that are rejected.
+
+    Raises
+    ------
+    InputError
+        If a column or option cannot be used, or a share of events times its trials is no whole number.
+
+    See Also
+    --------
+    discrete_calibration_test, clinical_calibration, calibration_test
+
+    Notes
+    -----
+    Given the ratings, defaults are taken as independent: common shocks make true levels larger, and within one year's
+    portfolio they do happen. Two-sided p-values are twice the smaller tail. Where ratings differ within a grade the
+    number of events is no binomial; the tail of the binomial with their mean is no smaller from one event beyond the
+    mean on (Hoeffding 1956, Theorem 4), and nearer to it the p-value is said to be 1. Jeffreys' p-value is the one that
+    the European Central Bank's validation reports ask for. Cost: a sort, then two tails a grade.
+
+    References
+    ----------
+    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
+    Statistics 27, 1956. European Central Bank, Instructions for reporting the validation results of internal models,
+    2019 (Jeffreys test). S. Holm, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> from calibrant.inference import grade_test
+    >>> found = grade_test([0.01, 0.06], [0.01, 0.03], grades=["A", "B"], trials=[1000, 500])
+    >>> found.rejected, round(found.jeffreys_pvalues[0], 2)
+    (('B',), 0.48)
+    """
+    level = check_level(level)
+    one_of(alternative, get_args(Alternative), "alternative")
+    y, v, _ = read_columns(y_true, y_prob, None)
+    if trials is None:
+        require_single_outcomes(y)
+    count = np.ones(v.size) if trials is None else read_trials(trials, v.size)
+    names, place = _names(v, grades)
+    n = np.bincount(place, count).astype(np.float64)
+    each = y * count
+    whole = np.round(each)
+    if (np.abs(each - whole) > _WHOLE * np.maximum(1.0, whole)).any():
+        row = int(np.argmax(np.abs(each - whole)))
+        allowed = "y_true is the share of events: times the trials it is their number"
+        raise InputError("trials", f"row {row} has {each[row]:.6g} events", row=row, allowed=allowed)
+    k = np.bincount(place, whole).astype(np.float64)
+    mean = np.bincount(place, count * v) / n
+    mixed = np.bincount(place, count * (v - mean[place]) ** 2) > 1e-24 * n
+    order = np.argsort(mean, kind="stable")
+    names, n, k, mean, mixed = [names[i] for i in order], n[order], k[order], mean[order], mixed[order]
+    pvalues = np.clip(_tails(k, n, mean, mixed, alternative), LEAST, 1.0)
+    rank = np.argsort(pvalues, kind="stable")
+    adjusted = np.empty(n.size)
+    adjusted[rank] = np.minimum(np.maximum.accumulate((n.size - np.arange(n.size)) * pvalues[rank]), 1.0)
+    pvalue = float(adjusted.min())
+    return GradeTestResult(
+        statistic=float(pvalues.min()),
+        pvalue=pvalue,
+        reject=pvalue <= level,
+        level=level,
+        method=f"exact binomial test of {counted(n.size, 'grade')} ({alternative}, Holm)",
+        grades=tuple(names),
+        counts=tuple(n.astype(np.int64).tolist()),
+        events=tuple(k.astype(np.int64).tolist()),
+        expected=tuple(mean.tolist()),
+        pvalues=tuple(pvalues.tolist()),
+        jeffreys_pvalues=tuple(_jeffreys(k, n, mean, alternative).tolist()),
+        adjusted_pvalues=tuple(adjusted.tolist()),
+        rejected=tuple(name for name, p in zip(names, adjusted, strict=True) if p <= level),
+    )
+
+
+def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
+    """What grades are called, and each row's."""
+    if grades is None:
+        values, place = np.unique(v, return_inverse=True)
+        return [repr(float(value)) for value in values], place
+    column = np.asarray(grades)
+    if column.ndim != 1 or column.size != v.size:
+        raise InputError("grades", f"has shape {column.shape}; one name for each of {v.size:,} rows is needed")
+    missing = np.array([each is None or each != each for each in column.tolist()])
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise InputError("grades", f"row {row} is missing", row=row)
+    found, place = np.unique(column.astype(str), return_inverse=True)
+    return [str(name) for name in found], place
+
+
+def _tails(k: FloatArray, n: FloatArray, mean: FloatArray, mixed: np.ndarray, alternative: Alternative) -> FloatArray:
+    above, below = binom.sf(k - 1.0, n, mean), binom.cdf(k, n, mean)
+    above = np.where(mixed & (k < n * mean + 1.0), 1.0, above)
+    below = np.where(mixed & (k > n * mean - 1.0), 1.0, below)
+    if alternative == "greater":
+        return np.asarray(above)
+    return np.asarray(below if alternative == "less" else np.minimum(1.0, 2.0 * np.minimum(above, below)))
+
+
+def _jeffreys(k: FloatArray, n: FloatArray, mean: FloatArray, alternative: Alternative) -> FloatArray:
+    low = betainc(k + 0.5, n - k + 0.5, mean)  # that the true rate is at most the rating
+    if alternative == "greater":
+        return np.asarray(low)
+    return np.asarray(1.0 - low if alternative == "less" else 2.0 * np.minimum(low, 1.0 - low))

@@ -1,0 +1,85 @@
+"""Grade tests: exact tails beside sums of chances, Jeffreys, mixed ratings, how often a right rating is rejected."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from calibrant import InputError
+from calibrant.inference import grade_test
+
+
+def tail(k, n, p, above=True):
+    counts = range(k, n + 1) if above else range(k + 1)
+    return sum(math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in counts)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_each_grade_is_its_binomial_tail(alternative):
+    v, k, n = [0.01, 0.05, 0.3], [2, 1, 7], [60, 40, 12]
+    found = grade_test(np.divide(k, n), v, trials=n, alternative=alternative)
+    for i in range(3):
+        up, down = tail(k[i], n[i], v[i]), tail(k[i], n[i], v[i], above=False)
+        expected = {"greater": up, "less": down, "two-sided": min(1.0, 2 * min(up, down))}[alternative]
+        assert found.pvalues[i] == pytest.approx(expected, rel=1e-9)
+        low = beta.cdf(v[i], k[i] + 0.5, n[i] - k[i] + 0.5)
+        jeffreys = {"greater": low, "less": 1 - low, "two-sided": 2 * min(low, 1 - low)}[alternative]
+        assert found.jeffreys_pvalues[i] == pytest.approx(jeffreys, rel=1e-9)
+    assert found.counts == tuple(n)
+    assert found.events == tuple(k)
+    assert found.pvalue == min(found.adjusted_pvalues) >= min(found.pvalues)
+
+
+def test_rows_are_trials_and_grades_are_named_by_rising_rating():
+    v = np.repeat([0.1, 0.02], [30, 50])
+    y = np.zeros(80)
+    y[:9] = 1
+    names = np.repeat(["CCC", "A"], [30, 50])
+    found = grade_test(y, v, grades=names)
+    assert found.grades == ("A", "CCC")
+    assert found.rejected == ("CCC",)
+    assert "rejected: CCC" in found.summary()
+    assert grade_test([0.0, 9 / 30], [0.02, 0.1], trials=[50, 30]).pvalues == pytest.approx(found.pvalues)
+    assert grade_test(y, v).grades == ("0.02", "0.1")
+
+
+def test_mixed_ratings_are_never_surer_than_the_true_distribution():
+    """Every number of events among five obligors of two ratings: the exact Poisson-binomial tail is no larger."""
+    for low, high in ((0.01, 0.2), (0.1, 0.9), (0.3, 0.4)):
+        chances = np.array([low, low, low, high, high])
+        mass = np.zeros(6)
+        for outcome in product((0, 1), repeat=5):
+            mass[sum(outcome)] += np.prod(np.where(outcome, chances, 1 - chances))
+        for k in range(6):
+            y = np.arange(5) < k
+            found = grade_test(y, chances, grades=["x"] * 5)
+            assert found.pvalues[0] >= mass[k:].sum() - 1e-12
+            found = grade_test(y, chances, grades=["x"] * 5, alternative="less")
+            assert found.pvalues[0] >= mass[: k + 1].sum() - 1e-12
+
+
+def test_right_ratings_are_rejected_as_rarely_as_it_says():
+    v = np.array([0.005, 0.01, 0.03, 0.08, 0.2])
+    n = np.array([400, 300, 200, 100, 50])
+    rng = np.random.default_rng(0)
+    rejected = [grade_test(rng.binomial(n, v) / n, v, trials=n, level=0.1).reject for _ in range(400)]
+    assert np.mean(rejected) <= 0.1
+    wrong = [grade_test(rng.binomial(n, 2 * v) / n, v, trials=n).reject for _ in range(100)]
+    assert np.mean(wrong) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: grade_test([0.5], [0.2]), r"y_true: row 0 is 0\.5"),
+        (lambda: grade_test([0.5], [0.2], trials=[3]), r"trials: row 0 has 1\.5 events"),
+        (lambda: grade_test([1, 0], [0.2, 0.2], grades=["a"]), "grades: has shape"),
+        (lambda: grade_test([1, 0], [0.2, 0.2], grades=["a", None]), "grades: row 1 is missing"),
+        (lambda: grade_test([1, 0], [0.2, 0.2], alternative="more"), "alternative: is 'more'"),
+    ],
+)
+def test_what_is_refused(call, said):
+    with pytest.raises(InputError, match=said):
+        call()
