@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import calibrant
-from calibrant import recalibration
+from calibrant import inference, recalibration
 from calibrant.door.values import Result
 from calibrant.findings.comparison import compare
 from calibrant.homes import HOMES
@@ -88,6 +88,7 @@ MADE = {
     "ClassicalResult": lambda: calibrant.spiegelhalter_test(Y, V),
     "ComparisonResult": lambda: calibrant.compare_calibration(Y, V, V**2, n_resamples=39, random_state=0),
     "ClinicalCalibration": lambda: calibrant.clinical_calibration(Y, V, n_resamples=39, random_state=0),
+    "PairwiseComparison": lambda: inference.compare_all(Y, {"a": V, "b": V**2}, n_resamples=39, random_state=0),
     "ClassFindings": lambda: by_class().classes,
     "Comparison": lambda: compare(("a", "b"), (audited(), audited()), ((Y, V), (Y, V)), seed=0),
     "CorpDecomposition": lambda: calibrant.corp_decomposition(Y, V),

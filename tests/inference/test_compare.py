@@ -7,6 +7,7 @@ import pytest
 
 import calibrant
 from calibrant import InputError, compare_calibration
+from calibrant.inference import compare_all
 from calibrant.measures.registry import measures
 
 MEASURES = list(measures())
@@ -128,3 +129,119 @@ def test_the_summary_gives_numbers_in_the_order_of_the_names():
     )
     same = compare_calibration(y, v, v, n_resamples=199, random_state=0)
     assert same.summary().startswith("neither the first nor the second is proved better calibrated: ")
+
+
+@pytest.mark.slow
+def test_equal_faults_in_opposite_directions_are_not_told_apart():
+    rejected = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rate = rng.uniform(0.1, 0.9, 100)
+        y = (rng.random(100) < rate).astype(float)
+        rejected += compare_calibration(y, rate - 0.05, rate + 0.05, n_resamples=99, random_state=seed).reject
+    assert rejected <= 3
+
+
+def test_near_predictors_are_compared_sharply():
+    y, v = drawn(1000, 6)
+    coarse = (np.floor(v * 10) + 0.5) / 10
+    found = compare_calibration(y, v, coarse, n_resamples=199, random_state=0)
+    assert found.interval.width < 0.01
+    assert found.interval.low <= 0.0 <= found.interval.high
+
+
+def test_weights_and_trials():
+    y, v = drawn(300, 7)
+    weight = np.random.default_rng(0).choice([1.0, 30.0], 300, p=[0.9, 0.1])
+    plain = compare_calibration(y, v, v**2, n_resamples=199, random_state=0)
+    assert compare_calibration(y, v, v**2, sample_weight=np.full(300, 4.0), n_resamples=199, random_state=0) == plain
+    weighted = compare_calibration(y, v, v**2, sample_weight=weight, n_resamples=199, random_state=0)
+    assert weighted.value_a == pytest.approx(calibrant.smooth_calibration_error(y, v, sample_weight=weight), abs=1e-12)
+    assert weighted.interval.width > plain.interval.width
+    assert "weights" in weighted.assumption
+    of_one = compare_calibration(y, v, v**2, trials=np.ones(300), n_resamples=199, random_state=0)
+    assert of_one.interval.width == pytest.approx(plain.interval.width, rel=0.2)
+    ones = np.random.default_rng(1).binomial(20, v)
+    many = compare_calibration(ones / 20, v, v**2, trials=np.full(300, 20), n_resamples=199, random_state=0)
+    assert many.interval.width < 0.6 * plain.interval.width
+
+    def mean_error(y, v, sample_weight=None):
+        return abs(float(np.average(y - v, weights=sample_weight)))
+
+    by_mean = compare_calibration(y, v, v**2, sample_weight=weight, measure=mean_error, n_resamples=39, random_state=0)
+    assert by_mean.value_b == pytest.approx(mean_error(y, v**2, weight))
+    with pytest.raises(InputError, match="groups: cannot be used here"):
+        compare_calibration(y, v, v, groups=v)
+
+
+def test_a_function_of_single_outcomes_alone():
+    y, v = drawn(400, 8)
+
+    def strict(y, v):
+        if not np.isin(y, (0.0, 1.0)).all():
+            raise InputError("y_true", "is a rate")
+        return calibrant.smooth_calibration_error(y, v)
+
+    assert compare_calibration(y, v, v**3, measure=strict, n_resamples=199, random_state=0).reject
+
+
+def test_predictors_of_different_rows():
+    y, v = drawn(2000, 9)
+    other, w = drawn(1500, 10)
+    same = compare_calibration(y, v, w, y_true_b=other, n_resamples=199, random_state=0)
+    assert not same.reject
+    assert "those of one predictor" in same.assumption
+    worse = compare_calibration(y, v, w**3, y_true_b=other, n_resamples=199, random_state=0)
+    assert worse.reject
+    assert worse.statistic < 0.0
+    assert worse.value_b == pytest.approx(calibrant.smooth_calibration_error(other, w**3), abs=1e-12)
+    order = np.random.default_rng(0).permutation(1500)
+    again = compare_calibration(y, v, w[order] ** 3, y_true_b=other[order], n_resamples=199, random_state=0)
+    assert again == worse
+    with pytest.raises(InputError, match="sample_weight: cannot be used here"):
+        compare_calibration(y, v, w, y_true_b=other, sample_weight=v)
+    with pytest.raises(InputError, match="y_true_b: has 3 rows but y_prob_b has 1,500"):
+        compare_calibration(y, v, w, y_true_b=other[:3])
+    with pytest.raises(InputError, match="y_true_b: has 4 rows; halving"):
+        compare_calibration(y, v, w[:4], y_true_b=[0, 1, 0, 1])
+
+
+@pytest.mark.slow
+def test_two_calibrated_predictors_of_different_rows_are_not_told_apart():
+    rejected = sum(
+        compare_calibration(*drawn(100, seed), drawn(80, 1000 + seed)[1], y_true_b=drawn(80, 1000 + seed)[0],
+                            n_resamples=39, random_state=seed).reject
+        for seed in range(25)
+    )  # fmt: skip
+    assert rejected <= 3
+
+
+@pytest.mark.slow
+def test_all_pairs_with_adjusted_p_values():
+    y, v = drawn(800, 11)
+    found = compare_all(y, {"cubed": v**3, "right": v, "squared": v**2}, n_resamples=199, random_state=0)
+    assert list(found.values) == ["right", "squared", "cubed"]
+    assert set(found.better) == {("right", "squared"), ("right", "cubed"), ("squared", "cubed")}
+    assert found.summary() == "right is better calibrated than all others at level 0.05"
+    for pair, result in found.pairs.items():
+        assert (result.value_a, result.value_b) == tuple(found.values[name] for name in pair)
+        assert result.statistic <= 0.0
+        assert result.interval.low <= result.statistic <= result.interval.high
+    raw = sorted(result.pvalue for result in found.pairs.values())
+    holm = np.maximum.accumulate(np.array(raw) * [3, 2, 1])
+    assert sorted(found.holm_pvalues.values()) == pytest.approx(holm)
+    near = compare_all(y, {"one": v, "two": np.round(v, 2), "far": v**3}, n_resamples=199, random_state=0)
+    assert set(near.better) == {("one", "far"), ("two", "far")}
+    assert near.summary().count("is better calibrated than far") == 2
+    none = compare_all(y, {"one": v, "two": np.round(v, 2)}, n_resamples=99, random_state=0)
+    assert none.summary().startswith("no predictor is proved better")
+
+
+def test_what_is_refused_of_several():
+    y, v = drawn(50, 0)
+    with pytest.raises(InputError, match="y_probs: is not what is compared"):
+        compare_all(y, {"one": v})
+    with pytest.raises(InputError, match="n_resamples: is 99; level 0"):
+        compare_all(y, {str(k): v for k in range(6)}, n_resamples=99)
+    with pytest.raises(InputError, match=r"y_probs\['two'\]: row 1 is 1\.8"):
+        compare_all(y[:2], {"one": [0.2, 0.8], "two": [0.2, 1.8]})

@@ -83,7 +83,7 @@ _HOME = {
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
     "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),
-    "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; half an hour"),
+    "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; minutes"),
     "real-predictions": ("verdicts", "real_predictions", "what audit and gate say of the papers' predictions"),
     "tcal-table-1": ("tcal", "table_1", "verdicts and errors of CIFAR-10 networks, recalibrated six ways"),
     "tcal-table-2": ("tcal", "table_2", "the same of CIFAR-100 networks"),

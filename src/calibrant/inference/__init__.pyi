@@ -31,6 +31,8 @@ from calibrant.inference.grades import grade_test as grade_test
 from calibrant.inference.limits import undetectable_error as undetectable_error
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.monitor import MonitorReading as MonitorReading
+from calibrant.inference.pairwise import PairwiseComparison as PairwiseComparison
+from calibrant.inference.pairwise import compare_all as compare_all
 from calibrant.inference.regret import RegretBounds as RegretBounds
 from calibrant.inference.regret import regret_bounds as regret_bounds
 from calibrant.inference.result import TestResult as TestResult
@@ -57,6 +59,7 @@ __all__ = [
     "GateResult",
     "GradeTestResult",
     "MonitorReading",
+    "PairwiseComparison",
     "PopulationBounds",
     "RegretBounds",
     "SmoothTolerantResult",
@@ -70,6 +73,7 @@ __all__ = [
     "calibration_gate",
     "calibration_test",
     "canonical_kernel_test",
+    "compare_all",
     "compare_calibration",
     "corp_regions",
     "cox_test",

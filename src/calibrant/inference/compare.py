@@ -6,7 +6,7 @@ __all__ = ["ComparisonResult", "compare_calibration"]
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,18 @@ from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
-from calibrant.door.rows import Rows
+from calibrant.door.rows import INDEPENDENT, Rows, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
+from calibrant.inference.compare_draws import Draws
 from calibrant.inference.result import TestResult
 from calibrant.measures.registry import measures
-from calibrant.resampling.redraw import resampled
 
 _LEAST_ROWS = 8
+_SURPRISES = 16.0  # so many more would be needed for few events to tell the error: measured, not derived
 
-Evaluate = Callable[[FloatArray, FloatArray], float]
-"""Takes outcomes and predictions, and gives the error."""
+Evaluate = Callable[..., float]
+"""Takes outcomes and predictions, perhaps weights, and gives the error."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +39,7 @@ class ComparisonResult(TestResult):
     ----------
     statistic : float
         Error of the first predictor less that of the second; negative where the first is the better calibrated.
-    pvalue, reject, level, method
+    pvalue, reject, level, method, assumption
         As in `TestResult`, of "the two errors are equal".
     interval : Interval
         Holds the population's difference with probability 1 - level, in large samples.
@@ -53,6 +54,17 @@ class ComparisonResult(TestResult):
     interval: Interval
     value_a: float
     value_b: float
+
+    def swapped(self) -> ComparisonResult:
+        """The same with the second predictor first."""
+        low, high = self.interval
+        return replace(
+            self,
+            statistic=-self.statistic,
+            interval=Interval(-high, -low),
+            value_a=self.value_b,
+            value_b=self.value_a,
+        )
 
     def summary(self) -> str:
         """One sentence.
@@ -83,22 +95,33 @@ def compare_calibration(
     y_prob_a: Column,
     y_prob_b: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    y_true_b: Column | None = None,
     measure: str | Evaluate = "smooth_calibration_error",
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ComparisonResult:
-    """Say which of two predictors is better calibrated on the population, from the same rows, by any measure.
+    """Say which of two predictors is better calibrated on the population, by any measure.
 
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes, each 0 or 1, of independent rows; at least 8.
+        Outcomes, each 0 or 1, of independent rows; at least 8. With ``trials`` the share of events among them.
     y_prob_a, y_prob_b : column of shape (n,)
-        The two predictors' probabilities for the same rows.
+        The two predictors' probabilities for the same rows; with ``y_true_b`` the second may have rows of its own.
+    sample_weight, trials
+        As for `smooth_calibration_test`, for predictors of the same rows. A row of trials is one draw.
+    groups : optional
+        Refused: the chance behind an error near 0 is redrawn row by row. Compare one row of each group.
+    y_true_b : column of shape (m,), optional
+        Outcomes of the second predictor's rows where those are others, independent of the first's; at least 8.
     measure : str or callable, default "smooth_calibration_error"
-        What is compared: the name of any registered measure, with its default parameters, or a function of outcomes and
-        predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called from threads.
+        What is compared: the name of any registered measure, with its default parameters, or a function of outcomes (or
+        event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called
+        from threads, with ``sample_weight`` where there are weights or trials.
     level : float, default 0.05
         Largest probability that the interval misses the population's difference.
     n_resamples : int, default 999
@@ -118,17 +141,18 @@ def compare_calibration(
 
     See Also
     --------
-    bootstrap_bounds, audit
+    compare_all, bootstrap_bounds, audit
 
     Notes
     -----
     The rows are halved again and again. The two halves' differences vary against each other as independent samples do,
     and give the standard error; noise that both predictors share cancels. An error is biased upwards near 0, where a
-    plain bootstrap misses the truth, and noise may hide one there. Outcomes redrawn from the predictions tell how much:
-    b, their mean error, can be added and q, its 1 - level quantile, hidden; sqrt(L^2 + b^2) - L and
-    sqrt(L^2 + q^2) - L where the error is L above q. Each end of the interval takes the unfavourable two.
-    docs/tests.md has the derivation and the coverage measured for every measure; it is asymptotic, and errs towards
-    caution. Cost: the measure of 4 n rows for each resample.
+    plain bootstrap misses the truth, and noise may hide one there. So outcomes are redrawn as well: as if the first
+    predictor were calibrated, the second, and the mean of both. In each of these the true difference is known, and the
+    interval is made as long as the redrawn differences miss it by; a state fades as what was seen is further from it
+    than chance explains. Predictors of different rows share no noise: each error's own mean and quantile under chance
+    are added. docs/tests.md has the reasons, and the coverage measured; it is asymptotic. Cost: the measure of about
+    4 n rows for each resample.
 
     References
     ----------
@@ -145,65 +169,92 @@ def compare_calibration(
     >>> result.reject, result.statistic < 0
     (True, True)
     """
-    both = tuple(_read(y_true, y_prob, name) for name, y_prob in (("y_prob_a", y_prob_a), ("y_prob_b", y_prob_b)))
-    return compare_calibration_on_rows(
-        *both, measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
-    )
+    not_taken("the chance behind an error near 0 is redrawn row by row; compare one row of each group", groups=groups)
+    options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples, "random_state": random_state}
+    if y_true_b is None:
+        rows_a = read_predictor(y_true, y_prob_a, "y_prob_a", sample_weight, trials)
+        rows_b = read_predictor(y_true, y_prob_b, "y_prob_b", sample_weight, trials)
+        return compare_calibration_on_rows(rows_a, rows_b, paired=True, **options)
+    not_taken("two samples are compared row by row", sample_weight=sample_weight, trials=trials)
+    rows_b = read_predictor(y_true_b, y_prob_b, "y_prob_b", outcomes="y_true_b")
+    return compare_calibration_on_rows(read_predictor(y_true, y_prob_a, "y_prob_a"), rows_b, paired=False, **options)
 
 
 def compare_calibration_on_rows(
     rows_a: Rows,
     rows_b: Rows,
     *,
+    paired: bool,
     measure: str | Evaluate,
     level: float,
     n_resamples: int,
     random_state: RandomState,
 ) -> ComparisonResult:
-    """`compare_calibration` of rows that were read already; both have the same outcomes in the same order."""
+    """`compare_calibration` of rows that were read already; paired, both have the same outcomes in the same order."""
     level = check_level(level)
     check_resamples(n_resamples, level)
     exact, evaluate, words = _read_measure(measure)
-    label, first, second = rows_a.y_true, rows_a.y_prob, rows_b.y_prob
-    if label.size < _LEAST_ROWS:
-        raise InputError("y_true", f"has {counted(label.size, 'row')}; halving them needs at least {_LEAST_ROWS}")
-    order = np.lexsort((label, second, first))
-    y, both = label[order].astype(np.float64), (first[order], second[order])
-    value = np.array([exact(y, v) for v in both])
+    for rows, name in ((rows_a, "y_true"), (rows_b, "y_true" if paired else "y_true_b")):
+        if rows.y_prob.size < _LEAST_ROWS:
+            few = counted(rows.y_prob.size, "row")
+            raise InputError(name, f"has {few}; halving them needs at least {_LEAST_ROWS}")
     rng = generator(random_state)
-
-    def halves(source: np.random.Generator) -> list[list[float]]:
-        picked = np.zeros(y.size, dtype=bool)
-        picked[source.permutation(y.size)[: y.size // 2]] = True
-        return [[evaluate(y[half], v[half]) for v in both] for half in (picked, ~picked)]
-
-    def calibrated(source: np.random.Generator) -> list[float]:
-        uniform = source.random(y.size)
-        return [evaluate((uniform < v).astype(np.float64), v) for v in both]
-
-    halved = resampled(halves, y.size, n_resamples, rng)  # resample, half, predictor
-    chance = resampled(calibrated, y.size, n_resamples, rng)
-    apart = halved[:, 0] - halved[:, 1]
-    error = 0.5 * math.sqrt(float(np.mean((apart[:, 0] - apart[:, 1]) ** 2)))
-    over, under = _by_chance(value, chance, level)
-    difference = float(value[0] - value[1])
-    low, high = difference - over[0] - under[1], difference + under[0] + over[1]
+    draws = [Draws.of(rows_a, [rows_b.y_prob])] if paired else [Draws.of(rows, []) for rows in (rows_a, rows_b)]
+    value = np.array([exact(d.y, v, d.weight) for d in draws for v in d.predictions])
+    halved = np.concatenate([d.halved(evaluate, n_resamples, rng) for d in draws], axis=1)  # resample, predictor
+    error = 0.5 * math.sqrt(float(np.mean((halved[:, 0] - halved[:, 1]) ** 2)))
+    error *= math.sqrt(1.0 + _SURPRISES / max(1.0, min(d.surprises for d in draws)))
+    if paired:
+        over, under = _paired(draws[0], evaluate, error, level, n_resamples, rng)
+    else:
+        over, under = _apart(draws, evaluate, value, level, n_resamples, rng)
     reach = -float(ndtri(0.5 * level)) * error
-    beyond = max(low, -high)  # how far 0 is outside, before chance has its share
-    reject = beyond > reach
+    difference = float(value[0] - value[1])
+    low, high = difference - over, difference + under
+    beyond = max(low, -high)  # how far 0 is outside, before the standard error has its share
     pvalue = 1.0 if beyond <= 0.0 else 2.0 * float(ndtr(-beyond / error)) if error > 0.0 else 0.0
     pvalue = max(pvalue, 1.0 / (1.0 + n_resamples))  # no smaller than what so many resamples can vouch for
+    interval, values = Interval(low - reach, high + reach), value.tolist()
+    assumption = rows_a.assumption if paired else f"{INDEPENDENT}, those of one predictor from those of the other"
     return ComparisonResult(
-        difference, pvalue, reject, level, words, Interval(low - reach, high + reach), float(value[0]), float(value[1])
-    )
+        difference, pvalue, beyond > reach, level, words, interval, *values, assumption=assumption
+    )  # fmt: skip
 
 
-def _by_chance(value: FloatArray, chance: FloatArray, level: float) -> tuple[list[float], list[float]]:
-    """Most that each error can be too large on average, and too small; both fade where it is far from chance's."""
-    most = np.quantile(chance, 1.0 - level, axis=0)
-    surely = np.maximum(0.0, value - most)
-    over, under = (np.hypot(surely, size) - surely for size in (chance.mean(axis=0), most))
-    return over.tolist(), under.tolist()
+def _paired(
+    rows: Draws, evaluate: Evaluate, error: float, level: float, n_resamples: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Most that the difference can be too large, and too small, in states of which the truth is known.
+
+    What the standard error does not reach counts; it fades where a state is far from what was seen.
+    """
+    reach = -float(ndtri(0.5 * level)) * error
+    over = under = 0.0
+    for state in rows.states(evaluate, n_resamples, rng):
+        far = state.far(evaluate(rows.y, state.chance, rows.weight), level)
+        missed = np.sort(state.missed[:, 0] - state.missed[:, 1])
+        rank = max(1, int(0.5 * level * (missed.size + 1)))  # another draw is beyond it with half the level
+        over = max(over, math.hypot(far, max(0.0, float(missed[-rank]) - reach)) - far)
+        under = max(under, math.hypot(far, max(0.0, -float(missed[rank - 1]) - reach)) - far)
+    return over, under
+
+
+def _apart(
+    draws: list[Draws],
+    evaluate: Evaluate,
+    value: FloatArray,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """The same of predictors that share no noise: each error can be too large on average, and chance may hide one."""
+    over, under = [], []
+    for rows, seen in zip(draws, value, strict=True):
+        state = rows.states(evaluate, n_resamples, rng)[0]
+        far, hidden = state.far(float(seen), level), float(np.quantile(state.noise, 1.0 - level))
+        over.append(math.hypot(far, float(state.noise.mean())) - far)
+        under.append(math.hypot(far, hidden) - far)
+    return over[0] + under[1], under[0] + over[1]
 
 
 def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
@@ -211,8 +262,8 @@ def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
     if callable(measure):
         function = measure
 
-        def finite(y: FloatArray, v: FloatArray) -> float:
-            value = function(y, v)
+        def finite(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
+            value = function(y, v) if weight is None else function(y, v, sample_weight=weight)
             if not isinstance(value, int | float | np.number) or not math.isfinite(value):
                 raise InputError("measure", f"returned {value!r:.40}; a finite number is needed")
             return float(value)
@@ -223,15 +274,24 @@ def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
     found = measures()[measure]
 
     def with_options(options: Mapping[str, Any]) -> Evaluate:
-        return lambda y, v: found.on_sample(Sample.of_arrays(y, v), **options)
+        return lambda y, v, weight=None: found.on_sample(Sample.of_arrays(y, v, weight), **options)
 
     resampled_ones = {**found.parameters, **found.when_resampled}
     return with_options(found.parameters), with_options(resampled_ones), measure.replace("_", " ")
 
 
-def _read(y_true: Column, y_prob: Column, name: str) -> Rows:
+def read_predictor(
+    y_true: Column,
+    y_prob: Column,
+    name: str,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    outcomes: str = "y_true",
+) -> Rows:
+    """Read one predictor's rows; what is wrong is said in its own argument's name."""
     try:
-        return Rows.of(y_true, y_prob)
+        return Rows.of(y_true, y_prob, sample_weight, trials)
     except InputError as problem:
-        said = problem.problem.replace("y_prob", name)
-        raise InputError(problem.argument.replace("y_prob", name), said, row=problem.row) from None
+        said = problem.problem.replace("y_prob", name).replace("y_true", outcomes)
+        argument = problem.argument.replace("y_prob", name).replace("y_true", outcomes)
+        raise InputError(argument, said, row=problem.row, allowed=problem.allowed) from None
