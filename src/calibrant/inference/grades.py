@@ -14,9 +14,8 @@ from scipy.stats import binom
 from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
-from calibrant.door.rows import require_single_outcomes
+from calibrant.door.rows import read_trials, require_single_outcomes
 from calibrant.door.values import counted
-from calibrant.inference.draws import read_trials
 from calibrant.inference.result import LEAST, TestResult
 
 Alternative = Literal["greater", "less", "two-sided"]
@@ -76,7 +75,7 @@ def grade_test(
     alternative: Alternative = "greater",
     level: float = 0.05,
 ) -> GradeTestResult:
-    """Test whether events in each grade of a rating system are as frequent as rated, and name the grades that are wrong.
+    """Test whether events in each grade of a rating system are as frequent as rated, and name the wrong grades.
 
     Parameters
     ----------
