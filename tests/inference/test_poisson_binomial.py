@@ -57,6 +57,7 @@ def test_cells_of_several_predictions_give_no_smaller_pvalue(cells):
         assert found >= min(0.0, math.log(2) + log(tail) if tail > Fraction(10) ** -150 else -math.inf) - 1e-12
 
 
+@pytest.mark.slow
 def test_equal_chances_have_the_largest_tail_two_above_the_mean():
     """Every two rows in eighths, beside every three others in quarters: the step that makes rows of a cell equal."""
     eighths, quarters = ([Fraction(k, n) for k in range(n + 1)] for n in (8, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from calibrant.inference.poisson_binomial import mean_chance_interval, two_sided
 from calibrant.segments.named import calibration_by_segment
 
 _LEVEL = 0.05
-_SEGMENTS, _BROKEN = 200, 40
+_SEGMENTS = 200
 _DESIGNS: dict[str, tuple[int, float, Callable[[np.random.Generator, int], FloatArray]]] = {
     "uniform": (300, 0.4, lambda rng, n: rng.random(n)),
     "rare, beta(1, 99)": (2000, 0.6, lambda rng, n: rng.beta(1.0, 99.0, n)),
@@ -36,9 +37,10 @@ _RATES: dict[str, Callable[[int], FloatArray]] = {
 
 def segment_rates(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Power and false discoveries on 200 segments, and coverage and width of the intervals of a rate."""
-    trials, draws = (1, 200) if quick else (40, 20_000)
-    cells = [(design, trial) for design in _DESIGNS for trial in range(trials)]
-    found = np.reshape(list(on_all_processors(_discoveries, cells)), (len(_DESIGNS), trials, 4)).mean(axis=1)
+    trials, draws, segments = (1, 200, 10) if quick else (40, 20_000, _SEGMENTS)
+    cells = [(design, trial, segments) for design in _DESIGNS for trial in range(trials)]
+    results = list(starmap(_discoveries, cells)) if quick else on_all_processors(_discoveries, cells)
+    found = np.reshape(results, (len(_DESIGNS), trials, 4)).mean(axis=1)
     first = [
         [design, f"{rows:,}", shift, *(f"{x:.3f}" for x in means)]
         for (design, (rows, shift, _)), means in zip(_DESIGNS.items(), found, strict=True)
@@ -50,7 +52,7 @@ def segment_rates(quick: bool = False, _data: Path | None = None) -> Reproductio
             worst = max(worst, missed)
             second.append([kind, f"{n:,}", f"{1.0 - missed:.4f}", f"{ratio:.4f}"])
     body = (
-        f"{_SEGMENTS} segments, {_BROKEN} of them broken: their log-odds are shifted by as much as a normal number of that "
+        f"{segments} segments, {segments // 5} of them broken: their log-odds are shifted by as much as a normal number of that "
         f"standard deviation. Level {_LEVEL}; means of {trials:,} tables. Beside it Benjamini and Hochberg's procedure on "
         "tails of the whole segments' events alone, each row at its own prediction.\n\n"
         + table(
@@ -70,26 +72,27 @@ def segment_rates(quick: bool = False, _data: Path | None = None) -> Reproductio
         + table(["chances", "rows", "coverage", "width : Clopper-Pearson"], second)
     )
     finding = (
-        f"Of 40 broken segments {found[0, 0]:.3f} are found (uniform predictions), at {found[:, 1].max():.3f} false "
+        f"Of {segments // 5} broken segments {found[0, 0]:.3f} are found (uniform predictions), at {found[:, 1].max():.3f} false "
         f"discoveries at most; the lowest coverage of an interval is {1.0 - worst:.4f}."
     )
     return Reproduction("Segments: power, false discoveries, intervals", finding, body)
 
 
-def _discoveries(design: str, trial: int) -> list[float]:
+def _discoveries(design: str, trial: int, segments: int) -> list[float]:
     """Power and share of false discoveries, of ours and of totals alone."""
     import pyarrow as pa
 
     rows, deviation, draw = _DESIGNS[design]
+    broken = segments // 5
     rng = np.random.default_rng([rows, trial])
-    segment = np.repeat(np.arange(_SEGMENTS), rows)
+    segment = np.repeat(np.arange(segments), rows)
     v = draw(rng, segment.size)
-    shift = np.where(np.arange(_SEGMENTS) < _BROKEN, rng.normal(0.0, deviation, _SEGMENTS), 0.0)[segment]
+    shift = np.where(np.arange(segments) < broken, rng.normal(0.0, deviation, segments), 0.0)[segment]
     y = (rng.random(v.size) < v / (v + (1.0 - v) * np.exp(-shift))).astype(np.float64)
     ours = calibration_by_segment(
         pa.table({"y": y, "p": v, "s": segment}), y_true="y", y_prob="p", by="s", level=_LEVEL
     )
-    start = np.arange(_SEGMENTS) * rows
+    start = np.arange(segments) * rows
     tails = two_sided_log_pvalues(np.ones(v.size), (v, v), start, np.add.reduceat(y, start))
     named = [
         np.array([each.key[0] for each in ours if each.reject], int),
@@ -98,7 +101,7 @@ def _discoveries(design: str, trial: int) -> list[float]:
     return [
         share
         for found in named
-        for share in (float((found < _BROKEN).sum()) / _BROKEN, float((found >= _BROKEN).sum()) / max(1, found.size))
+        for share in (float((found < broken).sum()) / broken, float((found >= broken).sum()) / max(1, found.size))
     ]
 
 
