@@ -67,10 +67,10 @@ def curve(p, outcome):
             "not confident enough",
             "Not confident enough: where it says about 20%, 11% happened.",
         ),
-        ([0.05, 0.2, 0.6, 0.8], "too high", "Too high: 50% on average, and 41% happened."),
-        ([0.2, 0.4, 0.8, 0.96], "too low", "Too low: 50% on average, and 59% happened."),
-        ([0.1, 0.3, 0.6, 0.9], "too high", "Too high where it says 70%: 70% on average, and 60% happened."),
-        ([0.1, 0.2, 0.8, 0.8], "uneven", "Miscalibrated, too high in some ranges and too low in others: where it says"),
+        ([0.05, 0.2, 0.6, 0.8], "too high", "Too high: 50% predicted on average, and 41% happened."),
+        ([0.2, 0.4, 0.8, 0.96], "too low", "Too low: 50% predicted on average, and 59% happened."),
+        ([0.1, 0.3, 0.6, 0.9], "too high", "Too high where it says 70%: 70% predicted on average, and 60% happened."),
+        ([0.1, 0.2, 0.8, 0.8], "uneven", "Unevenly miscalibrated: where it says"),
     ],
 )
 def test_directions(outcome, direction, words):

@@ -51,6 +51,8 @@ class Advice(Result):
         Cross-fitted scores, "unchanged" first; empty where nothing was compared.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
         The chosen one, fitted to the rows that were compared.
+    backwards : bool
+        Whether fewer events are proved where predictions are higher.
 
     See Also
     --------
@@ -61,6 +63,7 @@ class Advice(Result):
     chosen: str | None
     scores: tuple[RecalibrationScore, ...]
     recalibrator: Recalibrator | MulticlassRecalibrator | None = None
+    backwards: bool = False
 
     def summary(self) -> str:
         """Say what to do."""
@@ -99,7 +102,7 @@ def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | Non
     words = choice.summary()
     if of is not None:
         words += f" Compared on {counted(order.size, 'row')} drawn at random from {of:,}."
-    return Advice(words, choice.chosen, choice.scores, choice.recalibrator)
+    return Advice(words, choice.chosen, choice.scores, choice.recalibrator, choice.direction == "wrong")
 
 
 def advice_on_sample(sample: Sample, weighted: bool, state: State, level: float, seed: int) -> Advice:

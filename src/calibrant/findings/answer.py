@@ -25,6 +25,11 @@ Direction = Literal["too high", "too low", "too confident", "not confident enoug
 Action = Literal["leave unchanged", "collect more rows", "recalibrate", "predict the base rate", "look closer", "none"]
 
 _LIMIT, _PART = 0.02, 0.1
+_BACKWARDS = (
+    "The predictions point the wrong way: events are fewer where predictions are higher. Check that labels or columns "
+    "are not swapped."
+)
+_SIMPLE = ("temperature", "platt")  # methods of one and of two numbers
 _NONE = 1e-12  # rates below are rounding
 
 
@@ -51,7 +56,8 @@ class Answer(Result):
         few rows": not rejected, and not proved to be within it. "not tested": nothing can be said about chance.
     direction : str or None
         "too high", "too low", "too confident" (too high where predictions are high and too low where they are low),
-        "not confident enough" (the reverse) or "uneven"; None where calibration is not rejected.
+        "not confident enough" (the reverse) or "uneven" (no shift and no slope of the log-odds repairs half of it);
+        None where calibration is not rejected.
     size : float
         Lower distance from calibration of these rows, in probability units: the smallest average change of the
         predictions that would make them calibrated. Where it is known within a bracket, the upper end.
@@ -124,10 +130,11 @@ def answer(audit: Audit) -> Answer:
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
-    direction = _direction(audit.regions) if real and test is not None and test.reject else None
+    direction = _direction(audit.regions, audit.advice) if real and test is not None and test.reject else None
     action = _action(state, audit.advice)
     headline = " ".join((*_what(audit, state, direction), _real(audit, state, test)))
-    details = (_how_far(audit, state, interval), *_do(audit, action))
+    backwards = (_BACKWARDS,) if audit.advice.backwards else ()
+    details = (*backwards, _how_far(audit, state, interval), *_do(audit, action))
     value = audit.measures["lower_calibration_distance"].value
     return Answer(
         state=state,
@@ -142,8 +149,12 @@ def answer(audit: Audit) -> Answer:
     )
 
 
-def _direction(regions: tuple[Region, ...]) -> Direction:
+def _direction(regions: tuple[Region, ...], advice: Advice) -> Direction:
     """From the stretches that are beyond noise, in the order of their predictions; from all if none is by itself."""
+    if advice.chosen not in (None, "unchanged", "constant", *_SIMPLE):
+        left = min(advice[name].lower_calibration_distance for name in _SIMPLE)
+        if left > 0.5 * advice["unchanged"].lower_calibration_distance:
+            return "uneven"
     clear = [region for region in regions if region.exceeds_noise] or list(regions)
     signs = [region.direction for region in sorted(clear, key=lambda region: region.low)]
     runs = [sign for i, sign in enumerate(signs) if i == 0 or sign != signs[i - 1]]
@@ -179,7 +190,7 @@ def _what(audit: Audit, state: State, direction: Direction | None) -> list[str]:
         "too low": "Too low",
         "too confident": "Too confident",
         "not confident enough": "Not confident enough",
-        "uneven": "Miscalibrated, too high in some ranges and too low in others",
+        "uneven": "Unevenly miscalibrated",
     }[direction]
     if not audit.regions:
         return ["Miscalibrated, though no range of predictions stands out."]
@@ -187,9 +198,8 @@ def _what(audit: Audit, state: State, direction: Direction | None) -> list[str]:
     predicted, happened = rate(worst.mean_prediction), rate(worst.mean_prediction + worst.mean_error)
     little = ", but by little" if state == "too small to matter" else ""
     if direction in ("too high", "too low"):
-        everywhere = worst.weight_share > 0.9
-        where = "" if everywhere else f" where it says {_about(worst)}"
-        return [f"{said}{little}{where}: {predicted} on average, and {happened} happened."]
+        where = "" if worst.weight_share > 0.9 else f" where it says {_about(worst)}"
+        return [f"{said}{little}{where}: {predicted} predicted on average, and {happened} happened."]
     return [f"{said}{little}: where it says about {predicted}, {happened} happened."]
 
 
@@ -228,10 +238,10 @@ def _how_far(audit: Audit, state: State, interval: Interval | None) -> str:
         who = "They" if state == "too small to matter" else "The predictions"
         return f"{who} are off by at most {high} on average, with {sure} confidence (the limit is {limit})."
     if state == "worth correcting":
-        population = f"and at most {high} in the population ({sure} confidence)"
+        population = f", and at most {high} in the population ({sure} confidence)"
         if float(low) > 0.0:
-            population = f"in the population at least {low} and at most {high} (each with {sure} confidence)"
-        return f"The predictions are off by {_size(audit)} on average on these rows; {population}."
+            population = f"; in the population at least {low} and at most {high} (each with {sure} confidence)"
+        return f"The predictions are off by {_size(audit)} on average on these rows{population}."
     rows, needed = counted(audit.n_rows, "row"), audit.gate.rows_needed if audit.gate is not None else None
     more = f"; about {whole(rounded_rows(needed))} rows like these would" if needed else ""
     return (
