@@ -90,11 +90,9 @@ def cutoff(ax: Axes) -> None:
 
 def decision_loss(ax: Axes) -> None:
     y, v = overconfident()
-    t = np.linspace(0, 1, 2001)
-    cuts = np.append(np.unique(v), 2.0)
-    worth = np.array([[np.mean((y - at) * (v >= cut)) for at in t] for cut in cuts])
-    acted = np.array([np.mean((y - at) * (v >= at)) for at in t])
-    regret = worth.max(axis=0) - acted
+    curve = calibrant.decision_curve(y, v)
+    t = np.append(np.repeat(curve.thresholds, 2), 1.0)
+    regret = np.append(np.column_stack([curve.regret, curve.regret_after]).ravel(), 0.0)
     loss = calibrant.monotone_decision_loss(y, v)
     ax.fill_between(t, 0, regret, color=BLUE, alpha=0.25, lw=0)
     ax.plot(t, regret, color=BLUE, label="regret")
