@@ -13,9 +13,10 @@ from scipy.special import expit, logit
 
 import calibrant
 
+LEAVE = ("leave unchanged", "collect more rows")
 REAL = ("worth correcting", "too small to matter")
 ACTIONS = {
-    "worth correcting": {"recalibrate", "look closer", "predict the base rate", "none"},
+    "worth correcting": {"recalibrate", "look closer", "predict the base rate", "check the labels", "none"},
     "too small to matter": {"leave unchanged"},
     "no evidence": {"leave unchanged"},
     "too few rows": {"collect more rows"},
@@ -96,13 +97,12 @@ def faults(audit):
     )
     check(state == expected, f"state {state}, expected {expected}")
     check(answer["action"] in ACTIONS[state], f"{state}: {answer['action']}")
-    check(("No sign of miscalibration" in said) == (state in ("no evidence", "too few rows")), "no sign")
-    check(("This is real" in said) == (state in REAL), "real")
-    check(("too small to matter" in said) == (state == "too small to matter"), "too small")
-    check(
-        "Leave the predictions unchanged" not in said or answer["action"] in ("leave unchanged", "collect more rows"),
-        "leave",
-    )
+    headline = answer["headline"]
+    check(("o sign of miscalibration" in headline) == (state in ("no evidence", "too few rows")), "no sign")
+    told = "This is not chance" in headline or "which calibrated predictions rule out" in headline
+    check(told == (state in REAL), "not chance")
+    check(("too small to matter" in headline) == (state == "too small to matter"), "too small")
+    check(("leave the predictions as they are" in said) == (answer["action"] in LEAVE), "leave")
     check(said in first and said in page, "the page does not begin with the answer")
     check(answer["direction"] is None or state in REAL, "a direction without evidence")
     check(not found["regions"] or not ran or real, "regions without evidence")
@@ -117,18 +117,24 @@ def faults(audit):
         check(0.0 <= low <= high <= 1.0, "interval")
         check(state != "too small to matter" or high <= answer["max_distance"], "small, and not within")
         check(gate["lower_distance"]["high"] == high, "another upper end")
-        for number in re.findall(r"at most ([0-9.]*[0-9])", said):
-            check(float(number) >= high - 1e-12, f"printed {number}, proved {high}")
+        for number in re.findall(r"at most ([0-9.e-]*[0-9])", " ".join(answer["details"])):
+            check(float(number) >= 100.0 * high - 1e-9, f"printed {number}, proved {high}")
+            small = state in ("no evidence", "too small to matter")
+            check(not small or float(number) <= 100.0 * answer["max_distance"] * 1.005, "small, and printed beyond")
+        for number in re.findall(r"at least ([0-9.e-]*[0-9])", " ".join(answer["details"])):
+            check(float(number) <= 100.0 * low + 1e-9, f"printed {number}, proved {low}")
     lower = found["lower_distance_bracket"]
     check(lower["lower"] - 1e-12 <= answer["size"] <= lower["upper"] + 2e-9, "size")
     chosen, scores = found["advice"]["chosen"], {each["method"]: each for each in found["advice"]["scores"]}
     check((chosen is None) == (not scores), "advice without scores")
     check(chosen is None or state == "worth correcting", "advice that nobody asked for")
-    check((answer["action"] == "recalibrate") == (chosen not in (None, "unchanged", "constant")), "recalibrate")
-    removed = re.search(r"removes ([0-9.]+)% of the error", said)
-    if removed:
-        near, far = (scores[name]["lower_calibration_distance"] for name in (chosen, "unchanged"))
-        check(abs(100.0 * (1.0 - near / far) - float(removed[1])) < 0.6, "share removed")
+    fitted = chosen not in (None, "unchanged", "constant")
+    check((answer["action"] == "recalibrate") == (fitted and answer["action"] != "check the labels"), "recalibrate")
+    falls = re.search(r"falls from ([0-9.e-]+) to ([0-9.e-]+[0-9])", said)
+    if falls:
+        for name, number in zip(("unchanged", chosen), falls.groups(), strict=True):
+            distance = 100.0 * scores[name]["lower_calibration_distance"]
+            check(abs(float(number) - distance) <= 0.051 * distance, "the distance falls otherwise")
     check("could be noise" not in page, "could be noise")
     check(all(each["holds"] for each in found["inequalities"]), "an inequality fails")
     return wrong

@@ -60,17 +60,21 @@ def curve(p, outcome):
 @pytest.mark.parametrize(
     ("outcome", "direction", "words"),
     [
-        ([0.2, 0.4, 0.6, 0.8], "too confident", "Too confident: where it says about 20%, 30% happened."),
+        (
+            [0.2, 0.4, 0.6, 0.8],
+            "too confident",
+            "Too confident: where it says about 10%, 20% happen; where it says 90%, 80%.",
+        ),
         ([0.1, 0.3, 0.7, 0.9], None, "No sign of miscalibration"),
         (
             [0.02, 0.2, 0.8, 0.98],
             "not confident enough",
-            "Not confident enough: where it says about 20%, 11% happened.",
+            "Not confident enough: where it says about 10%, 2.0% happen; where it says 90%, 98%.",
         ),
-        ([0.05, 0.2, 0.6, 0.8], "too high", "Too high: 50% predicted on average, and 41% happened."),
-        ([0.2, 0.4, 0.8, 0.96], "too low", "Too low: 50% predicted on average, and 59% happened."),
-        ([0.1, 0.3, 0.6, 0.9], "too high", "Too high where it says 70%: 70% predicted on average, and 60% happened."),
-        ([0.1, 0.2, 0.8, 0.8], "uneven", "Unevenly miscalibrated: where it says"),
+        ([0.05, 0.2, 0.6, 0.8], "too high", "Too high where it says 90%: 80% happen."),
+        ([0.2, 0.4, 0.8, 0.96], "too low", "Too low where it says 10%: 20% happen."),
+        ([0.1, 0.3, 0.6, 0.9], "too high", "Too high where it says 70%: 60% happen."),
+        ([0.1, 0.2, 0.8, 0.8], "uneven", "Uneven: where it says about 90%, 80% happen; where it says 70%, 80%."),
     ],
 )
 def test_directions(outcome, direction, words):

@@ -143,7 +143,8 @@ def rows_wanted(table, texts=None):
             for row in range(n):
                 if not is_good(argument, numbers[argument][row]):
                     # Of two columns that are wrong either may be named: a text by its type, before any row is read.
-                    return Refused(argument, row, also=tuple(text) if texts == "bad rows" else ())
+                    other = [a for a, values in numbers.items() if not all(is_good(a, value) for value in values)]
+                    return Refused(argument, row, also=tuple(other) if texts == "bad rows" else ())
     kept = [row for row in range(n) if good[row]]
     if not kept:
         return Refused("table")

@@ -11,6 +11,7 @@ from calibrant.door.arguments import seeded
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
+from calibrant.findings.answer_words import points
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number
@@ -53,19 +54,20 @@ class Comparison(Finding):
             return f"The two were not compared row by row: {self.not_compared}."
         said, low, high = self.result, *self.result.interval
         sure = f"{confidence(said.level)} confidence"
-        one, other = (number(audit.answer.size) for audit in self.audits)
+        one, other = (points(audit.answer.size) for audit in self.audits)
         if not said.reject:
             return (
                 f"Neither of {first} and {second} is proved better calibrated: distances from calibration {one} and "
-                f"{other}. Their smooth errors in the population, the first less the second, differ by "
-                f"{' to '.join(outwards(low, high, signed=True))} ({sure})."
+                f"{other} percentage points. Their smooth errors in the population, the first less the second, differ "
+                f"by {' to '.join(outwards(low, high, signed=True))} ({sure})."
             )
         better, worse = (first, second) if said.statistic < 0.0 else (second, first)
         less, more = (one, other) if said.statistic < 0.0 else (other, one)
         least, most = outwards(*sorted((abs(low), abs(high))))
         return (
-            f"{better} is better calibrated than {worse}: distances from calibration {less} and {more}. This is real "
-            f"(p = {said.pvalue:.2g}): their smooth errors in the population differ by {least} to {most} ({sure})."
+            f"{better} is better calibrated than {worse}: distances from calibration {less} and {more} percentage "
+            f"points. This is not chance (p = {said.pvalue:.2g}): their smooth errors in the population differ by "
+            f"{least} to {most} ({sure})."
         )
 
     def facts(self) -> list[tuple[str, str, str]]:

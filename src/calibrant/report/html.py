@@ -99,13 +99,10 @@ def _diagram(audit: Audit) -> dict[str, Any]:
     columns = {
         "prediction": table.prediction,
         "outcome": table.outcome,
-        "witness": audit.witness(table.prediction),
         "lower": table.band_lower,
         "upper": table.band_upper,
     }
-    label = (
-        "Reliability diagram: observed rate against prediction, the witness and a histogram of the predictions below"
-    )
+    label = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
     left, right, low, high = diagram_geometry(audit)
     return {
         "picture": _coloured(svg(audit), label),

@@ -218,12 +218,11 @@ def draw_witness(audit: Drawable, ax: Axes) -> Axes:
 
 
 def figure(audit: Audit) -> Figure:
-    """Diagram above, witness and histogram below, on one axis of predictions."""
-    fig = Figure(figsize=(5.2, 7.4), layout="constrained")
-    upper, middle, lower = fig.subplots(3, 1, sharex=True, height_ratios=(4.2, 0.9, 1))
+    """Diagram above, histogram below, on one axis of predictions."""
+    fig = Figure(figsize=(5.2, 6.4), layout="constrained")
+    upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=(4.2, 1))
     draw_diagram(audit, upper)
     upper.set_xlabel("")
-    draw_witness(audit, middle)
     draw_density(audit, lower)
     fig.align_ylabels()
     return fig

@@ -20,7 +20,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         failed = "; ".join(inequality.words for inequality in audit.violations)
         said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
     found = audit.answer
-    said += [found.headline, *found.details, *([where] if (where := _where(audit)) else [])]
+    said += [found.headline, *found.details]
     if audit.pos_label is not None:
         said.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
     if audit.classes is not None:
@@ -32,23 +32,18 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     said.append(_discrimination(audit))
     test = audit.tests["calibration_test"].result
     if isinstance(test, CalibrationTestResult):
-        said.append(f"All this takes it that {test.assumption}.")
+        said.append(f"Assumed: {test.assumption}.")
     if audit.about_chance:
         said.append(audit.about_chance)
     return tuple(said)
-
-
-def _where(audit: Audit) -> str | None:
-    """The stretch that contributes most."""
-    return f"Where: {audit.regions[0].summary()}." if audit.regions else None
 
 
 def _discrimination(audit: Audit) -> str:
     """A useless predictor can be calibrated: how well this one tells outcomes apart."""
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
-    useless = ", no better than a coin" if 0.49 <= audit.auc <= 0.51 else ""
-    return f"How well it ranks: area under the ROC curve {audit.auc:.3f}{useless} (calibration does not say that)."
+    told = "area under the ROC curve; 0.5 is a coin, 1 is perfect"
+    return f"How well it tells events from the rest: {audit.auc:.3f} ({told})."
 
 
 def band_in_words(table: Reliability, level: float, rows: str) -> str:

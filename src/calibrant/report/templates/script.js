@@ -18,7 +18,7 @@ for (const figure of document.querySelectorAll("figure")) {
     cursor.style.left = `${100 * (left + ((right - left) * (p - low)) / (high - low))}%`;
     let text = `At ${shown(p)}: observed ${shown(table.outcome[i])}`;
     if (table.lower) text += `; a calibrated predictor would show ${shown(table.lower[i])} to ${shown(table.upper[i])}`;
-    said.textContent = `${text}; witness ${shown(table.witness[i])}.`;
+    said.textContent = `${text}.`;
   };
   lookup.hidden = false;
   slider.addEventListener("input", () => move(low + ((high - low) * slider.value) / 1000));

@@ -1,0 +1,162 @@
+"""The answer in words: a headline, then how far and what to do. All of its sentences stand here."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING
+
+from calibrant.door.ends import Interval, confidence
+from calibrant.findings.words import rate, sentence, whole
+from calibrant.inference.gate import rounded_rows
+
+if TYPE_CHECKING:
+    from calibrant.findings.answer import Answer
+    from calibrant.findings.examples import Example
+    from calibrant.findings.found import Audit
+
+_SAID = {
+    "too high": "Too high",
+    "too low": "Too low",
+    "too confident": "Too confident",
+    "not confident enough": "Not confident enough",
+    "uneven": "Uneven",
+}
+_METHODS = {
+    "temperature": "temperature scaling",
+    "platt": "Platt scaling",
+    "beta": "beta scaling",
+    "polynomial": "polynomial scaling",
+    "scaling_binning": "scaling-binning",
+    "histogram": "histogram binning",
+    "isotonic": "isotonic regression",
+    "nearest": "the nearest calibrated predictor",
+    "vector": "vector scaling",
+    "dirichlet": "Dirichlet scaling",
+}
+_DIGITS = 6  # at most, of two rates that are told apart
+
+
+def headline(found: Answer, audit: Audit, seen: tuple[Example, ...]) -> str:
+    """In which direction it errs, with an example, and whether that is chance."""
+    if found.pvalue is None:
+        return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
+    p = "p < 1e-15" if found.pvalue < 1e-15 else f"p = {found.pvalue:.2g}"
+    if found.state == "no evidence":
+        return f"No sign of miscalibration ({p})."
+    if found.state == "too few rows":
+        return f"Cannot tell: no sign of miscalibration ({p}), but too few rows to rule it out."
+    small = ", and too small to matter" if found.state == "too small to matter" else ""
+    real = f"This is not chance ({p}){small}."
+    test = audit.tests["calibration_test"].result
+    if test is not None and not test.reject and test.impossible is not None:
+        return sentence(f"{test.impossible.summary()}{small}")
+    if found.action == "check the labels":
+        return f"Backwards: the higher the prediction, the rarer the event. {real}"
+    if found.action == "predict the base rate":
+        return f"These predictions do no better than saying {rate(audit.base_rate)} every time. {real}"
+    if found.direction is None:
+        return f"Miscalibrated, though no range of predictions stands out. {real}"
+    slightly = found.state == "too small to matter"
+    said = _SAID[found.direction]
+    said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
+    return f"{said}{_for_example(found, seen)}. {real}"
+
+
+def _for_example(found: Answer, seen: tuple[Example, ...]) -> str:
+    """The clearest place, and for two-sided faults the clearest on the other side."""
+    first = seen[0]
+    says, happens = two_rates(first.predicted, first.happened)
+    if found.direction in ("too high", "too low"):
+        if first.share > 0.9:
+            return f": it says {says} on average, and {happens} happen"
+        low, high = rate(first.low), rate(first.high)
+        if low == high:
+            return f" where it says {low}: {happens} happen"
+        return f" between {low} and {high}: it says {says} there on average, and {happens} happen"
+    told = f": where it says about {says}, {happens} happen"
+    other = next(
+        (each for each in seen if (each.happened < each.predicted) != (first.happened < first.predicted)), None
+    )
+    if other is None:
+        return told
+    says, happens = two_rates(other.predicted, other.happened)
+    return f"{told}; where it says {says}, {happens}"
+
+
+def details(found: Answer, audit: Audit) -> tuple[str, ...]:
+    """How far, and what to do."""
+    return (_how_far(found, audit), *_what_to_do(found, audit))
+
+
+def _how_far(found: Answer, audit: Audit) -> str:
+    """How far on these rows, in the population, and what would be too small to matter."""
+    here = f"{points(found.size)} percentage points on these rows"
+    if found.interval is None:
+        return f"Distance from calibration: {here}."
+    sure, limit = confidence(audit.level), f"{100.0 * found.max_distance:.3g}"
+    most = most_points(found.interval, found.max_distance)
+    if found.state in ("no evidence", "too few rows"):
+        would = "is" if found.state == "no evidence" else "would be"
+        return (
+            f"Distance from calibration: at most {most} percentage points in the population ({sure} confidence); up to "
+            f"{limit} {would} too small to matter."
+        )
+    least = f"at least {points(found.interval.low, ROUND_FLOOR)} and " if found.interval.low > 0.0 else ""
+    each = "each with " if least else ""
+    is_small = "is" if found.state == "too small to matter" else "would be"
+    return (
+        f"Distance from calibration: {here}, {least}at most {most} in the population ({each}{sure} confidence); up to "
+        f"{limit} {is_small} too small to matter."
+    )
+
+
+def _what_to_do(found: Answer, audit: Audit) -> list[str]:
+    action, advice = found.action, audit.advice
+    if action == "leave unchanged":
+        return ["What to do: leave the predictions as they are."]
+    if action == "collect more rows":
+        needed = audit.gate.rows_needed if audit.gate is not None else None
+        more = f" About {whole(rounded_rows(needed))} rows like these would settle it." if needed else ""
+        return [f"What to do: leave the predictions as they are, and collect more rows.{more}"]
+    if action == "check the labels":
+        return ["What to do: check that labels or columns are not swapped, before anything else."]
+    if action == "predict the base rate":
+        return ["What to do: do not act on differences between these predictions, or collect more rows."]
+    if action == "look closer":
+        return ["What to do: look at where it errs. No recalibration of the predictions alone helps beyond chance."]
+    if action == "none":
+        return [advice.words] if found.state == "worth correcting" else []
+    before, after = advice["unchanged"], advice[advice.chosen or ""]
+    far, near = before.lower_calibration_distance, after.lower_calibration_distance
+    told = f"What to do: recalibrate, by {_METHODS.get(advice.chosen or '', advice.chosen)}."
+    if near < far:
+        return [f"{told} On rows that it was not fitted to, the distance falls from {points(far)} to {points(near)}."]
+    return [f"{told} On rows that it was not fitted to, the log score is better."]
+
+
+def points(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:
+    """A share in percentage points, in two significant digits and without an exponent."""
+    exact = 100 * Decimal(repr(float(share)))
+    if not exact:
+        return "0"
+    place = min(0, exact.adjusted() - digits + 1)
+    return f"{exact.quantize(Decimal(1).scaleb(place), rounding):f}"
+
+
+def most_points(interval: Interval, limit: float) -> str:
+    """The upper end in percentage points, rounded up, and never beyond a limit that it keeps to."""
+    for digits in (2, 3, 4, 5):
+        shown = points(interval.high, ROUND_CEILING, digits)
+        if not interval.high <= limit < float(shown) / 100.0:
+            return shown
+    return f"{100.0 * limit:.3g}"
+
+
+def two_rates(one: float, other: float) -> tuple[str, str]:
+    """Two rates with as many digits as it takes to tell them apart."""
+    shown = rate(one), rate(other)
+    for digits in range(1, _DIGITS):
+        if shown[0] != shown[1]:
+            break
+        shown = f"{one:.{digits}%}", f"{other:.{digits}%}"
+    return shown
