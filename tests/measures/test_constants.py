@@ -14,13 +14,14 @@ from calibrant import (
     interval_calibration_error,
     kernel_calibration_error,
     lower_calibration_certificate,
+    monotone_decision_loss,
     random_interval_calibration_error,
     smooth_calibration_error,
     surrogate_interval_calibration_error,
     synthetic,
 )
 from calibrant.measures.corp import corp_decomposition
-from tests.constants import all_samples, broken, is_a_mirror
+from tests.constants import all_samples, broken, costs, is_a_mirror
 from tests.strategies import examples, samples
 
 
@@ -97,3 +98,13 @@ def test_the_distance_of_a_sample_is_hardly_above_the_domain_s():
             assert distance.exact
             found.append(distance.upper)
         assert 0.0 < np.mean(found) <= min(0.5 / k + 0.5 * (k / n) ** 0.5 for k in range(1, n))
+
+
+def test_costs_are_those_of_the_definitions_without_rounding():
+    """All 65 samples of one and two rows in quarters: decision loss, and the Brier score's miscalibration part."""
+    for n in (1, 2):
+        for rows in all_samples(n, 4):
+            brier, _, loss, _ = costs(rows)
+            y_true, y_prob = [y for _, y in rows], [float(v) for v, _ in rows]
+            assert monotone_decision_loss(y_true, y_prob) == pytest.approx(float(loss), abs=1e-12)
+            assert corp_decomposition(y_true, y_prob).miscalibration == pytest.approx(float(brier), abs=1e-12)

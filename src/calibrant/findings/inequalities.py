@@ -28,7 +28,6 @@ _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
 _TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"
 _ROOT = "squares of two bins (docs/two-bin.md)"
-_BRIER = "miscalibration part of the Brier score"
 _LEVEL_SETS = "error of single distinct predictions"
 
 
@@ -186,7 +185,6 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
         ]
     two_bin, cutoff = known["averaged_two_bin_calibration_error"], known["cutoff_calibration_error"]
     squared = measures()["averaged_two_bin_calibration_error"].on_sample(sample, norm="l2") ** 2
-    brier = corp_from_sample(sample).miscalibration
     found += [
         Inequality(left, right, a, b, source)
         for left, right, a, b, source in (
@@ -199,8 +197,6 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
             ("smooth error * 2/3", "cutoff error", smooth / 1.5, cutoff, _TWO_BINS),
             ("cutoff error", _LEVEL_SETS, cutoff, level_sets, "triangle inequality"),
             ("squared averaged two-bin error", "lower distance", squared, above_lower, _ROOT),
-            ("squared smooth error", _BRIER, smooth**2, brier, "a step along the witness (docs/two-bin.md)"),
-            (_BRIER, "2 cutoff errors", brier, 2.0 * cutoff, "an average of regrets (docs/two-bin.md)"),
         )
     ]
     found += _decisions(sample, known, smooth, cutoff)
