@@ -71,3 +71,22 @@ def test_event_rates_are_refused_by_the_name_of_their_argument():
     table = pa.table({"day": [1, 1, 2], "y": [0.5, 0.25, 1.0], "p": [0.5, 0.3, 0.9]})
     with pytest.raises(InputError, match="y_true: holds event rates; the evidence of drift counts single outcomes"):
         calibration_drift(table, y_true="y", y_prob="p", by="day")
+
+
+def test_rows_of_trials_are_so_many_rows():
+    rng = np.random.default_rng(0)
+    p, trials, day = np.round(rng.random(600), 3), rng.integers(1, 20, 600), np.repeat(np.arange(6), 100)
+    ones = rng.binomial(trials, np.where(day > 2, p**1.5, p))
+    shares = pa.table({"y": ones / trials, "p": p, "day": day, "n_trials": trials})
+    each = np.repeat(np.arange(600), trials)
+    before = np.concatenate([[0], trials.cumsum()[:-1]])
+    single = pa.table({"y": (np.arange(each.size) - before[each] < ones[each]) * 1, "p": p[each], "day": day[each]})
+    found = calibration_drift(shares, y_true="y", y_prob="p", by="day", trials="n_trials")
+    rows = calibration_drift(single, y_true="y", y_prob="p", by="day")
+    for one, other in zip(found, rows, strict=True):
+        assert (one.period, one.n_rows, one.reading.reject) == (other.period, other.n_rows, other.reading.reject)
+        assert one.reading.pvalue == pytest.approx(other.reading.pvalue, rel=1e-6)
+    assert found[-1].reading.reject
+    for name in ("sample_weight", "groups"):
+        with pytest.raises(InputError, match=f"{name}: cannot be used here: each outcome is a bet"):
+            calibration_drift(shares, y_true="y", y_prob="p", by="day", **{name: "day"})

@@ -187,3 +187,44 @@ def test_cells_that_no_rows_have_are_refused():
         damaged = found.set_column(found.column_names.index(name), name, pa.array(column))
         with pytest.raises(InputError, match=r"cells: row 0|frame: has rows"):
             segments_of_groups(good_groups(nw.from_native(damaged, eager_only=True), False), 0.05)
+
+
+def test_rows_of_trials_are_so_many_rows():
+    rng = np.random.default_rng(0)
+    p, trials, s = np.round(rng.random(500), 3), rng.integers(1, 30, 500), rng.integers(0, 4, 500)
+    ones = rng.binomial(trials, np.where(s == 2, p**1.6, p))
+    shares = pa.table({"y": ones / trials, "p": p, "s": s, "k": trials})
+    each = np.repeat(np.arange(500), trials)
+    before = np.concatenate([[0], trials.cumsum()[:-1]])
+    single = pa.table({"y": (np.arange(each.size) - before[each] < ones[each]) * 1.0, "p": p[each], "s": s[each]})
+    by_rows = calibration_by_segment(single, by=["s"], **NAMES)
+    for frame in (shares, pl.from_arrow(shares).lazy()):
+        by_trials = calibration_by_segment(frame, by=["s"], trials="k", **NAMES)
+        assert [each.key for each in by_trials] == [each.key for each in by_rows]
+        for one, other in zip(by_trials, by_rows, strict=True):
+            assert (one.n_rows, one.reject, one.direction) == (other.n_rows, other.reject, other.direction)
+            assert one.pvalue == pytest.approx(other.pvalue, rel=1e-6)
+            assert one.bias_interval.width == pytest.approx(other.bias_interval.width, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"k": [1.5, 2.0]}, {"trials": "k"}, "trials: are not whole numbers"),
+        ({"k": [3.0, 2.0]}, {"trials": "k"}, "y_true: times trials is no whole number of events"),
+        ({"k": [-1.0, 2.0]}, {"trials": "k"}, "trials: "),
+        ({"k": [2.0, 2.0]}, {"trials": "k", "sample_weight": "k"}, "sample_weight: cannot be used here: with trials"),
+        ({"k": [2.0, 2.0]}, {"groups": "k"}, "groups: cannot be used here: rows are summed by cell"),
+        ({"k": [2.0, 2.0], "w": [2.0, 2.0]}, {"trials": "k"}, "'w' may hold weights"),
+    ],
+)
+def test_what_is_refused_of_trials(columns, options, message):
+    table = pa.table({"y": [0.5, 1.0], "p": [0.2, 0.7], "s": [1, 2], **columns})
+    with pytest.raises(InputError, match=message):
+        calibration_by_segment(table, by=["s"], **options, **NAMES)
+
+
+def test_other_weights_are_left_out_where_that_is_said():
+    table = pa.table({"y": [0.5, 1.0], "p": [0.2, 0.7], "s": [1, 2], "k": [2, 2], "w": [3, 3]})
+    found = calibration_by_segment(table, by=["s"], trials="k", unweighted=True, **NAMES)
+    assert [each.n_rows for each in found] == [2, 2]

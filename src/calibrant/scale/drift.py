@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.errors import InputError
+from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
 from calibrant.kernels import sketching
@@ -20,6 +21,7 @@ from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
 from calibrant.scale.periods import in_order
 from calibrant.scale.pooled import sample_from_cells
+from calibrant.scale.trials import groups_by
 
 RESOLUTION = 1024
 SINGLE = "the evidence of drift counts single outcomes"
@@ -66,6 +68,9 @@ def calibration_drift(
     y_true: str,
     y_prob: str,
     by: str,
+    sample_weight: str | None = None,
+    trials: str | None = None,
+    groups: str | None = None,
     level: float = 0.05,
     exclude_bad: bool = False,
     unweighted: bool = False,
@@ -81,6 +86,10 @@ def calibration_drift(
     by : str
         Column of periods, such as days: dates and numbers, or texts whose order is plain, as ISO dates, whole numbers,
         "day 9", "2026-W9".
+    sample_weight, groups : optional
+        Refused: each outcome is a bet, which counts once, and whose chance given all before it is the forecast.
+    trials : str, optional
+        Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
     level : float, default 0.05
         Largest probability that calibrated forecasts are ever rejected, in all periods together.
     exclude_bad : bool, default False
@@ -122,10 +131,13 @@ def calibration_drift(
     20
     """
     table = OpenedFrame(frame, "frame")
+    why = "each outcome is a bet, which counts once, and whose chance given all before it is the forecast"
+    not_taken(why, sample_weight=sample_weight, groups=groups)
     if not unweighted:
-        refuse_unspoken_weights(table.columns, {y_true, y_prob, by}, f"{SINGLE}; unweighted=True leaves them out")
-    names = table.spoken(y_true, y_prob, None, unweighted=True)
-    return periods_of_groups(table.groups(names, [by], RESOLUTION, exclude_bad=exclude_bad), level)
+        spoken = {y_true, y_prob, by, trials or by}
+        refuse_unspoken_weights(table.columns, spoken, f"{SINGLE}; unweighted=True leaves them out")
+    found = groups_by(table, y_true, y_prob, [by], RESOLUTION, None, trials, exclude_bad, unweighted=True)
+    return periods_of_groups(found, level)
 
 
 def periods_of_groups(found: Groups, level: float) -> list[Period]:

@@ -18,6 +18,7 @@ from calibrant.scale.keys import numbers_of, told_apart
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
+_WHOLE = 1e-6  # a cell's events may miss a whole number by this much, and by rounding
 LEAVE_OUT = Ways(
     "correct them, or leave them out with exclude_bad=True", "correct them, or leave them out with --exclude-bad"
 )
@@ -52,6 +53,28 @@ class Groups:
     cells: FloatArray
     keys: Any
     n_excluded: int
+
+    def of_trials(self) -> Groups:
+        """Cells of single outcomes, of cells whose rows are shares of events and whose weights are their trials.
+
+        Raises
+        ------
+        InputError
+            If a cell's trials, or events, are no whole number.
+        """
+        cells = self.cells.copy()
+        trials, events = cells[:, sketching.WEIGHT], cells[:, sketching.OUTCOME]
+        whole = np.rint(events)
+        if (trials != np.rint(trials)).any():
+            raise InputError("trials", "are not whole numbers", allowed="each must be a whole number from 1")
+        if (np.abs(events - whole) > _WHOLE * np.maximum(1.0, 1e-6 * trials)).any():
+            problem = "times trials is no whole number of events"
+            raise InputError("y_true", problem, allowed="with trials it is the share of events among them")
+        cells[:, sketching.COUNT] = cells[:, sketching.SQUARED] = trials
+        cells[:, sketching.ONES] = cells[:, sketching.OUTCOME] = whole
+        cells[:, sketching.FRACTIONAL] = 0.0
+        held = trials > 0.0
+        return Groups(self.index[held], cells[held], self.keys.filter(held.tolist()), self.n_excluded)
 
 
 def is_good(argument: str, numbers: FloatArray) -> npt.NDArray[np.bool_]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import check_level, power_of_two
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
+from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
 from calibrant.inference.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
 from calibrant.kernels import sketching
@@ -28,6 +29,7 @@ from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
 from calibrant.scale.keys import numbers_of
 from calibrant.scale.pooled import moments_from_cells, sample_from_cells
+from calibrant.scale.trials import groups_by
 
 FloatArray = npt.NDArray[np.float64]
 RESOLUTION = 128
@@ -111,6 +113,8 @@ def calibration_by_segment(
     y_prob: str,
     by: Sequence[str],
     sample_weight: str | None = None,
+    trials: str | None = None,
+    groups: str | None = None,
     level: float = 0.05,
     resolution: int = RESOLUTION,
     exclude_bad: bool = False,
@@ -126,6 +130,10 @@ def calibration_by_segment(
         Names of its columns.
     by : sequence of str
         Columns whose combinations are the segments.
+    trials : str, optional
+        Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
+    groups : optional
+        Refused: sums of cells do not know which rows depend on one another.
     level : float, default 0.05
         Share of false discoveries, and one minus the coverage of the intervals.
     resolution : int, default 128
@@ -180,8 +188,10 @@ def calibration_by_segment(
         raise InputError("by", "is empty; name at least one column")
     level, resolution = check_level(level), power_of_two(resolution, "resolution", 8, 2**20)
     table = OpenedFrame(frame, "frame")
-    names = table.spoken(y_true, y_prob, sample_weight, unweighted, by)
-    found = table.groups(names, by, resolution, exclude_bad=exclude_bad)
+    not_taken("rows are summed by cell, where groups are not told apart; calibration_test takes groups", groups=groups)
+    if trials is not None:
+        not_taken("with trials every outcome counts once", sample_weight=sample_weight)
+    found = groups_by(table, y_true, y_prob, by, resolution, sample_weight, trials, exclude_bad, unweighted)
     return segments_of_groups(found, level, resolution)
 
 
