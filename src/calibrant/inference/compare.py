@@ -172,12 +172,12 @@ def compare_calibration(
     not_taken("the chance behind an error near 0 is redrawn row by row; compare one row of each group", groups=groups)
     options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples, "random_state": random_state}
     if y_true_b is None:
-        rows_a = read_predictor(y_true, y_prob_a, "y_prob_a", sample_weight, trials)
-        rows_b = read_predictor(y_true, y_prob_b, "y_prob_b", sample_weight, trials)
+        rows_a = read_predictor("y_prob_a", y_true, y_prob_a, sample_weight, trials)
+        rows_b = read_predictor("y_prob_b", y_true, y_prob_b, sample_weight, trials)
         return compare_calibration_on_rows(rows_a, rows_b, paired=True, **options)
     not_taken("two samples are compared row by row", sample_weight=sample_weight, trials=trials)
-    rows_b = read_predictor(y_true_b, y_prob_b, "y_prob_b", outcomes="y_true_b")
-    return compare_calibration_on_rows(read_predictor(y_true, y_prob_a, "y_prob_a"), rows_b, paired=False, **options)
+    rows_b = read_predictor("y_prob_b", y_true_b, y_prob_b, outcomes="y_true_b")
+    return compare_calibration_on_rows(read_predictor("y_prob_a", y_true, y_prob_a), rows_b, paired=False, **options)
 
 
 def compare_calibration_on_rows(
@@ -281,9 +281,9 @@ def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
 
 
 def read_predictor(
+    name: str,
     y_true: Column,
     y_prob: Column,
-    name: str,
     sample_weight: Column | None = None,
     trials: Column | None = None,
     outcomes: str = "y_true",

@@ -121,7 +121,7 @@ def compare_all(
         raise InputError("y_probs", "is not what is compared", allowed="it must map 2 to 50 names to columns")
     n_pairs = len(y_probs) * (len(y_probs) - 1) // 2
     check_resamples(n_resamples, level / n_pairs)
-    rows = {str(k): read_predictor(y_true, v, f"y_probs[{k!r}]", sample_weight, trials) for k, v in y_probs.items()}
+    rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, sample_weight, trials) for k, v in y_probs.items()}
     options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples}
     rng, found, values = generator(random_state), {}, dict.fromkeys(rows, 0.0)
     for one, other in combinations(rows, 2):
