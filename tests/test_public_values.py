@@ -21,6 +21,9 @@ from sklearn.model_selection import GridSearchCV
 
 import calibrant
 from calibrant import inference, recalibration
+from calibrant import recalibration
+from calibrant.decisions.cost import cost_from_sample
+from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.comparison import compare
 from calibrant.homes import HOMES
@@ -95,6 +98,7 @@ MADE = {
     "CorpRegions": lambda: calibrant.inference.corp_regions(Y, V, n_resamples=39, random_state=0),
     "Coupling": lambda: certificate().coupling,
     "CoxResult": lambda: calibrant.cox_test(Y, V),
+    "Cost": lambda: cost_from_sample(Sample.from_columns(Y, V), 0.05),
     "DecisionBand": lambda: calibrant.decision_curve(Y, V).band(n_resamples=39, random_state=0),
     "DecisionCurve": lambda: calibrant.decision_curve(Y, V),
     "DiscreteResult": lambda: calibrant.discrete_calibration_test(Y, np.round(V, 1)),

@@ -80,6 +80,7 @@ def every_measure(
         "binned_calibration_error_bound": (max(least, binned.low + widest), binned.high + widest),
         "averaged_two_bin_calibration_error": (d.low, min(2.0 * s.high, 3.0 * d.high)),
         "cutoff_calibration_error": (max(d.low / 2.0, s.low / 1.5), 1.0),
+        "monotone_decision_loss": (s.low * s.low, 2.0 * found.get("cutoff_calibration_error", _ANY).high),
     }
 
     def interval_of(name: str) -> Interval:

@@ -13,12 +13,14 @@ import numpy as np
 from calibrant.door.arguments import check_level, check_threshold
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import rounded_up
+from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.inference.one_event import psi
-from calibrant.kernels.regret import envelope, penalised_gains, running
+from calibrant.inference.one_event import Learn, lower_end, psi
+from calibrant.inference.units import Function, Units
+from calibrant.kernels.regret import penalised_gains, running
+from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
 
 _BETS = 3
 """Fixed beforehand, each half of the one before: from hundreds to 100,000s of rows one of them is near the best."""
@@ -26,18 +28,18 @@ _BETS = 3
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RegretBounds(Result):
-    """What acting on the predictions loses in the population at most, each with probability 1 - level by itself.
+    """What acting on the predictions loses in the population; each end holds with probability 1 - level by itself.
 
     Attributes
     ----------
     regret_interval : Interval
-        Of the regret at `threshold`, or of the largest regret at any threshold: its lower end is 0, nothing is proved.
+        Of the regret at `threshold`, or of the largest regret at any threshold.
     decision_loss_interval : Interval
         Of the monotone decision loss, over all decisions with payoffs in [0, 1].
     threshold : float or None
         The threshold that was asked about.
     level : float
-        Probability with which either may fail.
+        Probability with which any one of the ends may fail.
     n_rows : int
         Rows that they rest on.
 
@@ -53,11 +55,13 @@ class RegretBounds(Result):
     n_rows: int
 
     def summary(self) -> str:
-        """Say what is lost at most."""
+        """Say what is lost at most, and at least where that is proved."""
         where = "Whatever the threshold" if self.threshold is None else f"At the threshold {self.threshold:g}"
         most = rounded_up(self.regret_interval.high)
+        low, some = self.regret_interval.low, "" if self.threshold is not None else "at some threshold "
+        least = f" and {some}at least {rounded_down(low)}" if low > 0.0 else ""
         return (
-            f"{where}, acting on these predictions loses at most {most} per row against the best cut, with "
+            f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, with "
             f"{confidence(self.level)} confidence ({counted(self.n_rows, 'row')})."
         )
 
@@ -76,12 +80,12 @@ def regret_bounds(
     threshold : float, optional
         In [0, 1): rows with predictions from here on are acted on. Without it the bound holds for all thresholds.
     level : float, default 0.05
-        Probability with which each of the two bounds may fail.
+        Probability with which each of the four ends may fail.
 
     Returns
     -------
     RegretBounds
-        Upper bounds of the regret and of the decision loss, valid at any number of rows.
+        Both ends of the regret and of the decision loss, valid at any number of rows.
 
     Raises
     ------
@@ -98,7 +102,8 @@ def regret_bounds(
     best, whatever the sample, so that only one mean is at stake: for a bet x fixed beforehand the population's regret
     is at most (1 - exp(-(x m + L / n))) / x, where m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's
     square added row by row, and exp(-L) is the chance of failure; the least of three bets is taken. m is the exact
-    supremum over all thresholds and cuts. Cost: a sort, then 12 passes of O(m log m).
+    supremum over all thresholds and cuts. Below, cuts that some of the rows teach are bet on the others, as in
+    `population_bounds`. Cost: a sort, then 12 passes of O(m log m).
 
     References
     ----------
@@ -127,22 +132,62 @@ def regret_bounds_from_sample(sample: Sample, level: float, threshold: float | N
     v = np.concatenate([[0.0], sample.prediction, [1.0]])
     events, others = (np.concatenate([[0.0], part, [0.0]]) / n for part in (sample.ones, sample.count - sample.ones))
 
-    def upper_end(penalised: Callable[[float], float]) -> Interval:
+    def upper_end(penalised: Callable[[float], float]) -> float:
         log = math.log(_BETS / level) / n
         bets = [min(0.5, 10.0 * n ** (-1.0 / 3.0)) / 2.0**j for j in range(_BETS)]
-        ends = (-math.expm1(-(x * max(0.0, penalised(psi(x) / x)) + log)) / x for x in bets)
-        return Interval(0.0, min(1.0, *ends))
+        return float(min(1.0, *(-math.expm1(-(x * max(0.0, penalised(psi(x) / x)) + log)) / x for x in bets)))
 
     def everywhere(share: float) -> FloatArray:
         return _penalised(v, events, others, share)
 
     def loss(share: float) -> float:
-        return 2.0 * envelope(np.repeat(v, 2), everywhere(2.0 * share), 0.5)
+        return 2.0 * mixed(mixture(np.repeat(v, 2), everywhere(2.0 * share)))
 
     def regret(share: float) -> float:
         return float(everywhere(share).max()) if threshold is None else _at(threshold, v, events, others, share)
 
-    return RegretBounds(upper_end(regret), upper_end(loss), threshold, level, int(n))
+    blocks = Units.of_sample(sample).blocks()
+
+    def interval(penalised: Callable[[float], float], learn: Learn) -> Interval:
+        low = lower_end(blocks, learn, level)
+        return Interval(low, max(low, upper_end(penalised)))
+
+    return RegretBounds(
+        interval(regret, lambda taught: _best_cut(taught, threshold)), interval(loss, _task), threshold, level, int(n)
+    )
+
+
+def _best_cut(taught: Sample, threshold: float | None) -> Function:
+    """What the best cut of these rows gains at the threshold, or at the one where they lose most."""
+    cuts = Cuts.of(taught)
+    if threshold is not None:
+        return _gains(cuts, (Threshold(1.0, threshold, 0.0, after=False),))
+    at, above = cuts.regret(cuts.prediction)
+    worst = int(np.argmax(np.maximum(at, above)))
+    after = bool(above[worst] > at[worst])
+    return _gains(cuts, (Threshold(1.0, float(cuts.prediction[worst]), 0.0, after),))
+
+
+def _task(taught: Sample) -> Function:
+    """What the best cuts gain in the task in which these rows lose most."""
+    cuts = Cuts.of(taught)
+    found = _gains(cuts, worst_task(cuts))
+    return lambda y, v: 2.0 * found(y, v)
+
+
+def _gains(cuts: Cuts, task: tuple[Threshold, ...]) -> Function:
+    """Mean gain over a task's thresholds of acting from the best cuts on, by outcome and prediction."""
+    ends = np.append(cuts.prediction, np.inf)
+    best = [float(ends[cuts.best_at(np.array([each.t]))[0]]) for each in task]
+
+    def gain(y: FloatArray, v: FloatArray) -> FloatArray:
+        total = np.zeros(v.shape)
+        for each, cut in zip(task, best, strict=True):
+            acted = v > each.t if each.after else v >= each.t
+            total += each.share * (y - each.t) * ((v >= cut).astype(np.float64) - acted)
+        return total
+
+    return gain
 
 
 def _penalised(v: FloatArray, events: FloatArray, others: FloatArray, share: float) -> FloatArray:

@@ -112,8 +112,11 @@ def _cheapest(x: FloatArray, y: FloatArray, size: int, gain: float, loss: float)
 
 
 @njit(cache=True, nogil=True)
-def envelope(x: FloatArray, y: FloatArray, at: float) -> float:
-    """Least concave function above the points, at a place within their range; x does not decrease."""
+def support(x: FloatArray, y: FloatArray, at: float) -> tuple[int, int]:
+    """Numbers of the two points between which the least concave function above all lies at a place within their range.
+
+    They are one and the same where it is a point's own; x does not decrease.
+    """
     top = np.empty(x.size, np.int64)
     size = 0
     for i in range(x.size):
@@ -128,14 +131,9 @@ def envelope(x: FloatArray, y: FloatArray, at: float) -> float:
             size -= 1
         top[size] = i
         size += 1
-    highest = -np.inf
     for k in range(size):
-        i = top[k]
-        if x[i] == at:
-            highest = max(highest, y[i])
-        if k > 0 and x[top[k - 1]] < at < x[i]:
-            a = top[k - 1]
-            share = (at - x[a]) / (x[i] - x[a])
-            highest = max(highest, (1.0 - share) * y[a] + share * y[i])
-    whole = y.sum()
-    return highest if whole == whole else whole  # comparisons pass NaN by
+        if x[top[k]] == at or k == size - 1:
+            return top[k], top[k]
+        if x[top[k]] < at < x[top[k + 1]]:
+            return top[k], top[k + 1]
+    return -1, -1

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.sample import Sample
-from calibrant.kernels.regret import envelope, hull, places, running
+from calibrant.kernels.regret import hull, places, running, support
 from calibrant.measures.registry import register
 
 
@@ -78,11 +78,49 @@ def decision_loss_from_sample(sample: Sample) -> float:
     Between two predictions next to each other regret is a maximum of linear functions, so convex: its limits at the
     predictions, and its ends at 0 and 1, where it is 0, have the same concave envelope.
     """
-    cuts = Cuts.of(sample)
-    at, above = cuts.regret(sample.prediction)
-    x = np.concatenate([[0.0], np.repeat(sample.prediction, 2), [1.0]])
+    return min(1.0, 2.0 * mixed(worst_task(Cuts.of(sample))))
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One of the thresholds of a task: its share in the mixture, and what is lost at it.
+
+    Attributes
+    ----------
+    share, t, regret : float
+        Its share, the threshold, and the regret there.
+    after : bool
+        Whether the limit from above is meant, where predictions equal to the threshold do not act.
+    """
+
+    share: float
+    t: float
+    regret: float
+    after: bool
+
+
+def mixed(task: tuple[Threshold, ...]) -> float:
+    """Mean regret of a mixture of thresholds."""
+    return sum(each.share * each.regret for each in task)
+
+
+def worst_task(cuts: Cuts) -> tuple[Threshold, ...]:
+    """The mixture of at most two thresholds, of mean 1/2, whose mean regret is largest."""
+    at, above = cuts.regret(cuts.prediction)
+    x = np.concatenate([[0.0], np.repeat(cuts.prediction, 2), [1.0]])
     y = np.concatenate([[0.0], np.column_stack([at, above]).ravel(), [0.0]])
-    return min(1.0, 2.0 * envelope(x, y, 0.5))
+    return mixture(x, y)
+
+
+def mixture(x: FloatArray, y: FloatArray) -> tuple[Threshold, ...]:
+    """The mixture of values `y` at thresholds `x`: 0, then each prediction twice (there, and after it), then 1."""
+    i, j = support(x, y, 0.5)
+    share = 0.0 if i == j else float((0.5 - x[i]) / (x[j] - x[i]))
+    return tuple(
+        Threshold(part, float(x[k]), float(y[k]), after=bool(k > 0 and k % 2 == 0))
+        for k, part in ((i, 1.0 - share), (j, share))
+        if part > 0.0
+    )
 
 
 @register(

@@ -1,0 +1,82 @@
+"""What acting on the predictions costs, in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.door.arguments import check_threshold
+from calibrant.door.ends import Interval, confidence
+from calibrant.door.outwards import rounded_down, rounded_up
+from calibrant.door.sample import Sample
+from calibrant.door.values import Result
+from calibrant.inference.regret import regret_bounds_from_sample
+from calibrant.measures.decision_loss import Cuts
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cost(Result):
+    """What acting on the predictions loses at one threshold.
+
+    Attributes
+    ----------
+    threshold : float
+        That was asked about, or at which these rows lose most.
+    worst : bool
+        Whether it is the latter.
+    lost : float
+        Per row, in payoff of 1 - t for an event that is acted on and t for another row that is not.
+    best_cut : float
+        Prediction from which on acting is best there; infinite where it is best to act on none.
+    regret_interval : Interval or None
+        The population's regret, at the threshold or at its own worst one; None where rows are weighted or pooled.
+    level : float
+        Probability with which either end of it may fail.
+    """
+
+    threshold: float
+    worst: bool
+    lost: float
+    best_cut: float
+    regret_interval: Interval | None
+    level: float
+
+    def summary(self) -> str:
+        """Say what it costs."""
+        where = f"at the threshold {self.threshold:.6g}"
+        better = "acting on none" if self.best_cut == np.inf else f"acting from {self.best_cut:.6g} on"
+        if self.lost == 0.0:
+            said = "at no threshold is another cut better" if self.worst else f"{where} no other cut is better"
+        else:
+            said = f"{where}{', the worst,' if self.worst else ''} acting on these predictions loses {self.lost:.2g} "
+            said += f"per row against {better}"
+        return f"What it costs: {said}{self._population()}."
+
+    def _population(self) -> str:
+        if self.regret_interval is None:
+            return ""
+        low, high = self.regret_interval
+        some, where = (" at some threshold", " at any") if self.worst else ("", "")
+        least = f"at least {rounded_down(low)}{some} and " if low > 0.0 else ""
+        where = " at any threshold" if self.worst and not least else where
+        return f"; on the population {least}at most {rounded_up(high)}{where} ({confidence(self.level)} confidence)"
+
+
+def cost_from_sample(sample: Sample, level: float, threshold: float | None = None) -> Cost:
+    """What it costs at a threshold, or at the one where these rows lose most."""
+    cuts = Cuts.of(sample)
+    if threshold is None:
+        below = cuts.prediction[cuts.prediction < 1.0]
+        at, above = cuts.regret(below)
+        # Above the threshold means from the next prediction on, so that the same number stands for both limits.
+        worst = int(np.argmax(np.maximum(at, above))) if below.size else 0
+        t = float(below[worst]) if below.size else 0.0
+        lost = float(max(at[worst], above[worst])) if below.size else 0.0
+    else:
+        t = check_threshold(threshold)
+        lost = float(cuts.regret(np.array([t]))[0][0])
+    cut = float(np.append(cuts.prediction, np.inf)[cuts.best_at(np.array([t]))[0]])
+    single = sample.binary and np.array_equal(sample.weight, sample.count) and not sample.cell_width.any()
+    bounds = regret_bounds_from_sample(sample, level, threshold).regret_interval if single else None
+    return Cost(t, threshold is None, lost, cut, bounds, level)

@@ -1,0 +1,43 @@
+"""What it costs, in one sentence: at a threshold, at the worst one, with bounds where rows are single."""
+
+import numpy as np
+import pytest
+
+from calibrant import InputError, decision_curve
+from calibrant.decisions.cost import cost_from_sample
+from calibrant.door.sample import Sample
+from calibrant.inference import regret_bounds
+
+
+def drawn():
+    rng = np.random.default_rng(0)
+    v = np.round(rng.random(3000), 3)
+    return (rng.random(3000) < v**2).astype(float), v
+
+
+def test_it_is_the_curve_at_the_threshold_and_at_its_worst():
+    y, v = drawn()
+    curve = decision_curve(y, v)
+    there = cost_from_sample(Sample.from_columns(y, v), 0.05, 0.2)
+    assert there.lost == pytest.approx(curve.at(0.2).regret[0], abs=1e-15)
+    assert there.best_cut == curve.at(0.2).best_cuts[0]
+    assert there.regret_interval == regret_bounds(y, v, threshold=0.2).regret_interval
+    assert there.summary().startswith("What it costs: at the threshold 0.2 acting on these predictions loses 0.0")
+    worst = cost_from_sample(Sample.from_columns(y, v), 0.05)
+    assert worst.lost == pytest.approx(max(curve.regret.max(), curve.regret_after.max()), abs=1e-15)
+    assert "the worst," in worst.summary()
+    assert "at some threshold and at most" in worst.summary()
+
+
+def test_weighted_rows_and_cells_have_no_bounds_and_perfect_ones_no_cost():
+    y, v = drawn()
+    weighted = cost_from_sample(Sample.from_columns(y, v, np.where(v > 0.5, 2.0, 1.0)), 0.05, 0.2)
+    assert weighted.regret_interval is None
+    assert "population" not in weighted.summary()
+    perfect = Sample.from_columns([0.0, 1.0], [0.0, 1.0])
+    assert cost_from_sample(perfect, 0.05).summary().startswith("What it costs: at no threshold is another cut better;")
+    assert "at the threshold 0.3 no other cut is better" in cost_from_sample(perfect, 0.05, 0.3).summary()
+    nobody = cost_from_sample(Sample.from_columns(np.zeros(20), np.full(20, 0.6)), 0.05, 0.5)
+    assert "per row against acting on none" in nobody.summary()
+    with pytest.raises(InputError, match="threshold: is 1"):
+        cost_from_sample(perfect, 0.05, 1.0)
