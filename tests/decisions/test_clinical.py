@@ -139,7 +139,7 @@ def test_equal_weights_change_little_and_copies_in_groups_nothing_real():
     assert naive.calibration_slope.interval.width == pytest.approx(plain.calibration_slope.interval.width / 2, rel=0.02)
 
 
-def test_trials_are_rows_but_for_how_sure_one_is():
+def test_trials_are_rows():
     v = np.linspace(0.05, 0.9, 60)
     n = np.arange(60) % 5 + 1
     k = np.random.default_rng(0).binomial(n, v**1.2)
@@ -149,9 +149,12 @@ def test_trials_are_rows_but_for_how_sure_one_is():
     )
     assert pooled.n_rows == single.n_rows == n.sum()
     for name, each in single.estimates.items():
-        assert pooled.estimates[name].value == pytest.approx(
-            each.value, abs=1e-3 if name in ("E50", "E90") else 1e-9
-        ), name
+        assert pooled.estimates[name].value == pytest.approx(each.value, abs=1e-12), name
+        assert tuple(pooled.estimates[name].interval) == pytest.approx(tuple(each.interval), abs=1e-12), name
+    rows = clinical_calibration(k / n, v, trials=n, groups=np.arange(60), **FEW)
+    assert rows.calibration_slope.value == pytest.approx(single.calibration_slope.value, abs=1e-9)
+    with pytest.raises(InputError, match=r"trials: row 0 has 0\.5 events"):
+        clinical_calibration([0.5, 1.0], [0.2, 0.7], trials=[1, 1])
 
 
 def test_predictions_of_0_and_1_are_left_out_and_counted():

@@ -283,7 +283,7 @@ def _compared(wanted, said):
     if isinstance(wanted, Refused):
         argument = "table" if said.argument in _OPTIONS else said.argument
         if argument not in (wanted.argument, *wanted.also) or (
-            said.row is not None and wanted.row is not None and said.row != wanted.row
+            argument == wanted.argument and None not in (said.row, wanted.row) and said.row != wanted.row
         ):
             return f"wanted {wanted}, said {said!s:.150}"
         return ""

@@ -69,7 +69,7 @@ def band_of(
     """The band at these thresholds, or at some of them, evenly by rank."""
     level = check_level(level)
     check_resamples(n_resamples, level, tails=2)
-    cases = cases.in_order()
+    cases = cases.single()
     _check_both_outcomes(cases)
     most = _MOST if cases.plain else _MOST_OF_UNITS
     t = thresholds

@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
+<<<<<<< HEAD
 from calibrant.door.rows import read_groups, read_trials
 from calibrant.door.sample import Sample
+=======
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.inference.draws import events_of, read_groups, read_trials
+
+_MOST_TRIALS = 100_000_000
+>>>>>>> f3b6bae (Decisions: a worked example for each of three readers; a row of trials counts as so many rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +65,7 @@ class Cases:
             w = number if w is None else w * number
         return cls(y, v + 0.0, w, number, None if groups is None else read_groups(groups, v.size))
 
+<<<<<<< HEAD
     def in_order(self) -> Cases:
         """The same rows in an order that their contents decide, so that sums do not depend on the one given."""
         keys = [each for each in (self.unit, self.w, self.y, self.v) if each is not None]
@@ -64,6 +73,22 @@ class Cases:
         w = None if self.w is None else self.w[order]
         trials = None if self.trials is None else self.trials[order]
         return Cases(self.y[order], self.v[order], w, trials, None if self.unit is None else self.unit[order])
+=======
+    def single(self) -> Cases:
+        """Trials as rows of their own, in an order that contents decide, so that sums do not depend on the one given.
+
+        Raises
+        ------
+        InputError
+            If events are no whole number of a row's trials, or there are too many trials to be held.
+        """
+        y, v, w, unit = self.y, self.v, self.w, self.unit
+        if self.trials is not None:
+            y, v, w, unit = _spread(self.y, self.v, np.ones(self.v.size) if w is None else w, unit, self.trials)
+            w = None if (w == w[0]).all() else w
+        order = np.lexsort([each for each in (unit, w, y, v) if each is not None])
+        return Cases(y[order], v[order], None if w is None else w[order], None, None if unit is None else unit[order])
+>>>>>>> f3b6bae (Decisions: a worked example for each of three readers; a row of trials counts as so many rows)
 
     @cached_property
     def sample(self) -> Sample:
@@ -89,3 +114,22 @@ class Cases:
     def by_unit(self, rows: FloatArray) -> FloatArray:
         """Sums over the rows of each unit."""
         return rows if self.unit is None else np.bincount(self.unit, rows, self.n_units).astype(np.float64)
+
+
+def _spread(
+    y: FloatArray, v: FloatArray, w: FloatArray, unit: IntArray | None, trials: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray | None]:
+    """A row for each trial."""
+    events = events_of(y, trials)
+    if trials.sum() > _MOST_TRIALS:
+        raise InputError(
+            "trials", f"are {trials.sum():.3g} in all", allowed=f"at most {_MOST_TRIALS:,} are held as rows"
+        )
+    times = np.column_stack([events, trials - events]).ravel().astype(np.int64)
+    of = np.repeat(np.repeat(np.arange(v.size), 2), times)
+    return (
+        np.repeat(np.tile([1.0, 0.0], v.size), times),
+        v[of],
+        (w / trials)[of],
+        None if unit is None else unit[of],
+    )

@@ -160,9 +160,10 @@ def clinical_calibration(
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events.
+        Number of trials of each row, of which `y_true` is the share of events: it counts as so many rows.
     groups : column of shape (n,), optional
-        Which group (hospital, patient) a row belongs to: groups are drawn independently, rows within one need not be.
+        Which group (hospital, patient, table row) a row belongs to: groups are drawn independently, rows within one
+        need not be.
     curve : {"lowess"}
         The flexible curve: locally weighted lines through the nearest two thirds of the rows, as R's lowess and so
         rms's val.prob draw it by default.
@@ -190,8 +191,8 @@ def clinical_calibration(
     Notes
     -----
     Intercepts and slope have intervals from the profile likelihood, finite on the side that the rows decide where a cut
-    tells events from others; with weights, trials or groups the likelihood ratio is divided by the robust variance over
-    the model's. Observed over expected is the in-the-large fit's. |curve - prediction| is never negative, so resampling
+    tells events from others; with weights or groups the likelihood ratio is divided by the robust variance over the
+    model's. Observed over expected is the in-the-large fit's. |curve - prediction| is never negative, so resampling
     it is wrong near 0: instead the curve's noise is redrawn, and an error differs from the true curve's by no more than
     the noise's own size (docs/decisions.md, with coverage measured). The curve's bias through smoothing is not in its
     band. Cost: a sort, some 100 fits of one pass, and for a resample a product with 400 cells.
@@ -220,7 +221,7 @@ def clinical_calibration(
     cases = Cases.read(y_true, y_prob, sample_weight, trials, groups)
     if trials is None:
         require_single_outcomes(cases.y)
-    cases = cases.in_order()
+    cases = cases.single()
     if cases.n_units < 2:
         raise InputError("groups" if groups is not None else "y_prob", "is one draw; intervals need two or more")
     line = Line.of(cases)
@@ -233,7 +234,6 @@ def clinical_calibration(
     drawn = smoothed(cases, level, n_resamples, random_state)
     certain = (cases.v == 0.0) | (cases.v == 1.0)
     weight = cases.weight
-    count = np.ones(cases.v.size) if cases.trials is None else cases.trials
     return ClinicalCalibration(
         observed_expected=_observed_expected(cases, line, large),
         in_the_large=large,
@@ -249,9 +249,9 @@ def clinical_calibration(
         observed=drawn.fitted,
         observed_lower=np.clip(drawn.fitted - drawn.half_width, 0.0, 1.0),
         observed_upper=np.clip(drawn.fitted + drawn.half_width, 0.0, 1.0),
-        rows_left_out=int(count[certain].sum()),
+        rows_left_out=int(certain.sum()),
         rows_contradicted=int(np.count_nonzero(certain & (cases.y != cases.v))),
-        n_rows=int(count.sum()),
+        n_rows=cases.v.size,
         n_events=float(dot(cases.y, np.ones(cases.v.size) if cases.w is None else cases.w)),
         level=level,
         deciles=_deciles(cases),

@@ -180,7 +180,7 @@ def decision_curve(
     thresholds : sequence of float, optional
         Probabilities in [0, 1) at which it is worth acting; by default every one at which anything bends or jumps.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events.
+        Number of trials of each row, of which `y_true` is the share of events: it counts as so many rows.
     groups : column of shape (n,), optional
         Which group a row belongs to; `band` draws groups, as rows within one need not be independent.
 

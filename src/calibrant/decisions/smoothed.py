@@ -50,7 +50,7 @@ def smoothed(cases: Cases, level: float, n_resamples: int, random_state: RandomS
     x = np.ascontiguousarray(sample.prediction[held])
     mass = sample.weight[held] / sample.total_weight
     rate = np.clip(sample.weighted_outcome[held] / sample.weight[held], 0.0, 1.0)
-    count = np.ascontiguousarray(sample.count[held]) if cases.trials is None else _trials(cases, x)
+    count = np.ascontiguousarray(sample.count[held])
     at = anchors(x, _STEP * float(x[-1] - x[0]))
     rows = max(2.0, np.floor(SHARE * count.sum() + 1e-7))
     widths = bandwidths(x, count, at, rows)
@@ -89,12 +89,6 @@ def smoothed(cases: Cases, level: float, n_resamples: int, random_state: RandomS
         read(lambda e: _quantile(e, 0.9, count if plain else mass, plain)),
         read(lambda e: float(e.max())),
     )
-
-
-def _trials(cases: Cases, x: FloatArray) -> FloatArray:
-    place = np.searchsorted(x, cases.v)
-    known = (place < x.size) & (x[np.minimum(place, x.size - 1)] == cases.v)
-    return np.bincount(place[known], np.asarray(cases.trials)[known], x.size).astype(np.float64)
 
 
 def _quantile(values: FloatArray, share: float, weight: FloatArray, plain: bool) -> float:

@@ -16,10 +16,13 @@ from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import read_trials, require_single_outcomes
 from calibrant.door.values import counted
+<<<<<<< HEAD
+=======
+from calibrant.inference.draws import events_of, read_trials
+>>>>>>> f3b6bae (Decisions: a worked example for each of three readers; a row of trials counts as so many rows)
 from calibrant.inference.result import LEAST, TestResult
 
 Alternative = Literal["greater", "less", "two-sided"]
-_WHOLE = 1e-6  # how far a number of events may be from a whole one: a share of 2**53 trials is not exact
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,13 +138,7 @@ def grade_test(
     count = np.ones(v.size) if trials is None else read_trials(trials, v.size)
     names, place = _names(v, grades)
     n = np.bincount(place, count).astype(np.float64)
-    each = y * count
-    whole = np.round(each)
-    if (np.abs(each - whole) > _WHOLE * np.maximum(1.0, whole)).any():
-        row = int(np.argmax(np.abs(each - whole)))
-        allowed = "y_true is the share of events: times the trials it is their number"
-        raise InputError("trials", f"row {row} has {each[row]:.6g} events", row=row, allowed=allowed)
-    k = np.bincount(place, whole).astype(np.float64)
+    k = np.bincount(place, events_of(y, count)).astype(np.float64)
     mean = np.bincount(place, count * v) / n
     mixed = np.bincount(place, count * (v - mean[place]) ** 2) > 1e-24 * n
     order = np.argsort(mean, kind="stable")
