@@ -21,7 +21,6 @@ from sklearn.model_selection import GridSearchCV
 
 import calibrant
 from calibrant import inference, recalibration
-from calibrant import recalibration
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result

@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
-<<<<<<< HEAD
-from calibrant.door.rows import read_groups, read_trials
-from calibrant.door.sample import Sample
-=======
 from calibrant.door.errors import InputError
+from calibrant.door.rows import events_of, read_groups, read_trials
 from calibrant.door.sample import Sample
-from calibrant.inference.draws import events_of, read_groups, read_trials
 
 _MOST_TRIALS = 100_000_000
->>>>>>> f3b6bae (Decisions: a worked example for each of three readers; a row of trials counts as so many rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +60,6 @@ class Cases:
             w = number if w is None else w * number
         return cls(y, v + 0.0, w, number, None if groups is None else read_groups(groups, v.size))
 
-<<<<<<< HEAD
-    def in_order(self) -> Cases:
-        """The same rows in an order that their contents decide, so that sums do not depend on the one given."""
-        keys = [each for each in (self.unit, self.w, self.y, self.v) if each is not None]
-        order = np.lexsort(keys)
-        w = None if self.w is None else self.w[order]
-        trials = None if self.trials is None else self.trials[order]
-        return Cases(self.y[order], self.v[order], w, trials, None if self.unit is None else self.unit[order])
-=======
     def single(self) -> Cases:
         """Trials as rows of their own, in an order that contents decide, so that sums do not depend on the one given.
 
@@ -88,7 +74,6 @@ class Cases:
             w = None if (w == w[0]).all() else w
         order = np.lexsort([each for each in (unit, w, y, v) if each is not None])
         return Cases(y[order], v[order], None if w is None else w[order], None, None if unit is None else unit[order])
->>>>>>> f3b6bae (Decisions: a worked example for each of three readers; a row of trials counts as so many rows)
 
     @cached_property
     def sample(self) -> Sample:

@@ -109,7 +109,7 @@ class Rows:
             count = None
         else:
             count = read_trials(trials, outcome.size)
-            outcome = _events(outcome, count)
+            outcome = events_of(outcome, count)
         group = None if groups is None else read_groups(groups, outcome.size)
         return cls.of_arrays(outcome, prediction, weight, count, group)
 
@@ -240,7 +240,8 @@ def read_groups(groups: Any, rows: int) -> IntArray:
     return np.asarray(number, dtype=np.int64)
 
 
-def _events(share: FloatArray, count: FloatArray) -> FloatArray:
+def events_of(share: FloatArray, count: FloatArray) -> FloatArray:
+    """Number of events of each row of trials, from their share."""
     ones = np.rint(share * count)
     bad = np.abs(share * count - ones) > _WHOLE * np.maximum(1.0, count * 1e-6)
     if bad.any():

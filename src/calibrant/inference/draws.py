@@ -13,7 +13,6 @@ from calibrant.door.rows import Rows, read_groups, read_trials, require_single_o
 from calibrant.door.sample import Sample
 from calibrant.inference.units import SEED, Units
 
-_WHOLE = 1e-6  # how far a number of events may be from a whole one: a share of many trials is not exact
 _OUTWARDS = 1.0 + 1e-12  # more than a sum of weights is rounded by
 
 
@@ -61,49 +60,6 @@ def read_draws(
     return Sample.of_arrays(y, v, w), Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
 
 
-<<<<<<< HEAD
-=======
-def read_trials(trials: Column, rows: int) -> FloatArray:
-    """Number of trials of each row."""
-    count = as_numbers(trials, "trials")
-    if count.size != rows:
-        raise InputError("trials", f"has {count.size:,} rows but y_prob has {rows:,}; they must match")
-    bad = ~((count >= 1.0) & (count <= 2.0**53) & (count == np.floor(count)))
-    if bad.any():
-        row = int(np.argmax(bad))
-        allowed = "each must be a whole number, 1 or more"
-        raise InputError("trials", f"row {row} is {count[row]:.6g}", row=row, allowed=allowed)
-    return count
-
-
-def events_of(y: FloatArray, trials: FloatArray) -> FloatArray:
-    """Number of events of each row, from their share."""
-    events = np.round(y * trials)
-    wrong = np.abs(y * trials - events) > _WHOLE * np.maximum(1.0, events)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        allowed = "y_true is the share of events: times the trials it is their number"
-        raise InputError("trials", f"row {row} has {y[row] * trials[row]:.6g} events", row=row, allowed=allowed)
-    return np.asarray(events)
-
-
-def read_groups(groups: Any, rows: int) -> IntArray:
-    """Number of each row's group."""
-    column = np.asarray(groups)
-    if column.ndim != 1 or column.size != rows:
-        raise InputError("groups", f"has shape {column.shape}; one value for each of {rows:,} rows is needed")
-    missing = np.array([each is None or each != each for each in column]) if column.dtype.kind in "Of" else None
-    if missing is not None and missing.any():
-        row = int(np.argmax(missing))
-        raise InputError("groups", f"row {row} is missing", row=row)
-    try:
-        number = np.unique(column, return_inverse=True)[1]
-    except TypeError:
-        raise InputError("groups", "mixes kinds of values", allowed="all must be numbers, or all text") from None
-    return np.asarray(number, dtype=np.int64)
-
-
->>>>>>> f3b6bae (Decisions: a worked example for each of three readers; a row of trials counts as so many rows)
 def _in_order(unit: IntArray, y: FloatArray, v: FloatArray, w: FloatArray) -> IntArray:
     """Groups numbered by what they hold, however they are called: lines with equal contents are told by one number."""
     new = np.ones(v.size, dtype=np.int64)

@@ -14,12 +14,8 @@ from scipy.stats import binom
 from calibrant.door.arguments import check_level, one_of
 from calibrant.door.columns import Column, FloatArray, read_columns
 from calibrant.door.errors import InputError
-from calibrant.door.rows import read_trials, require_single_outcomes
+from calibrant.door.rows import events_of, read_trials, require_single_outcomes
 from calibrant.door.values import counted
-<<<<<<< HEAD
-=======
-from calibrant.inference.draws import events_of, read_trials
->>>>>>> f3b6bae (Decisions: a worked example for each of three readers; a row of trials counts as so many rows)
 from calibrant.inference.result import LEAST, TestResult
 
 Alternative = Literal["greater", "less", "two-sided"]
