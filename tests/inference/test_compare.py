@@ -150,6 +150,7 @@ def test_near_predictors_are_compared_sharply():
     assert found.interval.low <= 0.0 <= found.interval.high
 
 
+@pytest.mark.slow
 def test_weights_and_trials():
     y, v = drawn(300, 7)
     weight = np.random.default_rng(0).choice([1.0, 30.0], 300, p=[0.9, 0.1])
@@ -185,6 +186,7 @@ def test_a_function_of_single_outcomes_alone():
     assert compare_calibration(y, v, v**3, measure=strict, n_resamples=199, random_state=0).reject
 
 
+@pytest.mark.slow
 def test_predictors_of_different_rows():
     y, v = drawn(2000, 9)
     other, w = drawn(1500, 10)

@@ -26,6 +26,7 @@ def test_copies_in_groups_have_the_intervals_of_the_rows():
     assert plain.brier_interval.width < 0.5 * found.brier_interval.width
 
 
+@pytest.mark.slow
 def test_half_widths_are_those_of_groups():
     y, v = drawn(400)
     mass, rng = np.full(400, 1 / 400), np.random.default_rng
