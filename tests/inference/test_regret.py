@@ -85,4 +85,10 @@ def test_a_loss_that_many_rows_show_is_proved():
     assert there.regret_interval.low * 0.5 < found.regret_interval.low <= found.regret_interval.high
     assert 0.0 < found.decision_loss_interval.low < monotone_decision_loss(y, v) < found.decision_loss_interval.high
     assert "and at least" in there.summary()
+    for limit, verdict in ((0.01, "beyond"), (0.026, "undecided"), (0.2, "within")):
+        decided = regret_bounds(y, v, threshold=0.25, max_regret=limit)
+        assert decided.verdict == verdict
+        assert decided.summary().startswith(f"{verdict.capitalize()}: at the threshold 0.25, acting")
+    with pytest.raises(InputError, match="max_regret: is 0"):
+        regret_bounds(y, v, max_regret=0.0)
     assert "at some threshold at least" in found.summary()

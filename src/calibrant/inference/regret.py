@@ -7,10 +7,11 @@ __all__ = ["RegretBounds", "regret_bounds"]
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from calibrant.door.arguments import check_level, check_threshold
+from calibrant.door.arguments import check_level, check_threshold, fraction
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import rounded_down, rounded_up
@@ -38,6 +39,8 @@ class RegretBounds(Result):
         Of the monotone decision loss, over all decisions with payoffs in [0, 1].
     threshold : float or None
         The threshold that was asked about.
+    verdict : "within", "beyond", "undecided" or None
+        Whether the regret is at most `max_regret`, where that was asked; wrong with probability at most `level`.
     level : float
         Probability with which any one of the ends may fail.
     n_rows : int
@@ -51,6 +54,7 @@ class RegretBounds(Result):
     regret_interval: Interval
     decision_loss_interval: Interval
     threshold: float | None
+    verdict: Literal["within", "beyond", "undecided"] | None
     level: float
     n_rows: int
 
@@ -60,14 +64,24 @@ class RegretBounds(Result):
         most = rounded_up(self.regret_interval.high)
         low, some = self.regret_interval.low, "" if self.threshold is not None else "at some threshold "
         least = f" and {some}at least {rounded_down(low)}" if low > 0.0 else ""
+        answer = f"{self.verdict.capitalize()}: " if self.verdict else ""
+        if answer and self.threshold is None:
+            where = "whatever the threshold"
+        elif answer:
+            where = f"at the threshold {self.threshold:g}"
         return (
-            f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, with "
-            f"{confidence(self.level)} confidence ({counted(self.n_rows, 'row')})."
+            f"{answer}{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
+            f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')})."
         )
 
 
 def regret_bounds(
-    y_true: Column, y_prob: Column, *, threshold: float | None = None, level: float = 0.05
+    y_true: Column,
+    y_prob: Column,
+    *,
+    threshold: float | None = None,
+    max_regret: float | None = None,
+    level: float = 0.05,
 ) -> RegretBounds:
     """Bound what acting on the predictions loses in the population that the rows were drawn from.
 
@@ -79,6 +93,8 @@ def regret_bounds(
         Predicted probabilities, in [0, 1].
     threshold : float, optional
         In [0, 1): rows with predictions from here on are acted on. Without it the bound holds for all thresholds.
+    max_regret : float, optional
+        Between 0 and 1: say whether the population's regret is within it.
     level : float, default 0.05
         Probability with which each of the four ends may fail.
 
@@ -123,10 +139,14 @@ def regret_bounds(
     level = check_level(level)
     if threshold is not None:
         threshold = check_threshold(threshold)
-    return regret_bounds_from_sample(Rows.of(y_true, y_prob).sample, level, threshold)
+    if max_regret is not None:
+        max_regret = fraction(max_regret, "max_regret")
+    return regret_bounds_from_sample(Rows.of(y_true, y_prob).sample, level, threshold, max_regret)
 
 
-def regret_bounds_from_sample(sample: Sample, level: float, threshold: float | None = None) -> RegretBounds:
+def regret_bounds_from_sample(
+    sample: Sample, level: float, threshold: float | None = None, max_regret: float | None = None
+) -> RegretBounds:
     """`regret_bounds` of unweighted rows with outcomes 0 or 1."""
     n = float(sample.count.sum())
     v = np.concatenate([[0.0], sample.prediction, [1.0]])
@@ -152,9 +172,14 @@ def regret_bounds_from_sample(sample: Sample, level: float, threshold: float | N
         low = lower_end(blocks, learn, level)
         return Interval(low, max(low, upper_end(penalised)))
 
-    return RegretBounds(
-        interval(regret, lambda taught: _best_cut(taught, threshold)), interval(loss, _task), threshold, level, int(n)
-    )
+    found = interval(regret, lambda taught: _best_cut(taught, threshold))
+    return RegretBounds(found, interval(loss, _task), threshold, _verdict(found, max_regret), level, int(n))
+
+
+def _verdict(found: Interval, limit: float | None) -> Literal["within", "beyond", "undecided"] | None:
+    if limit is None:
+        return None
+    return "within" if found.high <= limit else "beyond" if found.low > limit else "undecided"
 
 
 def _best_cut(taught: Sample, threshold: float | None) -> Function:
