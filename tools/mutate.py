@@ -20,7 +20,13 @@ ROOT = Path(__file__).parent.parent
 TESTS = {
     "canonical": ["tests/inference/test_canonical.py"],
     "lower": ["tests/measures/test_lower.py"],
+    "lowess": ["tests/decisions/test_clinical.py"],
     "pairs": ["tests/measures/test_kernel.py"],
+    "regret": [
+        "tests/measures/test_decision_loss.py",
+        "tests/decisions/test_curve.py",
+        "tests/inference/test_regret.py",
+    ],
     "interval": ["tests/measures/test_interval.py"],
     "sketching": ["tests/scale/test_sketch.py", "tests/scale/test_rounding.py"],
     "slopes": ["tests/kernels/test_slopes.py"],
