@@ -57,6 +57,16 @@ def test_hard_samples_are_their_definitions(sample):
     )
 
 
+@pytest.mark.parametrize("decimals", [2, 3, 16])
+def test_lowess_of_many_rows_skips_as_it_should(decimals):
+    y, v = drawn(400, 8)
+    v = np.round(v, decimals)
+    found = clinical_calibration(y, v, **FEW)
+    places, fits = oracle.lowess(y, v)
+    assert np.interp(places, found.prediction, found.observed) == pytest.approx(fits, abs=1e-12)
+    assert found.prediction.size < min(places.size + 1, 203)
+
+
 def above(y, v, fixed, value):
     """The least deviance with one parameter fixed."""
     line = (lambda t: (value, t)) if fixed == 0 else (lambda t: (t, value))

@@ -23,13 +23,13 @@ def local(x, y, w, at, k):
     far = np.abs(x - at)
     h = np.sort(far)[k - 1]
     near = np.where(
-        far <= 0.001 * h, 1.0, np.where(far <= 0.999 * h, (1 - np.minimum(far / (h or 1.0), 1.0) ** 3) ** 3, 0.0)
+        far <= 0.001 * h, 1.0, np.where(far <= 0.999 * h, (1 - (np.minimum(far, h) / (h or 1.0)) ** 3) ** 3, 0.0)
     )
     near = np.where((far > 0.999 * h) & (far > 0.0), 0.0, near) * w
     near = near / near.sum()
     centre = (near * x).sum()
     spread = (near * (x - centre) ** 2).sum()
-    if np.sqrt(spread) > 0.001 * (x[-1] - x[0]):
+    if x[0] < x[-1] and np.sqrt(spread) > 0.001 * (x[-1] - x[0]):
         near = near * (1 + (at - centre) * (x - centre) / spread)
     return (near * y).sum()
 

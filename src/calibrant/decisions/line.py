@@ -241,7 +241,7 @@ def intercept_and_slope(
 def _solved(bend: FloatArray, slope: FloatArray) -> FloatArray:
     """Newton's step, or the slope itself, scaled up, where curvature is lost to rounding."""
     if slope.size == 1:
-        return np.asarray(slope / max(float(bend[0, 0]), 1e-300))
+        return np.asarray(slope / max(float(bend[0, 0]), 1e-100 * abs(float(slope[0])), 1e-300))
     determinant = bend[0, 0] * bend[1, 1] - bend[0, 1] * bend[1, 0]
     if determinant <= 1e-14 * bend[0, 0] * bend[1, 1]:
         return slope * 1e6
@@ -273,7 +273,8 @@ def robust_scales(cases: Cases, line: Line) -> Callable[[Point, tuple[int, ...]]
         score = np.stack([cases.by_unit(residual), cases.by_unit(residual * odds)])[list(free)]
         _, _, hessian = line.derivatives(point)
         bend = hessian[np.ix_(list(free), list(free))]
-        if not np.isfinite(bend).all() or np.linalg.cond(bend) > 1e12:
+        least = 1e-9 * float(line.mass.min())  # less curvature than one row's: all is decided there, or nearly
+        if np.diag(bend).min() <= least or np.linalg.cond(bend) > 1e12:
             return kish
         inverse = np.linalg.inv(bend)
         robust = inverse @ (more * np.einsum("iu,ju->ij", score, score)) @ inverse

@@ -84,7 +84,7 @@ def smoothed(cases: Cases, level: float, n_resamples: int, random_state: RandomS
         x[at],
         fitted,
         half,
-        Estimate(ici, Interval(max(0.0, ici - off), min(1.0, ici + off))),
+        Estimate(ici, Interval(max(0.0, ici - off), max(ici, min(1.0, ici + off)))),
         read(lambda e: _quantile(e, 0.5, count if plain else mass, plain)),
         read(lambda e: _quantile(e, 0.9, count if plain else mass, plain)),
         read(lambda e: float(e.max())),

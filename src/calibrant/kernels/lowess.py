@@ -74,7 +74,7 @@ def local_weights(x: FloatArray, mass: FloatArray, at: float, width: float, whol
     spread = 0.0
     for j in range(x.size):
         spread += weight[j] * (x[j] - centre) * (x[j] - centre)
-    if np.sqrt(spread) > 0.001 * whole:
+    if whole > 0.0 and np.sqrt(spread) > 0.001 * whole:  # of one prediction the spread is rounding
         slope = (at - centre) / spread
         for j in range(x.size):
             weight[j] *= 1.0 + slope * (x[j] - centre)
