@@ -163,7 +163,7 @@ def test_trials_are_rows():
         assert tuple(pooled.estimates[name].interval) == pytest.approx(tuple(each.interval), abs=1e-12), name
     rows = clinical_calibration(k / n, v, trials=n, groups=np.arange(60), **FEW)
     assert rows.calibration_slope.value == pytest.approx(single.calibration_slope.value, abs=1e-9)
-    with pytest.raises(InputError, match=r"trials: row 0 has 0\.5 events"):
+    with pytest.raises(InputError, match=r"y_true: row 0 is 0\.5, which of 1 trials is 0\.5 events"):
         clinical_calibration([0.5, 1.0], [0.2, 0.7], trials=[1, 1])
 
 

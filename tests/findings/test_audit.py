@@ -73,7 +73,7 @@ def test_regions_say_where_and_in_which_direction():
     assert worst.mean_error == pytest.approx(-0.15, abs=0.02)
     assert worst.exceeds_noise
     assert "predictions between 0.3" in worst.words
-    assert "too high by 0.1" in " ".join(bump.sentences)
+    assert "too high by 0.1" in bump.summary()
     crossing = audit(*draw(40_000, lambda p: 0.5 + 0.8 * (p - 0.5)), n_resamples=0)
     assert {(r.direction, r.high < 0.55, r.low > 0.45) for r in crossing.regions[:2]} == {
         ("low", True, False),

@@ -22,7 +22,7 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
         assert each.lower_calibration_distance == pytest.approx(expected, abs=2e-5)
         assert each.rate == pytest.approx((label == k).mean())
     assert found.advice.chosen == "temperature"
-    assert "Temperature scaling removes" in found.answer.sentence
+    assert "What to do: recalibrate, by temperature scaling." in found.answer.details[-1]
     assert found.classes.tests["tcal_test, class_wise"].result.reject
     assert "classes are miscalibrated one by one" in " ".join(found.sentences)
     said = json.loads(found.to_json())

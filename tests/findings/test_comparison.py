@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from calibrant import audit
 from calibrant.cli import app
 from calibrant.findings.comparison import compare
-from calibrant.findings.words import number
+from calibrant.findings.answer_words import points
 
 
 def written(tmp_path, name, y, v):
@@ -48,8 +48,8 @@ def test_two_files_are_compared(tmp_path):
 def test_names_and_numbers_are_in_one_order():
     y, v = rows()
     good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
-    first, second = (number(each.answer.size) for each in (good, bad))
-    said = f"good is better calibrated than bad: distances from calibration {first} and {second}."
+    first, second = (points(each.answer.size) for each in (good, bad))
+    said = f"good is better calibrated than bad: distances from calibration {first} and {second} percentage points."
     columns = (y.astype(float), v), (y.astype(float), v**3)
     assert said in compare(("good", "bad"), (good, bad), columns, seed=0).sentence
     assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).sentence
