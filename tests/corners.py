@@ -109,6 +109,29 @@ def _in(value: float, interval: calibrant.Interval) -> bool:
     return bool(interval.low - 1e-12 <= value <= interval.high + 1e-12)
 
 
+def _all(y: np.ndarray, p: np.ndarray, _truth: Truth, rng: np.random.Generator) -> bool:
+    """Two predictors that are the same but for rows that change places are as well calibrated."""
+    found = calibrant.inference.compare_all(y, {"a": p, "b": p}, level=LEVEL, n_resamples=39, random_state=rng)
+    return bool(found.better)
+
+
+def _grades(y: np.ndarray, p: np.ndarray, _truth: Truth, _rng: np.random.Generator) -> bool:
+    return calibrant.inference.grade_test(y, p, level=LEVEL, alternative="two-sided").reject
+
+
+def _regret(y: np.ndarray, p: np.ndarray, truth: Truth, _rng: np.random.Generator) -> bool:
+    """Calibrated predictions lose nothing; of others the promise is held elsewhere."""
+    found = calibrant.inference.regret_bounds(y, p, level=LEVEL)
+    return truth.distance == 0.0 and found.regret_interval.low > 0.0
+
+
+def _tolerant_smooth(y: np.ndarray, p: np.ndarray, truth: Truth, _rng: np.random.Generator) -> bool:
+    over = calibrant.inference.tolerant_smooth_test(
+        y, p, accept_below=truth.smooth, reject_above=min(0.999, 4.1 * truth.smooth + 0.01), level=LEVEL
+    )
+    return over.verdict == "beyond"
+
+
 INTERVALS: dict[str, Breaks] = {
     "population_bounds": _population,
     "bootstrap_bounds": _bootstrap,
@@ -119,6 +142,10 @@ INTERVALS: dict[str, Breaks] = {
 PROMISES: dict[str, Breaks] = {  # each is broken with probability LEVEL at most
     **{name: lambda y, p, _truth, rng, test=test: bool(test(y, p, rng)) for name, test in TESTS.items()},
     "averaged_two_bin_test": _two_bin,
+    "compare_all": _all,
+    "grade_test": _grades,
+    "regret_bounds": _regret,
+    "tolerant_smooth_test": _tolerant_smooth,
     **INTERVALS,
     "corp_regions, consistency": _corp,
     "corp_regions, confidence": _corp_confidence,

@@ -65,7 +65,9 @@ def audit_file(
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 999,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the resamples.")] = None,
     by: Annotated[str | None, typer.Option(help="Columns, with commas between: say which segments are worst.")] = None,
-    drift: Annotated[str | None, typer.Option(help="Column of days or other periods: say when it went wrong.")] = None,
+    drift: Annotated[
+        str | None, typer.Option(help="Column of days or other periods: say from when on it is proved wrong.")
+    ] = None,
     exclude_bad: Annotated[
         bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
     ] = False,

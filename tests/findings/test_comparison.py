@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from calibrant import audit
 from calibrant.cli import app
-from calibrant.findings.comparison import compare
 from calibrant.findings.answer_words import points
+from calibrant.findings.comparison import compare
 
 
 def written(tmp_path, name, y, v):

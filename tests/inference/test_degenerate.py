@@ -68,6 +68,9 @@ CALLS = {
         y, p, accept_below=0.02, reject_above=0.1
     ),
     "compare_calibration": lambda y, p: [calibrant.compare_calibration(y, p, other, **FEW) for other in (p, 1.0 - p)],
+    "compare_all": lambda y, p: calibrant.inference.compare_all(y, {"a": p, "b": 1.0 - p}, **FEW),
+    "grade_test": calibrant.inference.grade_test,
+    "regret_bounds": calibrant.inference.regret_bounds,
     "CalibrationMonitor": read_monitor,
 }
 UNIFORM = np.random.default_rng(0).random(60)
@@ -143,7 +146,7 @@ def test_numbers_of_resamples_that_no_memory_holds_are_refused(number):
         if "n_resamples" not in inspect.signature(function).parameters:
             continue
         columns = (y.astype(int), table(v)) if "canonical" in name else (y, v)
-        if name == "compare_calibration":
-            columns = (y, v, v)
+        if name.startswith("compare"):
+            columns = (y, v, v) if name == "compare_calibration" else (y, {"a": v, "b": v})
         with pytest.raises(InputError, match="n_resamples"):
             function(*columns, n_resamples=number)

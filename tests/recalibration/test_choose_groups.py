@@ -48,9 +48,9 @@ def test_groups_are_never_on_both_sides():
 def test_effects_of_groups_are_not_taken_for_knowledge():
     """Each group has its own rate: by rows a map can learn it, by groups it cannot."""
     rng = np.random.default_rng(0)
-    group = np.repeat(np.arange(40), 25)
-    v = np.repeat(rng.random(40), 25)  # one prediction per group, which says nothing
-    y = (rng.random(1000) < np.repeat(rng.random(40), 25)).astype(float)
+    group = np.repeat(np.arange(80), 25)
+    v = np.repeat(rng.random(80), 25)  # one prediction per group, which says nothing
+    y = (rng.random(2000) < np.repeat(rng.random(80), 25)).astype(float)
     options = {"methods": ["isotonic", "nearest"], "n_resamples": 19, "random_state": 0}
     gain = [choose_recalibrator(y, v, **given, **options)["isotonic"].brier for given in ({}, {"groups": group})]
     assert gain[0] < gain[1]

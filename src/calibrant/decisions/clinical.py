@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curve = Literal["lowess"]
+_FEWEST_GROUPS = 30  # robust variances of fewer are too small
 _ANY = Interval(-math.inf, math.inf)
 
 
@@ -111,7 +112,9 @@ class ClinicalCalibration(Result):
 
     def summary(self) -> str:
         """Return the panel as a table, with what it says first."""
-        head = f"{_verdict(self)} ({counted(self.n_rows, 'row')}, {self.n_events:.6g} events.)"
+        counted_ones = float(self.n_events).is_integer() and self.n_events <= self.n_rows
+        what = "events" if counted_ones else "in weight of events"
+        head = f"{_verdict(self)} ({counted(self.n_rows, 'row')}, {self.n_events:.6g} {what}.)"
         lines = [head, f"{'':28}{'value':>9}   {confidence(self.level)} interval"]
         for name, found in self.estimates.items():
             low, high = found.interval
@@ -224,6 +227,9 @@ def clinical_calibration(
     cases = cases.single()
     if cases.n_units < 2:
         raise InputError("groups" if groups is not None else "y_prob", "is one draw; intervals need two or more")
+    if groups is not None and cases.n_units < _FEWEST_GROUPS:
+        few = f"are {cases.n_units:,}; intervals need at least {_FEWEST_GROUPS}"
+        raise InputError("groups", few, allowed="smaller groups that are independent of one another, or none")
     line = Line.of(cases)
     if line is None:
         raise InputError("y_prob", "is 0 or 1 in every row that has weight; the panel needs probabilities in between")

@@ -77,10 +77,11 @@ class DecisionCurve(Result):
         most = max(self.regret[worst], self.regret_after[worst])
         where = f"{counted(self.thresholds.size, 'threshold')} in [0, 1)"
         if most == 0.0:
-            return f"Acting on the predictions loses nothing against the best cut at any of {where}."
+            return f"On these rows acting on the predictions loses nothing against the best cut at any of {where}."
         return (
-            f"Acting on the predictions loses at most {most:.3g} per row against the best cut, at the threshold "
-            f"{self.thresholds[worst]:.6g}, of {where} ({counted(self.n_rows, 'row')}, {self.base_rate:.3g} events)."
+            f"On these rows acting on the predictions loses at most {most:.3g} per row against the best cut for them, "
+            f"at the threshold {self.thresholds[worst]:.6g}, of {where} ({counted(self.n_rows, 'row')}, "
+            f"{self.base_rate:.3g} events)."
         )
 
     def _said_of(self, k: int) -> str:
@@ -88,8 +89,8 @@ class DecisionCurve(Result):
         where = "act on none" if cut == np.inf else f"act from {cut:.6g} on"
         said = "no cut is better" if lost == 0.0 else f"{lost:.3g} per row is lost against the best cut ({where})"
         return (
-            f"At the threshold {self.thresholds[k]:g} {said}. Net benefit: {self.net_benefit[k]:.6g}, best cut "
-            f"{self.best_net_benefit[k]:.6g}, acting on all {self.treat_all[k]:.6g}, on none 0."
+            f"On these rows, at the threshold {self.thresholds[k]:g}, {said}. Net benefit: {self.net_benefit[k]:.6g}, "
+            f"best cut {self.best_net_benefit[k]:.6g}, acting on all {self.treat_all[k]:.6g}, on none 0."
         )
 
     def to_dict(self) -> dict[str, Any]:

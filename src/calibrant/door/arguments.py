@@ -105,15 +105,11 @@ def power_of_two(value: int, name: str, least: int, most: int) -> int:
 
 def check_level(level: float) -> float:
     """Return the level, alpha: the probability of being wrong that is allowed, above 0 and at most 0.5."""
-    found = fraction(level, "level")
-    if found > 0.5:
-        sure = f"{1.0 - found:.6g}"
-        raise InputError(
-            "level",
-            f"is {found:g}",
-            allowed=f"it is alpha, the chance of error, at most 0.5. For {found:g} confidence pass {sure}",
-        )
-    return found
+    if isinstance(level, int | float) and not isinstance(level, bool) and 0.5 < level < 100.0:
+        sure = level if level < 1.0 else level / 100.0
+        hint = f". For {sure:g} confidence pass {1.0 - sure:.6g}" if 0.5 < sure < 1.0 else ""
+        raise InputError("level", f"is {level:g}", allowed=f"it is alpha, the chance of error, at most 0.5{hint}")
+    return fraction(level, "level")
 
 
 def check_number(n_resamples: int) -> int:

@@ -111,7 +111,10 @@ def compare(
     elif any(audit.n_excluded for audit in audits):
         why_not = "bad rows were left out, so those that are left may not be the same"
     elif rows[0][0].size != rows[1][0].size or (rows[0][0] != rows[1][0]).any():
-        why_not = "their outcomes differ, so they are not of the same rows in the same order"
+        why_not = (
+            "their outcomes differ, so they are not of the same rows in the same order; compare_calibration takes "
+            "different rows with y_true_b"
+        )
     elif rows[0][0].size > _MOST_ROWS:
         why_not = f"above {_MOST_ROWS:,} rows compare_calibration does it"
     else:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from calibrant.inference.calibration import CalibrationTestResult
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -26,11 +29,12 @@ class Example:
 
 
 def examples(audit: Audit) -> tuple[Example, ...]:
-    """Where it errs by more than noise, the clearest first; the clearest place alone if none is clear by itself.
+    """Where it errs by more than noise, the clearest first.
 
-    Of few distinct predictions each is looked at by itself; else the stretches of the smooth error's witness.
+    Of few distinct predictions each is looked at by itself; else the stretches of the smooth error's witness, and the
+    one that the test points at.
     """
-    table = audit.reliability
+    table, test = audit.reliability, audit.tests["calibration_test"].result
     if table.kind == "levels" and not audit.rates:
         found = _of_levels(audit)
     else:
@@ -40,8 +44,14 @@ def examples(audit: Audit) -> tuple[Example, ...]:
                 region.weight_share, abs(region.mean_error) / (region.standard_error or 1e-300),
             )
             for region in audit.regions
-            if region.exceeds_noise or not any(each.exceeds_noise for each in audit.regions)
+            if region.exceeds_noise
         ]  # fmt: skip
+    region = test.region if isinstance(test, CalibrationTestResult) else None
+    if region is not None and not (found and table.kind == "levels"):
+        # Where the test points at: it saw what the witness's stretches may miss.
+        p, n = region.mean_prediction, region.n_rows
+        errors = abs(region.event_rate - p) * math.sqrt(n / max(p * (1.0 - p), 1e-300))
+        found.append(Example(region.low, region.high, p, region.event_rate, n / audit.n_rows, errors))
     return tuple(sorted(found, key=lambda each: -each.errors))
 
 
@@ -53,8 +63,6 @@ def _of_levels(audit: Audit) -> list[Example]:
     errors = np.where(away > 0.0, away / np.maximum(spread, 1e-300), 0.0)
     errors[~((table.prediction > 0.0) & (table.prediction < 1.0))] = 0.0  # told by the test as impossible rows
     shown = np.flatnonzero(errors >= _CLEAR)
-    if not shown.size:
-        shown = np.flatnonzero(errors == errors.max())[:1] if errors.max() > 0.0 else shown
     return [
         Example(
             float(table.prediction[i]), float(table.prediction[i]), float(table.prediction[i]),

@@ -139,6 +139,8 @@ def segment_in_words(segment: Segment) -> str:
     if segment.where is None:
         return "nothing is said about chance"
     low, high = segment.where
+    if (low, high) == (0.0, 1.0):
+        return f"predictions {segment.direction}"
     return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 
 

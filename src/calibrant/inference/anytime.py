@@ -10,6 +10,8 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Bracket, Interval
+from calibrant.door.errors import InputError
+from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds import sample_distance
 from calibrant.inference.functions import lower_function
@@ -100,14 +102,28 @@ class AnytimeEnds:
 
     @classmethod
     def of(cls, rows: Sample, moved: float, won: Won, bets: Bets, level: float, before: Interval) -> AnytimeEnds:
-        """From all rows so far, whose own distance may differ by `moved`, and what was proved before."""
+        """From all rows so far, whose own distance may differ by `moved`, and what was proved before.
+
+        Raises
+        ------
+        InputError
+            If both ends cannot hold of one population.
+        """
         near = sample_distance(rows)
         found = Bracket(max(0.0, near.lower - moved), near.upper + moved)
         spread = Spread.of(Units.of_sample(rows))
         known = spread.n, found.upper, spread.squared, bets, level
         above = boundary(lambda d: not excludes(d, *known), min(found.upper, 1.0))[1]
-        high = max(before.low, min(before.high, above))
-        low = min(max(before.low, won.lower_end(bets, level)), high)
+        high, low = min(before.high, above), max(before.low, won.lower_end(bets, level))
+        if low > high:
+            least, most = at_least(low, 3), at_most(max(high, 1e-300), 3)
+            raise InputError(
+                "y_true",
+                f"contradicts the rows before: together they prove a distance of at least {least} and of at most "
+                f"{most}, which one population allows with probability {2.0 * level:g} at most: the predictor or the "
+                "population has changed",
+                allowed="begin a new gate; a monitor says since when",
+            )
         return cls(found, spread, bets, level, Interval(low, high))
 
     def result(self, max_distance: float) -> GateResult:

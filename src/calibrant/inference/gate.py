@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["GateResult", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -158,6 +159,8 @@ def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:
     """The gate's decision, from both ends."""
     verdict = verdict_of(ends.proved, max_distance)
     needed = ends.rows_for(within=max_distance, beyond=max_distance) if verdict == "undecided" else None
+    if needed is not None and ends.spread.n < n_rows:  # of groups, as many rows as these have in the mean
+        needed = math.ceil(needed * n_rows / ends.spread.n)
     return GateResult(verdict, float(max_distance), ends.proved, ends.level, n_rows, needed)
 
 

@@ -225,15 +225,12 @@ def _choose_on(
 
 
 def _tested(rows: Rows, level: float, seed: int) -> CalibrationTestResult | None:
-    """The calibration test of one probability; None of classes, or where groups are too few for it."""
+    """The calibration test of one probability; None of classes."""
     if rows.classes:
         return None
     weight = None if rows.weight is None else rows.weight / rows.weight.max()
     single = SingleRows(rows.outcome.astype(np.int64), rows.prediction, weight, group=rows.group)
-    try:
-        return calibration_test_on_rows(single, level, N_RESAMPLES, seed)
-    except InputError:
-        return None
+    return calibration_test_on_rows(single, level, N_RESAMPLES, seed)
 
 
 def _holds_certainty(crossed: FloatArray, classes: bool) -> bool:

@@ -102,6 +102,11 @@ def _(audit: Audit) -> str:
         _heading(console, "Drift")
         for line in _wrapped(periods_in_words(audit.periods)):
             console.print(line)
+        if len(audit.periods) > _SHOWN:
+            every = -(-len(audit.periods) // _SHOWN)
+            console.print(
+                f"Of {len(audit.periods):,} periods one in {every} is shown, and the first with enough evidence."
+            )
         console.print(_periods(audit.periods))
 
     if audit.classes is not None:
@@ -166,7 +171,9 @@ def _periods(periods: Sequence[Period]) -> Table:
     for head in ("rows", "rate", "predicted", "evidence so far"):
         table.add_column(head, justify="right")
     step = max(1, -(-len(periods) // _SHOWN))
-    for period in periods[step - 1 :: step]:
+    alarm = next((i for i, period in enumerate(periods) if period.reading.reject), None)
+    for i in sorted({*range(step - 1, len(periods), step), *(() if alarm is None else (alarm,))}):
+        period = periods[i]
         mark = " !" if period.reading.reject else ""
         rate, mean = percent(period.base_rate), percent(period.mean_prediction)
         table.add_row(

@@ -107,7 +107,8 @@ class CalibrationGate:
         Raises
         ------
         InputError
-            If a column cannot be used; the gate stays as it was.
+            If a column cannot be used, or the rows and those before cannot be of one population; the gate stays as it
+            was.
         """
         rows = Rows.of(y_true, y_prob)
         return self._add(rows.sample, lambda seen: seen.update(rows.y_true, rows.y_prob))
@@ -138,21 +139,20 @@ class CalibrationGate:
         with self._lock:  # batches of several threads come one after the other
             past = Units.of_sample(_rows(self._seen)[0]).pooled() if self._n_batches else None
             won = self._won.after(past, Units.of_sample(batch), self._n_batches)
-            self._seen = join(self._seen)
-            self._won, self._n_batches = won, self._n_batches + 1
-            return self._look()
+            seen = join(CalibrationSketch.merge([self._seen]))  # a batch that is refused leaves the gate as it was
+            ends = self._ends(seen, won)
+            self._seen, self._won, self._n_batches, self._proved = seen, won, self._n_batches + 1, ends.proved
+            return ends.result(self.max_distance)
 
     def reading(self) -> GateResult:
         """Return what is proved so far: the verdict, both ends, and about how many rows would decide."""
         with self._lock:
             if not self._n_batches:
                 return GateResult("undecided", self.max_distance, _NOTHING, self.level, 0, None, anytime=True)
-            return self._look()
+            return self._ends(self._seen, self._won).result(self.max_distance)
 
-    def _look(self) -> GateResult:
-        ends = AnytimeEnds.of(*_rows(self._seen), self._won, Bets.against(self.max_distance), self.level, self._proved)
-        self._proved = ends.proved
-        return ends.result(self.max_distance)
+    def _ends(self, seen: CalibrationSketch, won: Won) -> AnytimeEnds:
+        return AnytimeEnds.of(*_rows(seen), won, Bets.against(self.max_distance), self.level, self._proved)
 
     def to_bytes(self) -> bytes:
         """Return all that `from_bytes` needs to go on another day, under a checksum."""
