@@ -94,6 +94,17 @@ AUDIT: dict[str, Any] = {
         }
     },
     "tests": {"*": FOUND},
+    "cost": (
+        {
+            "threshold": "number",
+            "worst": "boolean",
+            "lost": "number",
+            "best_cut": "number|null",
+            "regret_interval": (ENDS, None),
+            "level": "number",
+        },
+        None,
+    ),
     "gate": (GATE_RESULT, None),
     "population": (
         {

@@ -56,6 +56,9 @@ def audit_file(
         float | None,
         typer.Option(help="Error that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less."),
     ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Where predictions are acted on: say what that costs; else the worst one.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[
@@ -99,6 +102,7 @@ def audit_file(
             exclude_bad,
             unweighted,
             max_distance,
+            threshold,
             level,
             resamples,
             seed,

@@ -63,8 +63,8 @@ class Cost(Result):
         return f"; on the population {least}at most {rounded_up(high)}{where} ({confidence(self.level)} confidence)"
 
 
-def cost_from_sample(sample: Sample, level: float, threshold: float | None = None) -> Cost:
-    """What it costs at a threshold, or at the one where these rows lose most."""
+def cost_from_sample(sample: Sample, level: float, threshold: float | None = None, *, bounded: bool = True) -> Cost:
+    """What it costs at a threshold, or at the one where these rows lose most; `bounded` for the population too."""
     cuts = Cuts.of(sample)
     if threshold is None:
         below = cuts.prediction[cuts.prediction < 1.0]
@@ -78,5 +78,5 @@ def cost_from_sample(sample: Sample, level: float, threshold: float | None = Non
         lost = float(cuts.regret(np.array([t]))[0][0])
     cut = float(np.append(cuts.prediction, np.inf)[cuts.best_at(np.array([t]))[0]])
     single = sample.binary and np.array_equal(sample.weight, sample.count) and not sample.cell_width.any()
-    bounds = regret_bounds_from_sample(sample, level, threshold).regret_interval if single else None
+    bounds = regret_bounds_from_sample(sample, level, threshold).regret_interval if single and bounded else None
     return Cost(t, threshold is None, lost, cut, bounds, level)

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, seeded
+from calibrant.decisions.cost import cost_from_sample
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, read_columns
 from calibrant.door.labels import event_outcomes
@@ -33,6 +34,8 @@ from calibrant.measures.lower import audited_certificate, lower_distance_of_cert
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 
+_COSTLY = 100_000
+"""Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
 _LOOSE = 2e-5
 """Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal."""
 
@@ -45,6 +48,7 @@ def audit(
     trials: Column | None = None,
     pos_label: Any = None,
     max_distance: float | None = None,
+    threshold: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -70,6 +74,8 @@ def audit(
     max_distance : float, optional
         Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or a tenth of the rate
         of the rarer outcome where that is less.
+    threshold : float, optional
+        Where predictions are acted on, in [0, 1): what that costs is said. By default where these rows lose most.
     level : float, default 0.05
         Probability of error of the test, of each end of a bound, and of the consistency band.
     n_resamples : int, default 999
@@ -114,7 +120,12 @@ def audit(
         not_taken("rows of classes are single; audit the event's column", trials=trials)
         found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
         return audit_classes(
-            found, max_distance=max_distance, level=level, n_resamples=n_resamples, random_state=random_state
+            found,
+            max_distance=max_distance,
+            threshold=threshold,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
         )
     columns = event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight
     if trials is None:
@@ -123,7 +134,13 @@ def audit(
         rows = Rows.of(*columns, trials)
         sample = rows.sample
     done = audit_sample(
-        sample, rows=rows, max_distance=max_distance, level=level, n_resamples=n_resamples, random_state=random_state
+        sample,
+        rows=rows,
+        max_distance=max_distance,
+        threshold=threshold,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
     )
     return replace(done, pos_label=pos_label)
 
@@ -132,6 +149,7 @@ def audit_classes(
     found: MulticlassSample,
     *,
     max_distance: float | None = None,
+    threshold: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -146,6 +164,7 @@ def audit_classes(
             sample,
             rows=rows,
             max_distance=max_distance,
+            threshold=threshold,
             level=level,
             n_resamples=n_resamples,
             random_state=random_state,
@@ -160,6 +179,7 @@ def audit_classes(
         sample,
         rows=rows,
         max_distance=max_distance,
+        threshold=threshold,
         level=level,
         n_resamples=n_resamples,
         random_state=rng,
@@ -184,6 +204,7 @@ def audit_sample(
     *,
     rows: Rows | None = None,
     max_distance: float | None = None,
+    threshold: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -201,6 +222,8 @@ def audit_sample(
     check_band(level, n_resamples)
     if max_distance is not None:
         check_gate(max_distance, level)
+    if threshold is not None:
+        check_threshold(threshold)
     rng, seed = seeded(random_state)
 
     tell("Witness")
@@ -247,6 +270,9 @@ def audit_sample(
         gate = calibration_gate_on_sample(
             sample, max_distance=limit, level=level, displacement=displacement, known=ties.lower_distance_bracket
         )
+    tell("What it costs")
+    many = threshold is None and sample.n_distinct > _COSTLY
+    cost = cost_from_sample(sample, level, threshold, bounded=not many)
     tell("What to do")
     given = not_compared("not asked for")
     if advise:
@@ -279,6 +305,7 @@ def audit_sample(
         max_distance=limit,
         gate=gate,
         auc=auc_from_sample(sample),
+        cost=cost,
     )
 
 

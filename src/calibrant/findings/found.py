@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from calibrant.decisions.cost import Cost
 from calibrant.door.ends import Bracket
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
@@ -137,6 +138,8 @@ class Audit(Finding):
     auc : float or None
         Probability that a row with the event has a higher prediction than one without (ties count half): how well
         predictions tell outcomes apart, which calibration does not say. None where there is one outcome only.
+    cost : Cost or None
+        What acting on the predictions loses, at the threshold that was asked for or the worst one.
 
     See Also
     --------
@@ -176,6 +179,7 @@ class Audit(Finding):
     max_distance: float = 0.02
     gate: GateResult | None = None
     auc: float | None = None
+    cost: Cost | None = None
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""

@@ -49,6 +49,7 @@ class Asked:
     exclude_bad: bool = False
     unweighted: bool = False
     max_distance: float | None = None
+    threshold: float | None = None
     level: float = 0.05
     n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
@@ -79,6 +80,7 @@ class Asked:
         """What `audit_sample` and `audit_classes` take as it is."""
         return {
             "max_distance": self.max_distance,
+            "threshold": self.threshold,
             "level": self.level,
             "n_resamples": self.n_resamples,
             "random_state": self.random_state,
@@ -112,6 +114,7 @@ def audit_table(
     exclude_bad: bool = False,
     unweighted: bool = False,
     max_distance: float | None = None,
+    threshold: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -138,7 +141,7 @@ def audit_table(
         refusing them.
     unweighted : bool, default False
         Leave out a column that holds weights by its name.
-    max_distance, level, n_resamples, random_state
+    max_distance, threshold, level, n_resamples, random_state
         As for `audit`.
     title : str, optional
         Head of the report; the file's name by default.
@@ -183,6 +186,7 @@ def audit_table(
         exclude_bad,
         unweighted,
         max_distance,
+        threshold,
         level,
         n_resamples,
         random_state,

@@ -290,6 +290,7 @@ class CalibrationSketch:
         self,
         *,
         max_distance: float | None = None,
+        threshold: float | None = None,
         level: float = 0.05,
         n_resamples: int = N_RESAMPLES,
         random_state: RandomState = None,
@@ -299,7 +300,7 @@ class CalibrationSketch:
 
         Parameters
         ----------
-        max_distance, level, n_resamples, random_state
+        max_distance, threshold, level, n_resamples, random_state
             As for `audit`.
         title : str, optional
             Head of the report.
@@ -325,6 +326,7 @@ class CalibrationSketch:
         found: Audit = audit_table(
             self,
             max_distance=max_distance,
+            threshold=threshold,
             level=level,
             n_resamples=n_resamples,
             random_state=random_state,
