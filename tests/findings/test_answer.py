@@ -11,6 +11,7 @@ from tests import contradictions
 
 WITHIN = GateResult("within", 0.02, Interval(0.0, 0.01), 0.05, 100, None)
 UNDECIDED = GateResult("undecided", 0.02, Interval(0.0, 0.05), 0.05, 100, 900)
+BEYOND = GateResult("beyond", 0.02, Interval(0.03, 0.05), 0.05, 100, None)
 REJECTS = TestResult(5.0, 0.001, True, 0.05, "a test")
 DOES_NOT = TestResult(1.0, 0.4, False, 0.05, "a test")
 IMPOSSIBLE = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRows(1, 3, 1.0))
@@ -23,8 +24,10 @@ IMPOSSIBLE = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRo
         (REJECTS, WITHIN, "too small to matter"),
         (REJECTS, UNDECIDED, "worth correcting"),
         (REJECTS, None, "worth correcting"),
-        (IMPOSSIBLE, UNDECIDED, "worth correcting"),
-        (IMPOSSIBLE, WITHIN, "too small to matter"),
+        (IMPOSSIBLE, UNDECIDED, "too few rows"),  # it may be rounding
+        (IMPOSSIBLE, BEYOND, "worth correcting"),
+        (IMPOSSIBLE, None, "worth correcting"),
+        (IMPOSSIBLE, WITHIN, "no evidence"),
         (DOES_NOT, WITHIN, "no evidence"),
         (DOES_NOT, UNDECIDED, "too few rows"),
         (DOES_NOT, None, "no evidence"),

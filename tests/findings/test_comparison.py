@@ -32,7 +32,7 @@ def test_two_files_are_compared(tmp_path):
     done = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", "0"])
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
-    assert said.startswith("good.csv is better calibrated than <b>bad.csv: distances from calibration")
+    assert said.startswith("good.csv is better calibrated than <b>bad.csv: smooth errors")
     assert max(map(len, done.stdout.splitlines()[:30])) <= 80
     page = target.read_text()
     assert "<b>bad" not in page
@@ -48,8 +48,8 @@ def test_two_files_are_compared(tmp_path):
 def test_names_and_numbers_are_in_one_order():
     y, v = rows()
     good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
-    first, second = (points(each.answer.size) for each in (good, bad))
-    said = f"good is better calibrated than bad: distances from calibration {first} and {second} percentage points."
+    first, second = (points(each.smooth_calibration_error) for each in (good, bad))
+    said = f"good is better calibrated than bad: smooth errors {first} and {second} percentage points."
     columns = (y.astype(float), v), (y.astype(float), v**3)
     assert said in compare(("good", "bad"), (good, bad), columns, seed=0).sentence
     assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).sentence

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 20_000
 """Recalibrations of more rows are compared on so many of them, drawn at random: an audit must not take long."""
+_MOST_ANY, _EVENTS = 300_000, 1000
+"""Of rare events on more, up to this many rows, so that about so many events are among them."""
 _MOST_VALUES = 200_000
 """Probabilities of classes above which recalibrations are not compared unasked."""
 _RESAMPLES = 50
@@ -53,6 +55,8 @@ class Advice(Result):
         The chosen one, fitted to the rows that were compared.
     backwards : bool
         Whether fewer events are proved where predictions are higher.
+    n_compared : int or None
+        Rows that recalibrations were compared on.
 
     See Also
     --------
@@ -64,6 +68,7 @@ class Advice(Result):
     scores: tuple[RecalibrationScore, ...]
     recalibrator: Recalibrator | MulticlassRecalibrator | None = None
     backwards: bool = False
+    n_compared: int | None = None
 
     def summary(self) -> str:
         """Say what to do."""
@@ -102,7 +107,9 @@ def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | Non
     words = choice.summary()
     if of is not None:
         words += f" Compared on {counted(order.size, 'row')} drawn at random from {of:,}."
-    return Advice(words, choice.chosen, choice.scores, choice.recalibrator, choice.direction == "wrong")
+    return Advice(
+        words, choice.chosen, choice.scores, choice.recalibrator, choice.direction == "wrong", int(order.size)
+    )
 
 
 def advice_on_sample(sample: Sample, weighted: bool, state: State, level: float, seed: int) -> Advice:
@@ -111,10 +118,13 @@ def advice_on_sample(sample: Sample, weighted: bool, state: State, level: float,
         return not_compared(NO_TRIALS if not sample.binary else NOT_DUE[state])
     if weighted:
         return not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
-    n = sample.n_rows
-    if n <= _MOST_ROWS:
+    n, events = sample.n_rows, float(sample.ones.sum())
+    # Rare events need more rows: what is not seen in a few of them may be plain in all.
+    rarer = min(events, n - events) / n
+    most = min(_MOST_ANY, max(_MOST_ROWS, int(_EVENTS / rarer) if rarer > 0.0 else n))
+    if n <= most:
         return advice(Rows.of_sample(sample), level, seed)
-    drawn = np.sort(np.random.default_rng(seed).choice(n, _MOST_ROWS, replace=False, shuffle=False))
+    drawn = np.sort(np.random.default_rng(seed).choice(n, most, replace=False, shuffle=False))
     cell = np.searchsorted(sample.count.cumsum(), drawn, side="right")
     within = drawn - (sample.count.cumsum() - sample.count)[cell]
     rows = Rows((within < sample.ones[cell]).astype(np.int64), np.ascontiguousarray(sample.prediction[cell]))

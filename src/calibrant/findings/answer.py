@@ -7,6 +7,9 @@ __all__ = ["Answer"]
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
+from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result
 from calibrant.findings.examples import Example, examples
@@ -30,6 +33,8 @@ Action = Literal[
 ]
 
 _LIMIT, _PART = 0.02, 0.1
+_ONE_SIDED = 0.15  # of all that predictions must move, at most, the other way
+_EXPLAINED = 0.8  # of it, at least, by one change of side
 _SIMPLE = ("temperature", "platt")  # methods of one and of two numbers
 _NONE = 1e-12  # rates below are rounding
 
@@ -117,10 +122,18 @@ def decide(test: TestResult | None, gate: GateResult | None) -> State:
     if test is None:
         return "not tested"
     small = gate is not None and gate.verdict == "within"
-    if test.reject or test.impossible is not None:
+    if rejected(test, gate):
         return "too small to matter" if small else "worth correcting"
     # Without any bound, no number of rows would be enough to prove it small.
     return "no evidence" if small or gate is None else "too few rows"
+
+
+def rejected(test: TestResult, gate: GateResult | None) -> bool:
+    """Whether calibration is rejected: by the test, or by outcomes that were predicted to be impossible.
+
+    A few of those may be predictions rounded to 0 or 1: they count where an error is proved of the population.
+    """
+    return test.reject or (test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0))
 
 
 def answer(audit: Audit) -> Answer:
@@ -131,10 +144,10 @@ def answer(audit: Audit) -> Answer:
     state = decide(test, gate)
     real = state in ("worth correcting", "too small to matter")
     interval = None if gate is None else gate.lower_distance
-    if interval is not None and not real:
+    if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
     seen = examples(audit) if real and test is not None and test.reject else ()
-    direction = _direction(seen, audit.advice) if seen else None
+    direction = _direction(seen, audit) if seen else None
     value = audit.measures["lower_calibration_distance"].value
     found = Answer(
         state=state,
@@ -150,19 +163,33 @@ def answer(audit: Audit) -> Answer:
     return replace(found, headline=headline(found, audit, seen), details=details(found, audit))
 
 
-def _direction(seen: tuple[Example, ...], advice: Advice) -> Direction:
-    """From where the predictions err by more than noise, in their order."""
+def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:
+    """From how the advised recalibration moves the predictions; without one from where they err by more than noise."""
+    advice = audit.advice
     if advice.chosen not in (None, "unchanged", "constant", *_SIMPLE):
         left = min(advice[name].lower_calibration_distance for name in _SIMPLE)
         if left > 0.5 * advice["unchanged"].lower_calibration_distance:
             return "uneven"
-    signs = ["high" if each.happened < each.predicted else "low" for each in sorted(seen, key=lambda each: each.low)]
-    runs = [sign for i, sign in enumerate(signs) if i == 0 or sign != signs[i - 1]]
-    if len(runs) == 1:
-        return "too high" if runs == ["high"] else "too low"
-    if runs == ["low", "high"]:
-        return "too confident"
-    return "not confident enough" if runs == ["high", "low"] else "uneven"
+    if advice.recalibrator is not None and audit.classes is None:
+        held = audit.reliability.mass > 0.0
+        at, mass = audit.reliability.prediction[held], audit.reliability.mass[held]
+        return _of_moves(mass * (advice.recalibrator.predict(at) - at))
+    ordered = sorted(seen, key=lambda each: each.low)
+    return _of_moves(np.array([each.share * (each.happened - each.predicted) for each in ordered]))
+
+
+def _of_moves(moved: FloatArray) -> Direction:
+    """What is wrong with predictions that must move by this much, in their order."""
+    up, down = moved[moved > 0.0].sum(), -moved[moved < 0.0].sum()
+    if min(up, down) <= _ONE_SIDED * (up + down):
+        return "too low" if up >= down else "too high"
+    # Of the ways to split the predictions into a low and a high part the one that explains most.
+    below = np.concatenate([[0.0], np.cumsum(moved)])
+    lows_up = float((2.0 * below - below[-1]).max())  # low ones must rise and high ones fall
+    lows_down = float((below[-1] - 2.0 * below).max())
+    if max(lows_up, lows_down) < _EXPLAINED * (up + down):
+        return "uneven"
+    return "too confident" if lows_up >= lows_down else "not confident enough"
 
 
 def _action(state: State, advice: Advice) -> Action:

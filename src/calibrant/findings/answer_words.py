@@ -33,6 +33,7 @@ _METHODS = {
     "vector": "vector scaling",
     "dirichlet": "Dirichlet scaling",
 }
+_MOST_NEEDED = 100_000_000  # rows that are worth a word
 _DIGITS = 6  # at most, of two rates that are told apart
 
 
@@ -65,14 +66,19 @@ def headline(found: Answer, audit: Audit, seen: tuple[Example, ...]) -> str:
 def _for_example(found: Answer, seen: tuple[Example, ...]) -> str:
     """The clearest place, and for two-sided faults the clearest on the other side."""
     first = seen[0]
-    says, happens = two_rates(first.predicted, first.happened)
     if found.direction in ("too high", "too low"):
+        of_kind = [each for each in seen if (each.happened > each.predicted) == (found.direction == "too low")]
+        if not of_kind:
+            return ""
+        first = of_kind[0]
+        says, happens = two_rates(first.predicted, first.happened)
         if first.share > 0.9:
             return f": it says {says} on average, and {happens} happen"
         low, high = rate(first.low), rate(first.high)
         if low == high:
             return f" where it says {low}: {happens} happen"
         return f" between {low} and {high}: it says {says} there on average, and {happens} happen"
+    says, happens = two_rates(first.predicted, first.happened)
     told = f": where it says about {says}, {happens} happen"
     other = next(
         (each for each in seen if (each.happened < each.predicted) != (first.happened < first.predicted)), None
@@ -85,14 +91,18 @@ def _for_example(found: Answer, seen: tuple[Example, ...]) -> str:
 
 def details(found: Answer, audit: Audit) -> tuple[str, ...]:
     """How far, and what to do."""
-    return (_how_far(found, audit), *_what_to_do(found, audit))
+    test = audit.tests["calibration_test"].result
+    # Too few to be more than rounding, but said.
+    odd = test is not None and test.impossible is not None and found.state in ("no evidence", "too few rows")
+    beside = [sentence(test.impossible.summary())] if odd and test is not None and test.impossible is not None else []
+    return (_how_far(found, audit), *beside, *_what_to_do(found, audit))
 
 
 def _how_far(found: Answer, audit: Audit) -> str:
     """How far on these rows, in the population, and what would be too small to matter."""
     here = f"{points(found.size)} percentage points on these rows"
     if found.interval is None:
-        return f"Distance from calibration: {here}."
+        return f"Distance from calibration: {here}; the population's is not bounded."
     sure, limit = confidence(audit.level), f"{100.0 * found.max_distance:.3g}"
     most = most_points(found.interval, found.max_distance)
     if found.state in ("no evidence", "too few rows"):
@@ -116,22 +126,24 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         return ["What to do: leave the predictions as they are."]
     if action == "collect more rows":
         needed = audit.gate.rows_needed if audit.gate is not None else None
-        more = f" About {whole(rounded_rows(needed))} rows like these would settle it." if needed else ""
+        told = needed is not None and needed <= _MOST_NEEDED
+        more = f" About {whole(rounded_rows(needed or 0))} rows like these would settle it." if told else ""
         return [f"What to do: leave the predictions as they are, and collect more rows.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
         return ["What to do: do not act on differences between these predictions, or collect more rows."]
     if action == "look closer":
-        return ["What to do: look at where it errs. No recalibration of the predictions alone helps beyond chance."]
+        some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
+        return [f"What to do: look at where it errs. No recalibration of the predictions helps beyond chance{some}."]
     if action == "none":
         return [advice.words] if found.state == "worth correcting" else []
     before, after = advice["unchanged"], advice[advice.chosen or ""]
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
-    told = f"What to do: recalibrate, by {_METHODS.get(advice.chosen or '', advice.chosen)}."
+    do = f"What to do: recalibrate, by {_METHODS.get(advice.chosen or '', advice.chosen)}."
     if near < far:
-        return [f"{told} On rows that it was not fitted to, the distance falls from {points(far)} to {points(near)}."]
-    return [f"{told} On rows that it was not fitted to, the log score is better."]
+        return [f"{do} On rows that it was not fitted to, the distance falls from {points(far)} to {points(near)}."]
+    return [f"{do} On rows that it was not fitted to, the log score is better."]
 
 
 def points(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:

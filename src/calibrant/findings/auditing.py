@@ -19,7 +19,7 @@ from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions, not_taken, sample_and_rows
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import NOT_DUE, advice, advice_on_sample, not_compared
-from calibrant.findings.answer import decide, default_limit
+from calibrant.findings.answer import decide, default_limit, rejected
 from calibrant.findings.classes import class_findings
 from calibrant.findings.evidence import evidence, population, weights_differ
 from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
@@ -254,9 +254,6 @@ def audit_sample(
     weighted = weights_differ(sample)
     tests = evidence(sample, rows, weighted, level, n_resamples, int(rng.integers(2**31)))
     test = tests["calibration_test"].result
-    # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
-    real = test is None or test.reject or test.impossible is not None
-    regions = regions_from_witness(sample, witness) if real else ()
     tell("Bounds")
     mass = sample.mass()
     mean_prediction = min(1.0, dot(mass, sample.prediction))
@@ -270,6 +267,8 @@ def audit_sample(
         gate = calibration_gate_on_sample(
             sample, max_distance=limit, level=level, displacement=displacement, known=ties.lower_distance_bracket
         )
+    # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
+    regions = regions_from_witness(sample, witness) if test is None or rejected(test, gate) else ()
     tell("What it costs")
     many = threshold is None and sample.n_distinct > _COSTLY
     cost = cost_from_sample(sample, level, threshold, bounded=not many)

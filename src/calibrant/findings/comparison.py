@@ -54,20 +54,19 @@ class Comparison(Finding):
             return f"The two were not compared row by row: {self.not_compared}."
         said, low, high = self.result, *self.result.interval
         sure = f"{confidence(said.level)} confidence"
-        one, other = (points(audit.answer.size) for audit in self.audits)
+        one, other = points(said.value_a), points(said.value_b)
         if not said.reject:
             return (
-                f"Neither of {first} and {second} is proved better calibrated: distances from calibration {one} and "
-                f"{other} percentage points. Their smooth errors in the population, the first less the second, differ "
-                f"by {' to '.join(outwards(low, high, signed=True))} ({sure})."
+                f"Neither of {first} and {second} is proved better calibrated: smooth errors {one} and {other} "
+                f"percentage points; in the population the first less the second is between "
+                f"{' and '.join(outwards(low, high, signed=True))} ({sure})."
             )
         better, worse = (first, second) if said.statistic < 0.0 else (second, first)
         less, more = (one, other) if said.statistic < 0.0 else (other, one)
         least, most = outwards(*sorted((abs(low), abs(high))))
         return (
-            f"{better} is better calibrated than {worse}: distances from calibration {less} and {more} percentage "
-            f"points. This is not chance (p = {said.pvalue:.2g}): their smooth errors in the population differ by "
-            f"{least} to {most} ({sure})."
+            f"{better} is better calibrated than {worse}: smooth errors {less} and {more} percentage points. This is "
+            f"not chance (p = {said.pvalue:.2g}): in the population they differ by {least} to {most} ({sure})."
         )
 
     def facts(self) -> list[tuple[str, str, str]]:

@@ -65,7 +65,7 @@ def percent(share: float) -> str:
 
 def rate(share: float) -> str:
     """How often something happens, as a percentage that never rounds to 0 or 100: 0.031%, 7.4%, 62%, 99.8%."""
-    if not 0.0 < share < 1.0:
+    if not 1e-12 < share < 1.0 - 1e-9:
         return f"{min(max(share, 0.0), 1.0):.0%}"
     if share < 0.0995:
         return (

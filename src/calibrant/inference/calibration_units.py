@@ -73,10 +73,17 @@ def units_of_rows(rows: Rows) -> Units:
     one = np.broadcast_to(1.0, prediction.shape)
     if rows.group is not None:
         group, w = rows.group[kept], one if weight is None else weight
-        order = np.lexsort((group, ones, count, w, prediction))
-        number = np.asarray(np.unique(group[order], return_inverse=True)[1], np.int64)
-        v, w = prediction[order], w[order]
-        return Units(v, count[order], ones[order], w, n_rows, impossible, 0.0, number)
+        # Rows of one group, prediction and weight are one unit: no order may depend on outcomes, nor on that of rows.
+        order = np.lexsort((group, w, prediction))
+        v, w, group = prediction[order], w[order], group[order]
+        new = np.ones(v.size, dtype=np.bool_)
+        new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1]) | (group[1:] != group[:-1])
+        start = np.flatnonzero(new)
+        number = np.asarray(np.unique(group[start], return_inverse=True)[1], np.int64)
+        if not start.size:
+            return Units(v, v, v, v, n_rows, impossible, 0.0, number)
+        count, ones = np.add.reduceat(count[order], start), np.add.reduceat(ones[order], start)
+        return Units(v[start], count, ones, w[start], n_rows, impossible, 0.0, number)
     if weight is None and prediction.size > MOST_UNITS:
         cells = pooled_into_cells(Units(prediction, count, ones, one, n_rows, impossible, 0.0))
         if cells.pooling > 0.0:

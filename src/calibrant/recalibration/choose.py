@@ -42,6 +42,7 @@ BINARY_METHODS = tuple(name for name, kind in METHODS.items() if not issubclass(
 CLASS_METHODS: tuple[Method, ...] = ("temperature", "vector", "dirichlet")
 _DISTANCE_TOLERANCE = 1e-5
 _SIMPLE = (TemperatureScaling, PlattScaling)  # of one and of two numbers
+_ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
 _SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
 
 
@@ -199,7 +200,8 @@ def _choose_on(
     else:
         simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
         best, chosen = _choose(allowed, simple, losses, interval_of, criterion, level, rows.effective)
-        if not (test.reject or test.impossible):
+        many = test.impossible is not None and test.impossible.n_rows > _ROUNDED * rows.outcome.size
+        if not (test.reject or many):
             chosen = "unchanged"
 
     correlation, z = (None, np.inf) if rows.classes else rows.association()
