@@ -65,7 +65,7 @@ def test_html_is_written_and_named(rows, tmp_path):
         ([-3.0, 2.0], [], "look like logits"),
         ([20.0, 70.0], [], "look like percentages"),
         ([0.2, 0.3], ["--y-prob", "p"], "there is no column 'p'; there are 'y_true', 'y_prob'"),
-        ([0.2, 0.3], ["--level", "2"], "--level: is 2.0"),
+        ([0.2, 0.3], ["--level", "2"], "--level: is 2; it is alpha"),
         ([0.2, 0.3], ["--resamples", "-1"], "--resamples: is -1"),
         ([0.2, 0.3], ["--html", "missing/folder/out.html"], "does not exist"),
         ([0.2, 0.3], ["--html", "."], "is a folder"),

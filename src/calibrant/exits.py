@@ -66,8 +66,11 @@ class _Signalled(BaseException):
 def explained() -> Iterator[None]:
     """Turn a mistake into a message and exit code 2, a signal into 128 and its number, all else into 70.
 
-    Code 1 is left to a verdict: no traceback ends with it.
+    Code 1 is left to a verdict: no traceback ends with it. Nor is one printed of what Python itself ignores, such as
+    want of memory in a callback of a library: what follows from it is told as any other end.
     """
+    if not os.environ.get(TRACEBACK):
+        sys.unraisablehook = lambda _ignored: None
     with _signals_heeded():
         try:
             yield

@@ -139,7 +139,6 @@ ARGUMENTS = {
     "partitions.improve": lambda m: (p(m), v(m), rates(m), ints(range(m)), stop()),
     "poisson_binomial.log_two_sided": lambda m: (np.full(m, 3.0), v(m), v(m), ints([0, m]), ints([2])),
     "poisson_binomial.log_upper_tail": lambda m: (np.full(m, 3.0), v(m), 2, False),
-    "regret.envelope": lambda m: (u(m), np.append(p(m), [0.0, 0.0]), 0.5),
     "regret.support": lambda m: (u(m), np.append(p(m), [0.0, 0.0]), 0.5),
     "regret.hull": lambda m: (p(m), p(m)),
     "regret.penalised_gains": lambda m: (v(m), p(m), p(m), 0.5),

@@ -88,7 +88,10 @@ class Advice(Result):
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a method by its name; KeyError where it was not compared."""
-        return next(score for score in self.scores if score.method == method)
+        for score in self.scores:
+            if score.method == method:
+                return score
+        raise KeyError(method)
 
 
 def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | None = None) -> Advice:

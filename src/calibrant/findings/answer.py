@@ -166,11 +166,12 @@ def answer(audit: Audit) -> Answer:
 def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:
     """From how the advised recalibration moves the predictions; without one from where they err by more than noise."""
     advice = audit.advice
-    if advice.chosen not in (None, "unchanged", "constant", *_SIMPLE):
+    single = audit.classes is None
+    if single and advice.chosen not in (None, "unchanged", "constant", *_SIMPLE):
         left = min(advice[name].lower_calibration_distance for name in _SIMPLE)
         if left > 0.5 * advice["unchanged"].lower_calibration_distance:
             return "uneven"
-    if advice.recalibrator is not None and audit.classes is None:
+    if advice.recalibrator is not None and single:
         held = audit.reliability.mass > 0.0
         at, mass = audit.reliability.prediction[held], audit.reliability.mass[held]
         return _of_moves(mass * (advice.recalibrator.predict(at) - at))
