@@ -1,6 +1,8 @@
 """One decision behind all words: the table of cases, directions, and audits that do not contradict themselves."""
 
+import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 from calibrant import Interval, audit
 from calibrant.findings.answer import decide, default_limit
@@ -106,3 +108,41 @@ def test_the_limit_that_is_asked_for_decides():
     rows = [1] * 520 + [0] * 480, [0.45] * 1000
     assert audit(*rows, max_distance=0.3, random_state=0).answer.state == "too small to matter"
     assert audit(*rows, max_distance=0.05, random_state=0).answer.state == "worth correcting"
+
+
+@pytest.mark.parametrize(("slope", "direction"), [(0.6, "too confident"), (1.7, "not confident enough")])
+def test_the_direction_is_that_of_the_advice(slope, direction):
+    """A slope of the log-odds errs on both sides, though one may be clearer than the other."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        v = rng.beta(0.7, 0.9, 700)
+        found = audit(rng.random(700) < expit(slope * logit(v)), v, n_resamples=99, random_state=0).answer
+        assert found.direction in (direction, None)
+        assert found.direction or found.state in ("no evidence", "too few rows")
+
+
+@pytest.mark.slow
+def test_rare_events_are_advised_on_enough_of_them():
+    rng = np.random.default_rng(3)
+    v = rng.beta(0.5, 500.0, 200_000)
+    found = audit(rng.random(200_000) < v / 2.0, v, n_resamples=99, random_state=0)
+    assert found.answer.action == "recalibrate"
+    assert found.advice.n_compared == 200_000
+
+
+def test_rounded_predictions_are_not_evidence_by_themselves():
+    rng = np.random.default_rng(9)
+    q = rng.beta(0.5, 3.0, 2000)
+    found = audit(rng.random(2000) < q, q.round(2), random_state=9, n_resamples=99)
+    assert found.tests["calibration_test"].result.impossible is not None
+    assert found.answer.state == "too few rows"
+    assert any("which calibrated predictions rule out" in detail for detail in found.answer.details)
+
+
+def test_hard_predictions_that_are_often_wrong_are_evidence():
+    rng = np.random.default_rng(0)
+    v = (rng.random(500) < 0.5).astype(float)
+    y = np.where(rng.random(500) < 0.3, 1.0 - v, v)
+    found = audit(y, v, n_resamples=99, random_state=0).answer
+    assert found.state == "worth correcting"
+    assert "which calibrated predictions rule out" in found.headline

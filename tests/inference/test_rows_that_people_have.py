@@ -280,3 +280,21 @@ def test_regions_of_weighted_rows():
     assert (pooled.consistency_upper == rows.consistency_upper).all()
     with pytest.raises(InputError, match="groups: cannot be used here"):
         corp_regions(y, v, groups=y)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 2])
+def test_groups_that_share_predictions_are_not_rejected_for_it(decimals):
+    """Rows of several groups at one prediction: nothing may order them by their outcomes."""
+    rejected = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        v = np.full(300, 0.3) if decimals == 0 else np.clip(rng.random(300).round(decimals), 0.1, 0.9)
+        y = (rng.random(300) < v).astype(float)
+        result = calibration_test(y, v, groups=np.repeat(np.arange(150), 2), n_resamples=99, random_state=seed)
+        rejected += result.reject
+        order = rng.permutation(300)
+        again = calibration_test(
+            y[order], v[order], groups=np.repeat(np.arange(150), 2)[order], n_resamples=99, random_state=seed
+        )
+        assert again.pvalue == result.pvalue
+    assert rejected <= 8  # of 40 at 5%: one in 5,000 tests of a true level would fail

@@ -143,7 +143,7 @@ def test_wrong_predictions_of_0_and_1_are_spoken_of():
     assert choice.chosen == "unchanged"  # one of 220 may be a rounded 0
     assert "wrong, so that their log score is infinite" in choice.summary()
     wrong = np.where(p == 0.0, 1, y)
-    assert choose_recalibrator(wrong, p, methods=["temperature"], **QUICK).chosen == "temperature"
+    assert choose_recalibrator(wrong, p, methods=["temperature"], **QUICK).chosen != "unchanged"
 
 
 @pytest.mark.parametrize("method", METHODS)
