@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
 
 import numpy as np
 import numpy.typing as npt
@@ -59,11 +60,12 @@ class Comparison(Finding):
             return (
                 f"Neither of {first} and {second} is proved better calibrated: smooth errors {one} and {other} "
                 f"percentage points; in the population the first less the second is between "
-                f"{' and '.join(outwards(low, high, signed=True))} ({sure})."
+                f"{points(low, ROUND_FLOOR)} and {points(high, ROUND_CEILING)} ({sure})."
             )
         better, worse = (first, second) if said.statistic < 0.0 else (second, first)
         less, more = (one, other) if said.statistic < 0.0 else (other, one)
-        least, most = outwards(*sorted((abs(low), abs(high))))
+        near, far = sorted((abs(low), abs(high)))
+        least, most = points(near, ROUND_FLOOR), points(far, ROUND_CEILING)
         return (
             f"{better} is better calibrated than {worse}: smooth errors {less} and {more} percentage points. This is "
             f"not chance (p = {said.pvalue:.2g}): in the population they differ by {least} to {most} ({sure})."
