@@ -94,7 +94,7 @@ AUDIT: dict[str, Any] = {
         }
     },
     "tests": {"*": FOUND},
-    "cost": (
+    "cost_of_acting": (
         {
             "threshold": "number",
             "worst": "boolean",

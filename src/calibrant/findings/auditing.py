@@ -304,7 +304,7 @@ def audit_sample(
         max_distance=limit,
         gate=gate,
         auc=auc_from_sample(sample),
-        cost=cost,
+        cost_of_acting=cost,
     )
 
 

@@ -138,7 +138,7 @@ class Audit(Finding):
     auc : float or None
         Probability that a row with the event has a higher prediction than one without (ties count half): how well
         predictions tell outcomes apart, which calibration does not say. None where there is one outcome only.
-    cost : Cost or None
+    cost_of_acting : Cost or None
         What acting on the predictions loses, at the threshold that was asked for or the worst one.
 
     See Also
@@ -179,7 +179,7 @@ class Audit(Finding):
     max_distance: float = 0.02
     gate: GateResult | None = None
     auc: float | None = None
-    cost: Cost | None = None
+    cost_of_acting: Cost | None = None
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""

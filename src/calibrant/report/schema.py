@@ -84,7 +84,7 @@ def _(audit: Audit) -> dict[str, Any]:
             for name, measure in audit.measures.items()
         },
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
-        "cost": None if audit.cost is None else asdict(audit.cost),
+        "cost_of_acting": None if audit.cost_of_acting is None else asdict(audit.cost_of_acting),
         "gate": None if audit.gate is None else asdict(audit.gate),
         "population": None if audit.population is None else asdict(audit.population),
         "segments": [_segment(segment) for segment in audit.segments],

@@ -21,8 +21,8 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
     found = audit.answer
     said += [found.headline, *found.details]
-    if audit.cost is not None and (found.state == "worth correcting" or not audit.cost.worst):
-        said.append(audit.cost.summary())
+    if audit.cost_of_acting is not None and (found.state == "worth correcting" or not audit.cost_of_acting.worst):
+        said.append(audit.cost_of_acting.summary())
     if audit.pos_label is not None:
         said.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
     if audit.classes is not None:
