@@ -59,7 +59,7 @@ VALUES = {
     "y_prob_a": "p",
     "y_prob_b": "p",
     "predictor": "p",
-    "y_probs": "{\"a\": p, \"b\": p}",
+    "y_probs": '{"a": p, "b": p}',
     "values": "[0.2, 0.8]",
     "coupling": "proof.coupling",
     "potentials": "proof.potentials",
