@@ -13,6 +13,7 @@ from calibrant.decisions.estimate import Estimate
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.kernels.sums import dot
+from calibrant.measures.discrimination import auc_from_sample
 
 
 def c_statistic(cases: Cases, level: float) -> Estimate:
@@ -22,12 +23,12 @@ def c_statistic(cases: Cases, level: float) -> Estimate:
     events = sample.weighted_outcome / total
     others = np.maximum(sample.weight - sample.weighted_outcome, 0.0) / total
     rate, rest = float(events.sum()), float(others.sum())
-    if rate <= 0.0 or rest <= 0.0:
+    found = auc_from_sample(sample)
+    if found is None:
         return Estimate(math.nan, Interval(0.0, 1.0))
     below = (others.cumsum() - 0.5 * others) / rest  # what an event at each prediction is ranked above
     above = 1.0 - (events.cumsum() - 0.5 * events) / rate
-    area = dot(events, below) / rate
-    area = float(round(area)) if abs(area - round(area)) <= 1e-12 else area  # all pairs, or none, but for rounding
+    area = float(round(found)) if abs(found - round(found)) <= 1e-12 else found  # all pairs, or none, but for rounding
     place = np.searchsorted(sample.prediction, cases.v)
     moved = w * (cases.y * (below[place] - area) / rate + (1.0 - cases.y) * (above[place] - area) / rest)
     error = _error(cases, moved)
