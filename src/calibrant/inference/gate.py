@@ -343,9 +343,7 @@ def tolerant_calibration_test_on_rows(
     rows: Rows, *, accept_below: float, reject_above: float, level: float
 ) -> TolerantResult:
     """`tolerant_calibration_test` of rows that were read already."""
-    for name, value in (("accept_below", accept_below), ("reject_above", reject_above)):
-        if isinstance(value, bool) or not 0.0 <= value < 1.0:
-            raise InputError(name, f"is {value!r:.40}; it must lie in [0, 1)")
+    check_tolerances(accept_below, reject_above)
     if accept_below >= reject_above:
         raise InputError(
             "reject_above", f"is {_asked(reject_above)}; it must be more than accept_below, {_asked(accept_below)}"
@@ -368,6 +366,13 @@ def tolerant_calibration_test_on_rows(
         rows.sample.n_rows,
         needed,
     )
+
+
+def check_tolerances(accept_below: float, reject_above: float) -> None:
+    """Refuse distances that lie outside [0, 1)."""
+    for name, value in (("accept_below", accept_below), ("reject_above", reject_above)):
+        if isinstance(value, bool) or not 0.0 <= value < 1.0:
+            raise InputError(name, f"is {value!r:.40}; it must lie in [0, 1)")
 
 
 def check_gate(max_distance: float, level: float) -> float:

@@ -15,7 +15,7 @@ from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.inference.functions import smooth_function
-from calibrant.inference.gate import Ends
+from calibrant.inference.gate import Ends, check_tolerances
 from calibrant.inference.one_event import Spread, lower_end
 from calibrant.inference.units import Units
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -144,9 +144,7 @@ def tolerant_smooth_test_on_rows(
     rows: Rows, *, accept_below: float, reject_above: float, level: float
 ) -> SmoothTolerantResult:
     """`tolerant_smooth_test` of rows that were read already."""
-    for name, value in (("accept_below", accept_below), ("reject_above", reject_above)):
-        if isinstance(value, bool) or not 0.0 <= value < 1.0:
-            raise InputError(name, f"is {value!r:.40}; it must lie in [0, 1)")
+    check_tolerances(accept_below, reject_above)
     if reject_above <= 4.0 * accept_below:
         raise InputError("reject_above", f"is {reject_above!r}; it must be more than 4 times accept_below")
     level = check_level(level)
