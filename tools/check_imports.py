@@ -50,7 +50,7 @@ LIBRARIES: dict[str, set[str]] = {
     "scoring": {"numpy", "sklearn"},
     "torch": {"numpy", "torch"},
     "demo": {"numpy", "sklearn"},
-    "experiments": {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow"},
+    "experiments": {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow", "mapie", "probcal"},
     "terminal": {"rich"},
     "cli": {"typer"},
 }

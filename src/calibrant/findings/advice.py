@@ -20,6 +20,7 @@ from calibrant.findings.words import NO_TRIALS
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
     from calibrant.recalibration.choice import RecalibrationScore
+    from calibrant.recalibration.curves.base import Curve
     from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
 _MOST_ROWS = 20_000
@@ -51,8 +52,8 @@ class Advice(Result):
         Name of the method; "unchanged" where none is better; None where nothing was compared.
     scores : tuple of RecalibrationScore
         Cross-fitted scores, "unchanged" first; empty where nothing was compared.
-    recalibrator : Recalibrator, MulticlassRecalibrator or None
-        The chosen one, fitted to the rows that were compared.
+    curve : object or None
+        The chosen map, fitted to the rows that were compared: what the audit itself computes with.
     backwards : bool
         Whether fewer events are proved where predictions are higher.
     n_compared : int or None
@@ -66,7 +67,7 @@ class Advice(Result):
     words: str
     chosen: str | None
     scores: tuple[RecalibrationScore, ...]
-    recalibrator: Recalibrator | MulticlassRecalibrator | None = None
+    curve: Curve | MulticlassRecalibrator | None = None
     backwards: bool = False
     n_compared: int | None = None
 
@@ -75,11 +76,16 @@ class Advice(Result):
         return self.words
 
     @property
+    def recalibrator(self) -> Recalibrator | MulticlassRecalibrator | None:
+        """The chosen map as a scikit-learn estimator, fitted; None where none is advised."""
+        return self.curve if self.curve is None else self.curve.as_estimator()
+
+    @property
     def code(self) -> str | None:
         """Three lines of Python that fit the chosen recalibration and use it; None where none is advised."""
-        if self.recalibrator is None:
+        if self.curve is None:
             return None
-        kind = type(self.recalibrator).__name__
+        kind = self.curve.estimator
         return (
             f"from calibrant.recalibration import {kind}\n"
             f"recalibrate = {kind}().fit(y_prob, y_true)  # of rows that were kept for this\n"
@@ -99,7 +105,7 @@ def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | Non
     y_prob = rows.y_prob
     if y_prob.ndim == 2 and y_prob.size > _MOST_VALUES:
         return not_compared(f"above {_MOST_VALUES:,} probabilities choose_recalibrator does it")
-    from calibrant.recalibration.choose import choose_on_rows  # scikit-learn takes a second to load
+    from calibrant.recalibration.choose import choose_on_rows
 
     # The order of the rows must not matter: the folds are dealt at random.
     order = np.lexsort((rows.y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))))

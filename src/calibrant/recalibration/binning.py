@@ -4,27 +4,25 @@ from __future__ import annotations
 
 __all__ = ["HistogramBinning", "IsotonicScaling", "NearestCalibrated", "ScalingBinning"]
 
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 from sklearn.base import clone
 
-from calibrant.door.arguments import one_of, positive_integer
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import at_most
-from calibrant.door.sample import Sample
-from calibrant.measures.interval import partition_from_sample
-from calibrant.recalibration.base import Levels, Recalibrator, check_ends_agree
+from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.curves.steps import (
+    HistogramBinningCurve,
+    IsotonicCurve,
+    NearestCurve,
+    ScalingBinningCurve,
+    Strategy,
+)
+from calibrant.recalibration.kinds import Kind, check, count, increasing, number, shares
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.stored import Kind, check, count, increasing, number, shares, stored
-
-FloatArray = npt.NDArray[np.float64]
-Strategy = Literal["quantile", "ceil", "uniform"]
+from calibrant.recalibration.stored import stored
 
 
-class IsotonicScaling(Recalibrator):
+class IsotonicScaling(IsotonicCurve, Recalibrator):
     """Best increasing map of the predictions, straight between its steps.
 
     Attributes
@@ -57,40 +55,8 @@ class IsotonicScaling(Recalibrator):
 
     _fitted: ClassVar[dict[str, Kind]] = {"knots_": increasing, "values_": shares, "n_steps_": count}
 
-    def _check_fitted(self) -> None:
-        size = self.knots_.size
-        check(self.values_.size == size, "values_", "must be as many as there are knots")
-        check(self.values_[1:] >= self.values_[:-1], "values_", "must not decrease")
-        check(self.n_steps_ <= size <= 2 * self.n_steps_, "knots_", "must be one or two a step")
-        super()._check_fitted()
 
-    def _fit(self, sample: Sample) -> None:
-        levels = Levels.from_sample(sample)
-        found = isotonic_regression(levels.rate, weights=levels.weight)
-        first, last = found.blocks[:-1], found.blocks[1:] - 1
-        at = np.unique(np.concatenate([first, last]))
-        self.knots_, self.values_ = levels.prediction[at], np.clip(found.x[at], 0.0, 1.0)
-        self.n_steps_ = int(first.size)
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        if self.knots_.size == 1:
-            return np.full_like(prediction, self.values_[0])
-        # Not numpy.interp: its slopes overflow between knots that are the least doubles apart.
-        inside = np.clip(prediction, self.knots_[0], self.knots_[-1])
-        at = np.minimum(np.searchsorted(self.knots_, inside, side="right") - 1, self.knots_.size - 2)
-        share = (inside - self.knots_[at]) / (self.knots_[at + 1] - self.knots_[at])
-        low, high = self.values_[at], self.values_[at + 1]
-        # In this form a step stays one value, to the last bit, and so does the end of the last one.
-        return np.asarray(np.where(share < 1.0, np.minimum(low + share * (high - low), high), high))
-
-    def _in_words(self) -> str:
-        return (
-            f"Isotonic scaling is an increasing map of {_many(self.n_steps_, 'step')}, from {self.values_[0]:.3g} at "
-            f"{self.knots_[0]:.3g} to {self.values_[-1]:.3g} at {self.knots_[-1]:.3g}."
-        )
-
-
-class HistogramBinning(Recalibrator):
+class HistogramBinning(HistogramBinningCurve, Recalibrator):
     """Mean outcome of the bin that a prediction falls in.
 
     Parameters
@@ -132,36 +98,8 @@ class HistogramBinning(Recalibrator):
 
     _fitted: ClassVar[dict[str, Kind]] = {"edges_": increasing, "values_": shares}
 
-    def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile") -> None:
-        self.n_bins = n_bins
-        self.strategy = strategy
 
-    def _check_parameters(self) -> None:
-        check_bins(self.n_bins, self.strategy)
-
-    def _check_fitted(self) -> None:
-        check_ends_agree(self.edges_, self.values_)
-        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one a bin")
-        super()._check_fitted()
-
-    def _fit(self, sample: Sample) -> None:
-        self.edges_ = bin_edges(sample.prediction, sample.weight, sample.count, self.n_bins, self.strategy)
-        self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
-
-    def _range(self) -> tuple[float, float]:
-        return float(self.values_.min()), float(self.values_.max())
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
-
-    def _in_words(self) -> str:
-        return (
-            f"Histogram binning returns one of {_many(self.values_.size, 'value')}, from {self.values_.min():.3g} to "
-            f"{self.values_.max():.3g}: the mean outcomes of {_many(self.values_.size, 'bin')}."
-        )
-
-
-class ScalingBinning(Recalibrator):
+class ScalingBinning(ScalingBinningCurve, Recalibrator):
     """Scaling-binning: a smooth map is fitted, then its mean in each of a few bins is returned.
 
     Parameters
@@ -207,46 +145,24 @@ class ScalingBinning(Recalibrator):
     _fitted: ClassVar[dict[str, Kind]] = {"scaling_": stored, "edges_": increasing, "values_": shares}
 
     def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile", scaling: Recalibrator | None = None) -> None:
-        self.n_bins = n_bins
-        self.strategy = strategy
+        super().__init__(n_bins, strategy)
         self.scaling = scaling
 
     def _check_parameters(self) -> None:
-        check_bins(self.n_bins, self.strategy)
+        super()._check_parameters()
         if self.scaling is not None and not isinstance(self.scaling, Recalibrator):
             raise InputError("scaling", f"is {self.scaling!r:.60}; it must be a recalibrator or None")
         self._new_scaling()._check_parameters()
 
     def _check_fitted(self) -> None:
         check(repr(self.scaling_) == repr(self._new_scaling()), "scaling_", f"must be a {self._new_scaling()!r:.60}")
-        check_ends_agree(self.edges_, self.values_)
-        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one a bin")
         super()._check_fitted()
 
     def _new_scaling(self) -> Recalibrator:
         return PlattScaling() if self.scaling is None else clone(self.scaling)
 
-    def _fit(self, sample: Sample) -> None:
-        self.scaling_ = self._new_scaling()
-        self.scaling_._fit(sample)
-        scaled, weight, count = self.scaling_._map(sample.prediction), sample.weight, sample.count
-        if (scaled[1:] < scaled[:-1]).any():  # a map that is not increasing
-            order = np.argsort(scaled)
-            scaled, weight, count = scaled[order], weight[order], count[order]
-        self.edges_ = bin_edges(scaled, weight, count, self.n_bins, self.strategy)
-        self.values_ = bin_means(self.edges_, scaled, weight, weight * scaled)
 
-    def _range(self) -> tuple[float, float]:
-        return float(self.values_.min()), float(self.values_.max())
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[np.searchsorted(self.edges_, self.scaling_._map(prediction))])
-
-    def _in_words(self) -> str:
-        return f"{self.scaling_._in_words()[:-1]}; then {_many(self.values_.size, 'bin')} return their means."
-
-
-class NearestCalibrated(Recalibrator):
+class NearestCalibrated(NearestCurve, Recalibrator):
     """Nearest calibrated post-processing: intervals of predictions that pay for their width in calibration.
 
     Attributes
@@ -281,87 +197,3 @@ class NearestCalibrated(Recalibrator):
     """
 
     _fitted: ClassVar[dict[str, Kind]] = {"edges_": increasing, "values_": shares, "interval_error_": number}
-
-    def _check_fitted(self) -> None:
-        check_ends_agree(self.edges_, self.values_)
-        check(0.0 <= self.interval_error_ <= 1.0, "interval_error_", "must lie in [0, 1]")
-        super()._check_fitted()
-
-    def _fit(self, sample: Sample) -> None:
-        partition = partition_from_sample(sample)
-        self.interval_error_ = partition.value
-        self.edges_ = between(partition.last[:-1], partition.first[1:])
-        self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
-
-    def _range(self) -> tuple[float, float]:
-        return float(self.values_.min()), float(self.values_.max())
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
-
-    def _in_words(self) -> str:
-        return (
-            f"The nearest calibrated map pools predictions into {_many(self.values_.size, 'interval')} and moves them "
-            f"by {at_most(self.interval_error_, 3)} on average at most."
-        )
-
-
-def check_bins(n_bins: int, strategy: Strategy) -> None:
-    """Raise unless rows can be cut so."""
-    positive_integer(n_bins, "n_bins")
-    one_of(strategy, get_args(Strategy), "strategy")
-
-
-def bin_edges(
-    prediction: FloatArray, weight: FloatArray, count: FloatArray, n_bins: int, strategy: Strategy
-) -> FloatArray:
-    """Inner edges of bins of sorted predictions."""
-    if strategy == "uniform":
-        return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    counted = weight.strides == (0,) or np.array_equal(weight, count)
-    if strategy == "ceil" and not counted:
-        raise InputError("sample_weight", "was given, but strategy='ceil' counts rows; use strategy='quantile'")
-    if prediction.size == 1 and strategy == "quantile":
-        return np.empty(0)
-    below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(weight)
-    total = below[-1]
-    if counted:
-        # The last row of each part, where the rows of equal predictions stand in one block.
-        n = int(total)
-        parts = min(n_bins, n)
-        size = -(-n // parts)
-        k = np.arange(1, parts)
-        wanted = np.arange(size, n, size) if strategy == "ceil" else k * (n // parts) + np.minimum(k, n % parts)
-        last = np.searchsorted(below, wanted)
-        if strategy == "ceil":  # where ties reach into the next part, their value is the edge
-            following = np.minimum(last + 1, prediction.size - 1)
-            halfway = between(prediction[last], prediction[following])
-            edges = np.unique(np.where(below[last] > wanted, prediction[last], halfway))
-            return edges[edges < 1.0]
-    else:
-        last = np.searchsorted(below * (1.0 + 1e-12), np.arange(1, n_bins) / n_bins * total)
-    last = np.unique(last)
-    last = last[last < prediction.size - 1]
-    return np.unique(between(prediction[last], prediction[last + 1]))
-
-
-def between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Halfway between neighbours, never as high as the upper one."""
-    middle = low + (high - low) / 2.0
-    return np.where(middle < high, middle, low)
-
-
-def bin_means(edges: FloatArray, prediction: FloatArray, weight: FloatArray, weighted: FloatArray) -> FloatArray:
-    """Weighted mean in each bin of sorted predictions; the middle of a bin without weight."""
-    cuts = np.concatenate([[0], np.searchsorted(prediction, edges, side="right")])
-    held = np.diff(np.append(cuts, prediction.size)) > 0
-    mass, total = np.zeros(cuts.size), np.zeros(cuts.size)
-    mass[held] = np.add.reduceat(weight, cuts[held])
-    total[held] = np.add.reduceat(weighted, cuts[held])
-    bounds = np.concatenate([[0.0], edges, [1.0]])
-    middle = (bounds[:-1] + bounds[1:]) / 2.0
-    return np.clip(np.where(mass > 0.0, total / np.where(mass > 0.0, mass, 1.0), middle), 0.0, 1.0)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -5,14 +5,16 @@ from __future__ import annotations
 __all__ = ["RecalibrationChoice", "RecalibrationScore"]
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.multiclass import MulticlassRecalibrator
+
+if TYPE_CHECKING:
+    from calibrant.recalibration.base import Recalibrator
+    from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 __all__ = ["choose_recalibrator"]
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +22,11 @@ from calibrant.door.sample import Sample
 from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.choice import RecalibrationChoice, RecalibrationScore, scored
+from calibrant.recalibration.curves.base import Curve
+from calibrant.recalibration.curves.formulas import PlattCurve
+from calibrant.recalibration.curves.named import CURVES
+from calibrant.recalibration.curves.temperature import TemperatureCurve
 from calibrant.recalibration.judging import (
     Rows,
     mean_with_interval,
@@ -30,18 +34,18 @@ from calibrant.recalibration.judging import (
     says_certain,
     smooth_half_width,
 )
-from calibrant.recalibration.methods import METHODS, Method, make_recalibrator
-from calibrant.recalibration.multiclass import MulticlassRecalibrator
-from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.temperature import TemperatureScaling
+
+if TYPE_CHECKING:
+    from calibrant.recalibration.base import Recalibrator
+    from calibrant.recalibration.methods import Method
+    from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
 FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
 
-BINARY_METHODS = tuple(name for name, kind in METHODS.items() if not issubclass(kind, MulticlassRecalibrator))
-CLASS_METHODS: tuple[Method, ...] = ("temperature", "vector", "dirichlet")
+CLASS_METHODS = ("temperature", "vector", "dirichlet")
 _DISTANCE_TOLERANCE = 1e-5
-_SIMPLE = (TemperatureScaling, PlattScaling)  # of one and of two numbers
+_SIMPLE = (TemperatureCurve, PlattCurve)  # of one and of two numbers
 _ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
 _SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
 
@@ -129,13 +133,15 @@ def choose_recalibrator(
     'temperature'
     """
     rows = Rows.of(y_true, y_prob, sample_weight, pos_label, groups)
-    return _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state)
+    choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state)
+    found = choice.recalibrator
+    return replace(choice, recalibrator=found.as_estimator()) if isinstance(found, Curve) else choice
 
 
 def choose_on_rows(
     rows: SingleRows | MulticlassSample, *, level: float, n_resamples: int, random_state: RandomState
 ) -> RecalibrationChoice:
-    """`choose_recalibrator` of rows that were read already, with its usual methods."""
+    """`choose_recalibrator` of rows that were read already, with its usual methods; its recalibrator may be a curve."""
     return _choose_on(Rows.read(rows), None, 5, "brier", level, n_resamples, random_state)
 
 
@@ -151,10 +157,10 @@ def _choose_on(
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
     level = check_level(level)
-    kind = MulticlassRecalibrator if rows.classes else Recalibrator
-    if methods is None:
-        methods = CLASS_METHODS if rows.classes else BINARY_METHODS
-    names, recalibrators = _read_methods(methods, kind)
+    if methods is None and not rows.classes:
+        names, recalibrators = list(CURVES), [curve() for curve in CURVES.values()]
+    else:
+        names, recalibrators = _read_methods(CLASS_METHODS if methods is None else methods, rows.classes)
     rng, seed = seeded(random_state)
     # scikit-learn's seeds have 32 bits.
     splits = rows.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
@@ -193,7 +199,7 @@ def _choose_on(
         rows.fitted(recalibrator)
         if says_certain(recalibrator, rows.prediction) or _holds_certainty(crossed, rows.classes):
             certain.append(name)
-    fitted = dict(zip(names, recalibrators, strict=True))
+    fitted: dict[str, Any] = dict(zip(names, recalibrators, strict=True))
     allowed = [each for each in judged if each.method not in certain]
     if test is None:
         best, chosen = _as_good_as_best(allowed, losses, interval_of, criterion)
@@ -239,16 +245,16 @@ def _holds_certainty(crossed: FloatArray, classes: bool) -> bool:
     return bool(crossed.min() <= 0.0 or (not classes and crossed.max() >= 1.0))
 
 
-def _read_methods(methods: Sequence[Any], kind: type) -> tuple[list[str], list[Any]]:
+def _read_methods(methods: Sequence[Any], classes: bool) -> tuple[list[str], list[Any]]:
+    from calibrant.recalibration.methods import make_recalibrator  # scikit-learn takes a second to load
+
     if isinstance(methods, str) or len(methods) == 0:
         raise InputError("methods", f"is {methods!r:.40}; a sequence of names or recalibrators is needed")
     names, recalibrators = [], []
     for method in methods:
         recalibrator = make_recalibrator(method, "methods")
-        if not isinstance(recalibrator, (kind, TemperatureScaling)):
-            what = (
-                "class probabilities, not one probability" if kind is Recalibrator else "one probability, not classes"
-            )
+        if not isinstance(recalibrator, TemperatureCurve) and isinstance(recalibrator, Curve) == classes:
+            what = "one probability, not classes" if classes else "class probabilities, not one probability"
             raise InputError("methods", f"holds {method!r:.60}, which maps {what}")
         names.append(method if isinstance(method, str) else type(recalibrator).__name__)
         recalibrators.append(recalibrator)

@@ -20,7 +20,7 @@ from calibrant.door.rows import read_groups
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
-from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.curves.base import Curve
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
 FloatArray = npt.NDArray[np.float64]
@@ -216,7 +216,7 @@ def smooth_half_width(
 def says_certain(recalibrator: Any, prediction: FloatArray) -> bool:
     """Whether a fitted map returns exactly 0 or 1: for these rows, or for any prediction that may yet come."""
     found = mapped(recalibrator, prediction)
-    if isinstance(recalibrator, Recalibrator) and prediction.ndim == 1:
+    if isinstance(recalibrator, Curve) and prediction.ndim == 1:
         low, high = recalibrator._range()
         return bool(min(low, found.min()) <= 0.0 or max(high, found.max()) >= 1.0)
     return bool(found.min() <= 0.0 or mapped(recalibrator, np.eye(prediction.shape[1])).min() <= 0.0)

@@ -18,8 +18,9 @@ from calibrant.door.classes import MulticlassSample, class_probabilities, multic
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.kernels.sums import dot
-from calibrant.recalibration.base import check_clip
-from calibrant.recalibration.stored import Kind, Stored, check, column, labels, square
+from calibrant.recalibration.curves.base import check_clip
+from calibrant.recalibration.kinds import Kind, check, column, labels, square
+from calibrant.recalibration.stored import Stored
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,6 +37,15 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     --------
     Recalibrator, TemperatureScaling
     """
+
+    @property
+    def estimator(self) -> str:
+        """Name of its class, as curves of one probability say theirs."""
+        return type(self).__name__
+
+    def as_estimator(self) -> Self:
+        """Return itself."""
+        return self
 
     def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
         """Fit the map to class probabilities, labels and weights; InputError if they cannot be used."""

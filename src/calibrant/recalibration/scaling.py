@@ -4,24 +4,14 @@ from __future__ import annotations
 
 __all__ = ["BetaScaling", "PlattScaling", "PolynomialScaling"]
 
-from collections.abc import Callable
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from scipy.special import expit
-
-from calibrant.door.arguments import positive_integer
-from calibrant.door.sample import Sample
-from calibrant.kernels.sums import dot, rows_dot
-from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
-from calibrant.recalibration.base import Levels, Recalibrator, check_clip
-from calibrant.recalibration.stored import Kind, check, column, ends, flag, number
-
-FloatArray = npt.NDArray[np.float64]
+from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.curves.formulas import BetaCurve, PlattCurve, PolynomialCurve
+from calibrant.recalibration.kinds import Kind, column, ends, flag, number
 
 
-class PlattScaling(Recalibrator):
+class PlattScaling(PlattCurve, Recalibrator):
     """Logistic curve through the log-odds of the predictions: two numbers, a slope and a shift.
 
     Parameters
@@ -64,41 +54,8 @@ class PlattScaling(Recalibrator):
 
     _fitted: ClassVar[dict[str, Kind]] = {"slope_": number, "intercept_": number, "domain_": ends, "smoothed_": flag}
 
-    def __init__(self, clip: float = 1e-12) -> None:
-        self.clip = clip
 
-    def _check_parameters(self) -> None:
-        check_clip(self.clip)
-
-    def _fit(self, sample: Sample) -> None:
-        levels = Levels.from_sample(sample)
-        x = log_odds(levels.prediction, self.clip)
-        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
-        self.smoothed_ = levels.separable
-        if x[0] == x[-1]:
-            self.slope_, self.intercept_ = 1.0, levels.base_log_odds - float(x[0])
-            return
-        rate = levels.platt_targets() if self.smoothed_ else levels.rate
-        # A slope of one unit spreads the scores by one standard deviation, around their mean.
-        centre = dot(levels.mass, x)
-        spread = float(np.sqrt(dot(levels.mass, (x - centre) ** 2)))
-        features = np.stack([(x - centre) / spread, np.ones_like(x)])
-        theta = fit_logistic(features, rate, levels.mass, np.array([0.0, levels.base_log_odds]))
-        self.slope_ = float(theta[0] / spread)
-        self.intercept_ = float(theta[1] - self.slope_ * centre)
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return inner_expit(self.slope_ * log_odds(prediction, self.clip) + self.intercept_)
-
-    def _in_words(self) -> str:
-        return (
-            f"Platt scaling multiplies log-odds by {self.slope_:.3f} and adds {round(self.intercept_, 3) + 0.0:.3f}"
-            f"{what_a_line_does(self.slope_, self.intercept_, self.domain_, self._map)}"
-            f"{' (outcomes smoothed: they are separable)' if self.smoothed_ else ''}."
-        )
-
-
-class BetaScaling(Recalibrator):
+class BetaScaling(BetaCurve, Recalibrator):
     """Beta calibration: log-odds become a * log(p) - b * log(1 - p) + c with a and b not negative.
 
     Parameters
@@ -137,74 +94,8 @@ class BetaScaling(Recalibrator):
 
     _fitted: ClassVar[dict[str, Kind]] = {"a_": number, "b_": number, "c_": number, "smoothed_": flag}
 
-    def __init__(self, clip: float = 1e-12) -> None:
-        self.clip = clip
 
-    def _check_parameters(self) -> None:
-        check_clip(self.clip)
-
-    def _check_fitted(self) -> None:
-        check(self.a_ >= 0.0, "a_", "must not be negative")
-        check(self.b_ >= 0.0, "b_", "must not be negative")
-        super()._check_fitted()
-
-    def _fit(self, sample: Sample) -> None:
-        levels = Levels.from_sample(sample)
-        p = np.clip(levels.prediction, self.clip, 1.0)
-        q = np.clip(1.0 - levels.prediction, self.clip, 1.0)
-        self.smoothed_ = levels.separable
-        base = levels.base_log_odds
-        if levels.prediction.size == 1:
-            self.a_, self.b_, self.c_ = 1.0, 1.0, base - float(np.log(p[0]) - np.log(q[0]))
-            return
-        rate = levels.platt_targets() if self.smoothed_ else levels.rate
-        rows = np.stack([np.log(p), -np.log(q)])
-        if levels.prediction.size == 2:
-            rows = rows.sum(axis=0, keepdims=True)
-        self.a_, self.b_, self.c_ = _least_loss(rows, rate, levels.mass)
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        p, q = np.clip(prediction, self.clip, 1.0), np.clip(1.0 - prediction, self.clip, 1.0)
-        return inner_expit(self.a_ * np.log(p) - self.b_ * np.log(q) + self.c_)
-
-    def _in_words(self) -> str:
-        return (
-            f"Beta scaling sets log-odds to {self.a_:.3f} log(p) - {self.b_:.3f} log(1 - p) "
-            f"{'-' if self.c_ < 0 else '+'} {abs(self.c_):.3f} "
-            f"(1, 1 and 0 would change nothing){'; outcomes smoothed: they are separable' if self.smoothed_ else ''}."
-        )
-
-
-def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[float, float, float]:
-    """Coefficients (a, b, c) of the constrained fit; one row of features ties a and b together."""
-    mean = dot(mass, rate)
-    base = np.log(mean / (1.0 - mean))
-    centre = rows_dot(rows, mass)
-    spread = np.maximum(np.sqrt(rows_dot((rows - centre[:, None]) ** 2, mass)), 1e-300)
-    units = (rows - centre[:, None]) / spread[:, None]
-
-    def fitted(active: list[int]) -> FloatArray:
-        features = np.vstack([units[active], np.ones_like(rate)])
-        theta = np.zeros(units.shape[0] + 1)
-        theta[[*active, -1]] = fit_logistic(features, rate, mass, np.append(np.zeros(len(active)), base))
-        return theta
-
-    def slopes(theta: FloatArray) -> FloatArray:
-        return np.asarray(rows_dot(units, mass * (expit(theta[:-1] @ units + theta[-1]) - rate)))
-
-    # From the fewest terms to both, so that the fit without constraints is made only where its optimum is inside them.
-    candidates: list[list[int]] = [[], [0], [1], [0, 1]] if units.shape[0] == 2 else [[], [0]]
-    for active in candidates:
-        theta = fitted(active) if active else np.append(np.zeros(units.shape[0]), base)
-        outside = np.delete(np.arange(units.shape[0]), active)
-        if (theta[:-1] >= 0.0).all() and (slopes(theta)[outside] >= -1e-10).all():
-            break
-    coefficient = np.maximum(theta[:-1], 0.0) / spread
-    c = float(theta[-1] - coefficient @ centre)
-    return float(coefficient[0]), float(coefficient[-1]), c
-
-
-class PolynomialScaling(Recalibrator):
+class PolynomialScaling(PolynomialCurve, Recalibrator):
     """Polynomial of the prediction fitted by least squares, then clipped to [0, 1].
 
     Parameters
@@ -242,74 +133,3 @@ class PolynomialScaling(Recalibrator):
     """
 
     _fitted: ClassVar[dict[str, Kind]] = {"coefficients_": column, "domain_": ends}
-
-    def __init__(self, degree: int = 3) -> None:
-        self.degree = degree
-
-    def _check_parameters(self) -> None:
-        positive_integer(self.degree, "degree")
-
-    def _check_fitted(self) -> None:
-        size = self.coefficients_.size
-        check(1 <= size <= self.degree + 1, "coefficients_", f"must be 1 to {self.degree + 1}")
-        super()._check_fitted()
-
-    def _fit(self, sample: Sample) -> None:
-        levels = Levels.from_sample(sample)
-        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
-        basis = self._basis(levels.prediction, min(self.degree, levels.prediction.size - 1))
-        root = np.sqrt(levels.mass)
-        # Of all best fits the one with the least coefficients: nearly equal predictions cannot tell them apart.
-        found = np.linalg.lstsq(basis * root[:, None], levels.rate * root, rcond=1e-13)[0]
-        self.coefficients_ = np.asarray(found, dtype=np.float64)
-
-    def _basis(self, prediction: FloatArray, degree: int) -> FloatArray:
-        low, high = self.domain_
-        unit = (prediction - low) / (high - low) * 2.0 - 1.0 if high - low > 1e-300 else np.zeros_like(prediction)
-        most = 0.5 * 1e305 ** (1.0 / max(degree, 1))  # beyond it a polynomial is too large for a double
-        return np.asarray(np.polynomial.chebyshev.chebvander(np.clip(unit, -most, most), degree))
-
-    def _range(self) -> tuple[float, float]:
-        low, high = self.domain_
-        slope = np.polynomial.chebyshev.chebder(self.coefficients_)
-        bends = np.polynomial.chebyshev.chebroots(np.polynomial.chebyshev.chebtrim(slope, 1e-13 * np.abs(slope).max()))
-        # Complex roots count as their real parts: a point too many does no harm.
-        at = np.clip(low + (np.real(bends) + 1.0) / 2.0 * (high - low), 0.0, 1.0)
-        found = self._map(np.concatenate([[0.0, 1.0], at]))
-        return float(found.min()), float(found.max())
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        curve = self._basis(prediction, self.coefficients_.size - 1) @ self.coefficients_
-        return np.clip(curve, 0.0, 1.0)
-
-    def _in_words(self) -> str:
-        low, high = self.domain_
-        ends = self._map(np.array([low, high]))
-        return (
-            f"Polynomial scaling of degree {self.coefficients_.size - 1} takes {low:.3g} to {ends[0]:.3g} and "
-            f"{high:.3g} to {ends[1]:.3g}."
-        )
-
-
-def what_a_line_does(
-    slope: float, intercept: float, domain: tuple[float, float], corrected: Callable[[FloatArray], FloatArray]
-) -> str:
-    """What a line in the log-odds does to the predictions between two ends, as a clause; "" where it cannot be said.
-
-    It moves log-odds x by (slope - 1) x + intercept, which changes sign at most once: how the ends move says it all.
-    Neither slope nor intercept does alone: a slope above 1 and a shift may lower every prediction there is.
-    """
-    if slope < 0.0:
-        return ": the order of predictions is reversed"
-    ends = np.array(domain)
-    first, last = np.sign(corrected(ends) - ends)
-    x = log_odds(ends, 1e-300)
-    if (np.sign((slope - 1.0) * x + intercept) != (first, last)).any():  # 0 and 1 themselves, which were read as inside
-        return ""
-    if first == last:
-        return "" if first == 0.0 else f": predictions are {'raised' if first > 0.0 else 'lowered'}"
-    if 0.0 in (first, last):
-        return ""
-    still = float(expit(intercept / (1.0 - slope)))
-    below, above = ("raised", "lowered") if first > 0.0 else ("lowered", "raised")
-    return f": predictions are {below} below about {still:.3g} and {above} above"

@@ -7,25 +7,20 @@ __all__ = ["TemperatureScaling"]
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
-from calibrant.measures.logistic import inner_expit, log_odds
-from calibrant.recalibration.base import FloatArray, Levels, Recalibrator, check_clip, read_predictions
+from calibrant.recalibration.base import FloatArray, Recalibrator, read_predictions
+from calibrant.recalibration.curves.temperature import TemperatureCurve, temperature
+from calibrant.recalibration.kinds import Kind, check, count, ends, number, optional
 from calibrant.recalibration.multiclass import inner_softmax, log_probabilities, masses
-from calibrant.recalibration.scaling import what_a_line_does
-from calibrant.recalibration.stored import Kind, check, count, ends, number, optional
-
-_COLDEST, _HOTTEST = 1e-3, 1e3
 
 
-class TemperatureScaling(Recalibrator):
+class TemperatureScaling(TemperatureCurve, Recalibrator):
     """One number, the temperature, by which all log-odds (or the logarithms of class probabilities) are divided.
 
     Parameters
@@ -69,9 +64,6 @@ class TemperatureScaling(Recalibrator):
     'Temperature scaling divides log-odds by 3.170: class probabilities are evened out.'
     """
 
-    def __init__(self, clip: float = 1e-12) -> None:
-        self.clip = clip
-
     def fit(self, y_prob: Any, y_true: Column, sample_weight: Column | None = None) -> Self:
         """Fit the temperature to predictions of shape (n,) or (n, K), outcomes or labels, and weights."""
         if _columns(y_prob) < 2:
@@ -81,8 +73,8 @@ class TemperatureScaling(Recalibrator):
     def fit_classes(self, sample: MulticlassSample) -> Self:
         """Fit the temperature to classes that were read already."""
         self._check_parameters()
-        self.n_classes_: int | None = sample.n_classes
-        self.domain_: tuple[float, float] | None = None
+        self.n_classes_ = sample.n_classes
+        self.domain_ = None
         score = log_probabilities(sample.y_prob, self.clip)
         score -= score.max(axis=1, keepdims=True)
         mass = masses(sample)
@@ -92,7 +84,7 @@ class TemperatureScaling(Recalibrator):
             expected = (softmax(inverse * score, axis=1) * score).sum(axis=1)
             return dot(mass, expected) - happened
 
-        self.temperature_ = _temperature(slope)
+        self.temperature_ = temperature(slope)
         return self
 
     def predict(self, y_prob: Any) -> FloatArray:
@@ -121,12 +113,7 @@ class TemperatureScaling(Recalibrator):
         "n_classes_": optional(count),
     }
 
-    def _check_parameters(self) -> None:
-        check_clip(self.clip)
-
     def _check_fitted(self) -> None:
-        inside = _COLDEST * (1.0 - 1e-9) <= self.temperature_ <= _HOTTEST * (1.0 + 1e-9)
-        check(inside, "temperature_", f"must lie between {_COLDEST:g} and {_HOTTEST:g}")
         check((self.n_classes_ is None) != (self.domain_ is None), "domain_", "must be there for one column alone")
         check(self.n_classes_ != 1, "n_classes_", "must be two or more")
         super()._check_fitted()
@@ -135,41 +122,15 @@ class TemperatureScaling(Recalibrator):
     def _n_features_out(self) -> int:
         return self.n_classes_ or 1
 
-    def _fit(self, sample: Sample) -> None:
-        self.n_classes_ = None
-        levels = Levels.from_sample(sample)
-        x = log_odds(levels.prediction, self.clip)
-        self.domain_ = (float(levels.prediction[0]), float(levels.prediction[-1]))
-        self.temperature_ = _temperature(lambda inverse: dot(levels.mass, x * (expit(inverse * x) - levels.rate)))
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return inner_expit(log_odds(prediction, self.clip) / self.temperature_)
-
     def _map_classes(self, table: FloatArray) -> FloatArray:
         return inner_softmax(log_probabilities(table, self.clip) / self.temperature_)
 
     def _in_words(self) -> str:
-        t = self.temperature_
         if self.n_classes_ is None:
-            assert self.domain_ is not None
-            what = what_a_line_does(1.0 / t, 0.0, self.domain_, self._map)
-        else:
-            done = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
-            what = f": class probabilities are {done}"
-        return f"Temperature scaling divides log-odds by {t:.3f}{what}."
-
-
-def _temperature(slope: Any) -> float:
-    """Temperature at which the derivative of the log score with respect to its inverse is zero."""
-    if slope(0.0) == slope(1.0):  # nothing to scale: every score is zero
-        return 1.0
-    if slope(1.0 / _HOTTEST) >= 0.0:
-        return _HOTTEST
-    if slope(1.0 / _COLDEST) <= 0.0:
-        return _COLDEST
-    # In the logarithm, so that the root is found to a relative precision.
-    root = brentq(lambda log_t: slope(np.exp(-log_t)), np.log(_COLDEST), np.log(_HOTTEST), xtol=1e-13, rtol=1e-13)
-    return float(np.exp(root))
+            return super()._in_words()
+        t = self.temperature_
+        done = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
+        return f"Temperature scaling divides log-odds by {t:.3f}: class probabilities are {done}."
 
 
 def _columns(y_prob: Any) -> int:

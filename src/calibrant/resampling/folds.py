@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
-from sklearn.utils.parallel import Parallel, delayed
 
 from calibrant.door.arguments import whole_from
 from calibrant.door.columns import FloatArray, IntArray
@@ -56,6 +54,8 @@ def folds(
         except TypeError:
             raise InputError("groups", "holds names of several types; write all in one way") from None
     if not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
+        from sklearn.model_selection import check_cv
+
         splitter = check_cv(cv, labels, classifier=True)
         try:
             found = list(splitter.split(table, labels, group if _takes_groups(splitter) else None))
@@ -67,12 +67,7 @@ def folds(
         if kinds < parts:
             where, what = ("cv", "rows") if group is None else ("groups", "groups")
             raise InputError(where, f"has {kinds:,} {what} for {parts} parts; each part needs one")
-        how = {"shuffle": seed is not None, "random_state": seed}
-        if group is not None:
-            found = list(StratifiedGroupKFold(parts, **how).split(table, labels, group))
-        else:
-            rarest = np.unique(labels, return_counts=True)[1].min()
-            found = list((StratifiedKFold if rarest >= parts else KFold)(parts, **how).split(table, labels))
+        found = _dealt(labels, parts, seed) if group is None and seed is not None else _cut(labels, parts, group, seed)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in found if len(test)]
     _check_each_row_once(splits, n)
     if group is not None:
@@ -84,12 +79,41 @@ def cross_fitted(
     fit_and_predict: Callable[[IntArray, IntArray], FloatArray], splits: list[Split], *, n_jobs: int | None = None
 ) -> FloatArray:
     """Every row as predicted by a fit to the other parts: fit_and_predict(rows to fit to, rows to predict)."""
-    parts = Parallel(n_jobs=n_jobs)(delayed(fit_and_predict)(train, test) for train, test in splits)
+    if n_jobs is None:
+        parts = [fit_and_predict(train, test) for train, test in splits]
+    else:
+        from sklearn.utils.parallel import Parallel, delayed
+
+        parts = Parallel(n_jobs=n_jobs)(delayed(fit_and_predict)(train, test) for train, test in splits)
     rows = np.concatenate([test for _, test in splits])
     values = np.concatenate(parts)
     found = np.empty_like(values)
     found[rows] = values
     return found
+
+
+def _dealt(labels: npt.NDArray[Any], parts: int, seed: int) -> list[Split]:
+    """Rows dealt at random like cards, sorted by their labels: parts differ by at most one of each, and by one in all.
+
+    This way needs no scikit-learn, which takes a second to load.
+    """
+    shuffled = np.random.default_rng(seed).permutation(labels.size)
+    part = np.empty(labels.size, dtype=np.int64)
+    part[shuffled[np.argsort(labels[shuffled], kind="stable")]] = np.arange(labels.size) % parts
+    return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(parts)]
+
+
+def _cut(labels: npt.NDArray[Any], parts: int, group: Any, seed: int | None) -> list[Split]:
+    """Parts as scikit-learn makes them: in the order of the rows, or of whole groups."""
+    from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
+
+    table = np.zeros(labels.size)
+    if group is not None:
+        return list(
+            StratifiedGroupKFold(parts, shuffle=seed is not None, random_state=seed).split(table, labels, group)
+        )
+    rarest = np.unique(labels, return_counts=True)[1].min()
+    return list((StratifiedKFold if rarest >= parts else KFold)(parts).split(table, labels))
 
 
 def _takes_groups(splitter: Any) -> bool:

@@ -1,0 +1,134 @@
+"""What every map of one probability is: fitted to outcomes by level of the prediction, and said in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.arguments import between
+from calibrant.door.sample import Sample
+from calibrant.kernels.sums import dot
+from calibrant.recalibration.kinds import check
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Distinct predictions that carry weight: what a map of one probability is fitted to.
+
+    Attributes
+    ----------
+    prediction, rate, weight, mass : ndarray of shape (m,)
+        Increasing predictions, mean outcome at each, weight in the user's own units, and share of the weight.
+    effective_rows : float
+        Kish's effective number of rows.
+    """
+
+    prediction: FloatArray
+    rate: FloatArray
+    weight: FloatArray
+    mass: FloatArray
+    effective_rows: float
+
+    @classmethod
+    def from_sample(cls, sample: Sample) -> Levels:
+        """Levels of a sample that carry weight."""
+        weight, prediction, outcome = sample.weight, sample.prediction, sample.weighted_outcome
+        if weight.min() < 1e-290 * weight.max():  # nothing, or too small to have a share
+            held = weight >= 1e-290 * weight.max()
+            weight, prediction, outcome = weight[held], prediction[held], outcome[held]
+        unit = bool(weight.strides == (0,) and weight[0] == 1.0)  # one unweighted row each: its rate is its outcome
+        rate = outcome if unit else np.clip(outcome / weight, 0.0, 1.0)
+        return cls(prediction, rate, weight, weight / weight.sum(), sample.effective_rows)
+
+    @property
+    def mean_outcome(self) -> float:
+        """Weighted mean outcome."""
+        return min(max(dot(self.mass, self.rate), 0.0), 1.0)
+
+    @property
+    def separable(self) -> bool:
+        """Whether a threshold on the prediction tells the outcomes apart, so that no logistic fit is the likeliest."""
+        zeros, ones = self.prediction[self.rate < 1.0], self.prediction[self.rate > 0.0]
+        if zeros.size == 0 or ones.size == 0:
+            return True
+        return bool(zeros[-1] <= ones[0] or ones[-1] <= zeros[0])
+
+    @property
+    def base_log_odds(self) -> float:
+        """Log-odds of the mean outcome, drawn in by Platt's imagined rows where there is one outcome only."""
+        rate = self.mean_outcome
+        if not 0.0 < rate < 1.0:
+            rate = dot(self.mass, self.platt_targets())
+        return float(np.log(rate / (1.0 - rate)))
+
+    def platt_targets(self) -> FloatArray:
+        """Outcomes drawn in by one imagined row a class: Platt's (N+1)/(N+2) for the ones and 1/(N+2) for the zeros."""
+        ones = self.effective_rows * self.mean_outcome
+        zeros = self.effective_rows - ones
+        return self.rate * ((ones + 1.0) / (ones + 2.0)) + (1.0 - self.rate) / (zeros + 2.0)
+
+
+class Curve:
+    """A map from one predicted probability to a corrected one; an estimator is a curve with scikit-learn's conventions.
+
+    Names that end in an underscore are what a fit found, as in scikit-learn, and are the same in the estimator.
+    """
+
+    estimator: ClassVar[str]
+    """Name of the estimator in `calibrant.recalibration` that is this curve."""
+
+    def as_estimator(self) -> Any:
+        """The same map as scikit-learn's estimator of its name, fitted."""
+        found = getattr(import_module("calibrant.recalibration"), self.estimator)()
+        for name, value in vars(self).items():
+            setattr(found, name, value.as_estimator() if isinstance(value, Curve) else value)
+        return found
+
+    def fit_sample(self, sample: Sample) -> Self:
+        """Fit the map to what was read already."""
+        self._check_parameters()
+        self._fit(sample)
+        return self
+
+    def summary(self) -> str:
+        """Return one sentence that says what the fit did."""
+        return self._in_words()
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters can be used."""
+
+    def _fit(self, sample: Sample) -> None:
+        raise NotImplementedError
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def _range(self) -> tuple[float, float]:
+        """Smallest and largest value that the fitted map returns; maps that are not monotone say it themselves."""
+        ends = self._map(np.array([0.0, 1.0]))
+        return float(ends.min()), float(ends.max())
+
+    def _in_words(self) -> str:
+        raise NotImplementedError
+
+    def _check_fitted(self) -> None:
+        """Raise unless the fitted values are such as a fit has."""
+        with np.errstate(all="ignore"):
+            found = self._map(np.linspace(0.0, 1.0, 33))
+        check((found >= 0.0) & (found <= 1.0), "fitted", "must map probabilities to probabilities")
+
+
+def check_clip(clip: float) -> float:
+    """Return how far predictions are kept from 0 and 1, so that their log-odds are finite and distinct."""
+    return between(clip, "clip", 1e-300, 0.5)
+
+
+def check_ends_agree(edges: FloatArray, values: FloatArray) -> None:
+    """Raise unless there is a value for each bin."""
+    check(values.size == edges.size + 1, "values_", "must be one more than there are edges")
