@@ -13,8 +13,9 @@ from calibrant.door.outwards import at_least, at_most, outwards
 from calibrant.findings.answer_words import most_points, points
 from calibrant.findings.words import proved
 from calibrant.inference.compare import ComparisonResult
-from calibrant.inference.gate import GateResult, TolerantResult
+from calibrant.inference.gate import GateResult
 from calibrant.inference.monitor import MonitorReading
+from calibrant.inference.tolerant import TolerantResult
 
 ENDS = st.floats(-1.0, 1.0)
 

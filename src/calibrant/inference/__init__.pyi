@@ -23,9 +23,7 @@ from calibrant.inference.distance_tests import averaged_two_bin_test as averaged
 from calibrant.inference.distance_tests import kernel_calibration_test as kernel_calibration_test
 from calibrant.inference.distance_tests import smooth_calibration_test as smooth_calibration_test
 from calibrant.inference.gate import GateResult as GateResult
-from calibrant.inference.gate import TolerantResult as TolerantResult
 from calibrant.inference.gate import calibration_gate as calibration_gate
-from calibrant.inference.gate import tolerant_calibration_test as tolerant_calibration_test
 from calibrant.inference.grades import GradeTestResult as GradeTestResult
 from calibrant.inference.grades import grade_test as grade_test
 from calibrant.inference.limits import undetectable_error as undetectable_error
@@ -41,6 +39,8 @@ from calibrant.inference.smooth_tester import tolerant_smooth_test as tolerant_s
 from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.tcal import tcal_test as tcal_test
 from calibrant.inference.tcal_plan import TCalResult as TCalResult
+from calibrant.inference.tolerant import TolerantResult as TolerantResult
+from calibrant.inference.tolerant import tolerant_calibration_test as tolerant_calibration_test
 from calibrant.inference.two_sample import TwoSampleResult as TwoSampleResult
 from calibrant.inference.two_sample import two_sample_calibration_test as two_sample_calibration_test
 from calibrant.inference.verified_bounds import SquaredErrorInterval as SquaredErrorInterval

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GateResult", "TolerantResult", "calibration_gate", "tolerant_calibration_test"]
+__all__ = ["GateResult", "calibration_gate"]
 
 import math
 from collections.abc import Callable
@@ -12,9 +12,7 @@ from typing import Any, Literal
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
-from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
-from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds import sample_distance
@@ -66,9 +64,9 @@ class GateResult(Result):
     def summary(self) -> str:
         """One sentence."""
         said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
-        more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
-        where = _where(self.verdict, self.lower_distance, self.level, ", at any time" if self.anytime else "")
-        return f"{said} {_asked(self.max_distance)}: {where} ({counted(self.n_rows, 'row')}){more}"
+        more = needs(self.rows_needed) if self.verdict == "undecided" else ""
+        proved = where(self.verdict, self.lower_distance, self.level, ", at any time" if self.anytime else "")
+        return f"{said} {asked(self.max_distance)}: {proved} ({counted(self.n_rows, 'row')}){more}"
 
 
 def calibration_gate(
@@ -223,165 +221,13 @@ def fewest_rows(decides: Callable[[int], bool], n: int) -> int | None:
     return max(many, n + 1)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class TolerantResult(Result):
-    """The outcome of `tolerant_calibration_test`.
-
-    Attributes
-    ----------
-    verdict : {"within", "beyond", "undecided"}
-        What is safe to say: the population's lower distance is below `reject_above`, or above `accept_below`, or
-        neither.
-    statistic : float
-        Lower distance from calibration of the sample.
-    lower_distance : Interval
-        Of the population; each end alone holds with probability 1 - level.
-    accept_below, reject_above : float
-        What was asked.
-    level : float
-        Probability of a wrong answer, at most.
-    n_rows : int
-        Rows that it rests on.
-    rows_needed : int or None
-        About how many rows would decide, were the distance and the Brier score what they are now; None where that is
-        decided already.
-
-    See Also
-    --------
-    tolerant_calibration_test, calibration_gate
-    """
-
-    verdict: Verdict
-    statistic: float
-    lower_distance: Interval
-    accept_below: float
-    reject_above: float
-    level: float
-    n_rows: int
-    rows_needed: int | None
-
-    def summary(self) -> str:
-        """One sentence."""
-        low, high = _asked(self.accept_below), _asked(self.reject_above)
-        said = {
-            "within": f"within {high}",
-            "beyond": f"beyond {low}",
-            "undecided": f"undecided between {low} and {high}",
-        }[self.verdict]
-        more = _needs(self.rows_needed) if self.verdict == "undecided" else ""
-        where = _where(self.verdict, self.lower_distance, self.level)
-        return f"{said}: {where} ({counted(self.n_rows, 'row')}, whose own is {self.statistic:.4f}){more}"
-
-
-def tolerant_calibration_test(
-    y_true: Column,
-    y_prob: Column,
-    *,
-    accept_below: float,
-    reject_above: float,
-    level: float = 0.05,
-) -> TolerantResult:
-    """Tell populations near to calibration from those far from it, or say that the rows are too few to.
-
-    Parameters
-    ----------
-    y_true : column of shape (n,)
-        Outcomes, each 0 or 1, of independent rows.
-    y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1].
-    accept_below : float
-        From 0. Of a population whose lower distance is at most this, "beyond" is said with probability at most `level`.
-    reject_above : float
-        More than `accept_below`. Of a population whose lower distance is at least this, "within" is said with
-        probability at most `level`.
-    level : float, default 0.05
-        Probability of a wrong answer, at most, at any number of rows. The paper has 1/3 and repeats the test for less;
-        here less costs a logarithm in the rows.
-
-    Returns
-    -------
-    TolerantResult
-        With ``verdict``, the distance, the population's bounds, and about how many rows would decide.
-
-    Raises
-    ------
-    InputError
-        If a column or option cannot be used.
-
-    See Also
-    --------
-    calibration_gate, population_bounds
-
-    Notes
-    -----
-    Any gap between the two distances will do, as in Theorem 4; Theorem 3, on the smooth error, needs a factor of 4.
-    Where both answers are safe the nearer one is given. Constants in docs/bounds.md.
-    Cost: a sort, then that of `lower_calibration_distance`.
-
-    References
-    ----------
-    Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Definition 4 and
-    Theorems 3 and 4.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from calibrant.inference import tolerant_calibration_test
-    >>> y_prob = np.random.default_rng(0).random(20_000)
-    >>> tolerant_calibration_test(np.ones(20_000), y_prob, accept_below=0.05, reject_above=0.1).verdict
-    'beyond'
-    """
-    return tolerant_calibration_test_on_rows(
-        Rows.of(y_true, y_prob),
-        accept_below=accept_below,
-        reject_above=reject_above,
-        level=level,
-    )
-
-
-def tolerant_calibration_test_on_rows(
-    rows: Rows, *, accept_below: float, reject_above: float, level: float
-) -> TolerantResult:
-    """`tolerant_calibration_test` of rows that were read already."""
-    check_tolerances(accept_below, reject_above)
-    if accept_below >= reject_above:
-        raise InputError(
-            "reject_above", f"is {_asked(reject_above)}; it must be more than accept_below, {_asked(accept_below)}"
-        )
-    ends = Ends.of(rows.sample, check_level(level))
-    proved = ends.proved
-    accepts, rejects = reject_above - proved.high, proved.low - accept_below
-    verdict: Verdict = "within" if accepts >= rejects else "beyond"
-    needed = None
-    if max(accepts, rejects) <= 0.0:
-        verdict = "undecided"
-        needed = ends.rows_for(within=reject_above, beyond=accept_below)
-    return TolerantResult(
-        verdict,
-        ends.found.upper,
-        proved,
-        float(accept_below),
-        float(reject_above),
-        ends.level,
-        rows.sample.n_rows,
-        needed,
-    )
-
-
-def check_tolerances(accept_below: float, reject_above: float) -> None:
-    """Refuse distances that lie outside [0, 1)."""
-    for name, value in (("accept_below", accept_below), ("reject_above", reject_above)):
-        if isinstance(value, bool) or not 0.0 <= value < 1.0:
-            raise InputError(name, f"is {value!r:.40}; it must lie in [0, 1)")
-
-
 def check_gate(max_distance: float, level: float) -> float:
     """Return the level; refuse a limit that is not strictly between 0 and 1, or a level that is none."""
     fraction(max_distance, "max_distance")
     return check_level(level)
 
 
-def _where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
+def where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
     """What decides the verdict, or both ends where neither does."""
     low, high = outwards(*proved)
     sure = (
@@ -397,13 +243,13 @@ def _where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
     )
 
 
-def _asked(value: float) -> str:
+def asked(value: float) -> str:
     """In few digits where these are the very number, else in all of them: what is said is what was proved."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
 
 
-def _needs(rows: int | None) -> str:
+def needs(rows: int | None) -> str:
     if not rows:
         return "; it may be right at the limit"
     return f"; if more rows are like these, about {rounded_rows(rows):,} are needed"

@@ -15,8 +15,9 @@ from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.inference.functions import smooth_function
-from calibrant.inference.gate import Ends, check_tolerances
+from calibrant.inference.gate import Ends
 from calibrant.inference.one_event import Spread, lower_end
+from calibrant.inference.tolerant import check_tolerances
 from calibrant.inference.units import Units
 from calibrant.measures.smooth import smooth_error_from_sample
 
