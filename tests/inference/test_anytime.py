@@ -15,7 +15,7 @@ from calibrant.inference.bounds import sample_distance
 from calibrant.inference.functions import lower_function
 from calibrant.inference.one_event import Spread
 from calibrant.inference.units import Units
-from calibrant.scale.pooled import unweighted_rows
+from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 from tests.oracles import gate as oracle
 from tests.oracles.lower import lower_calibration_distance
@@ -31,7 +31,7 @@ def test_bets_are_those_of_the_proof(limit):
     np.testing.assert_allclose(bets.sizes, sizes, rtol=1e-14)
     np.testing.assert_allclose(np.exp(bets.log_shares), shares, rtol=1e-12)
     z = np.random.default_rng(0).uniform(-1.0, 1.0, 50)
-    assert exp(bets.log_capital(z.sum(), (z * z).sum())) == pytest.approx(oracle.capital(limit, z))
+    assert exp(bets.log_capital(bets.logs(z.sum(), (z * z).sum()))) == pytest.approx(oracle.capital(limit, z))
 
 
 def _batches(y, v, cuts):
@@ -43,17 +43,18 @@ def _batches(y, v, cuts):
 @given(samples(max_rows=30, weights=False, fractional=False), st.lists(st.integers(0, 29), max_size=3))
 def test_ends_are_those_of_single_rows(rows, cuts):
     y, v = rows[0], rows[1]
-    limit, level, won, past, paid = 0.2, 0.3, Won(), None, [np.zeros(0)]
+    limit, level, won, past, paid, before = 0.2, 0.3, Won(), None, [np.zeros(0)], 0
     for number, (outcome, prediction) in enumerate(_batches(y, v, cuts)):
         batch = Units.of_sample(Sample.from_columns(outcome, prediction))
-        won = won.after(past, batch, number)
-        for share in _shares(past, batch, number):
+        won = won.after(past, batch, number, before)
+        for share in _shares(before, batch, number):
             times = share.copies.astype(int)
             if past is not None:
                 paid.append(lower_function(past)(np.repeat(share.y, times), np.repeat(share.v, times)))
             past = share.pooled() if past is None else past.merge(share.pooled())
+        before += outcome.size
     sample = Sample.from_columns(y, v)
-    ends = AnytimeEnds.of(sample, 0.0, won, Bets.against(limit), level, Interval(0.0, 1.0))
+    ends = AnytimeEnds.of(sample, Units.of_sample(sample), 0.0, won, Bets.against(limit), level, Interval(0.0, 1.0))
     (low, high), found, paid = ends.proved, lower_calibration_distance(y, v), np.concatenate(paid)
     slack = 1e-3  # the sample's own distance is bracketed to 1e-4
     assert high == 1.0 or oracle.capital_above(y, v, found, high, limit) >= (1.0 - slack * y.size) / level
@@ -81,10 +82,10 @@ def test_the_capital_below_has_mean_at_most_one_over_all_that_can_happen():
     def go(past, won, chance, depth):
         for (v, y), p in zip(ATOMS, CHANCES, strict=True):
             row = Sample.from_columns([y], [v])
-            after = won.after(past, Units.of_sample(row), depth)
+            after = won.after(past, Units.of_sample(row), depth, depth)
             most = 1.0 + m
             squares = (after.squares - 2.0 * m * after.total + m * m * after.n) / most**2
-            mean[depth] += chance * p * exp(bets.log_capital((after.total - m * after.n) / most, squares))
+            mean[depth] += chance * p * exp(bets.log_capital(bets.logs((after.total - m * after.n) / most, squares)))
             if depth + 1 < n:
                 go(row if past is None else past.merge(row), after, chance * p, depth + 1)
 
@@ -106,18 +107,18 @@ def test_the_capital_above_has_mean_at_most_one_over_all_that_can_happen(limit):
             sample = Sample.from_columns(y, v)
             spread = Spread.of(Units.of_sample(sample))
             found = sample_distance(sample).upper
-            gain = bets.log_capital(n * (d - found), n * (spread.squared - 2.0 * d * found + d * d))
+            gain = bets.log_capital(bets.logs(n * (d - found), n * (spread.squared - 2.0 * d * found + d * d)))
             ways = comb(n, k[0]) * comb(n - k[0], k[1]) * comb(n - k[0] - k[1], k[2])
             mean += ways * np.prod(CHANCES**k) * exp(gain)
         assert mean <= 1.0 + 1e-9
 
 
 def test_an_end_is_where_the_capital_reaches_what_the_level_asks():
-    bets = Bets.against(0.05)
+    bets, spread = Bets.against(0.05), Spread(100, 1.0, 1.0, 0.2, 0.2, 0.0)
     for d in (0.03, 0.1, 0.5):
-        capital = bets.log_capital(100 * (d - 0.02), 100 * (0.2 - 2.0 * d * 0.02 + d * d))
+        capital = bets.log_capital(bets.logs(100 * (d - 0.02), 100 * (0.2 - 2.0 * d * 0.02 + d * d)))
         for level in (0.3, 1e-3):
-            assert excludes(d, 100, 0.02, 0.2, bets, level) == (capital >= -log(level))
+            assert excludes(d, 100, 0.02, spread, bets, level) == (capital >= -log(level))
 
 
 def test_what_pooling_can_cost_is_paid_at_both_ends():
@@ -127,14 +128,14 @@ def test_what_pooling_can_cost_is_paid_at_both_ends():
     bets, nothing = Bets.against(0.05), Interval(0.0, 1.0)
     exact = CalibrationSketch().update(y, v).sample
     cells = CalibrationSketch(64).update(y, v)
-    pooled, moved = unweighted_rows(cells.sample, cells.moments())
+    pooled, units, moved = draws_of_cells(cells.sample, cells.moments(), None)
     assert moved > 1e-3
-    won, won_of_cells = (Won().after(exact, Units.of_sample(each), 0) for each in (exact, pooled))
+    won, won_of_cells = (Won().after(exact, Units.of_sample(each), 0, 600) for each in (exact, pooled))
     assert won_of_cells.total <= won.total
     assert won_of_cells.squares >= won.squares
     assert won_of_cells.n == won.n == 600
-    of_rows = AnytimeEnds.of(exact, 0.0, won, bets, 0.05, nothing)
-    of_cells = AnytimeEnds.of(pooled, moved, won_of_cells, bets, 0.05, nothing)
+    of_rows = AnytimeEnds.of(exact, Units.of_sample(exact), 0.0, won, bets, 0.05, nothing)
+    of_cells = AnytimeEnds.of(pooled, units, moved, won_of_cells, bets, 0.05, nothing)
     assert of_cells.found.lower <= of_rows.found.lower <= of_rows.found.upper <= of_cells.found.upper + 1e-4
     assert of_cells.found.upper == sample_distance(pooled).upper + moved
     assert of_cells.spread.squared > of_rows.spread.squared
@@ -145,10 +146,9 @@ def test_what_pooling_can_cost_is_paid_at_both_ends():
 def test_a_first_batch_is_split_and_a_small_one_is_not():
     v = np.random.default_rng(0).random(3000)
     batch = Units.of_sample(Sample.from_columns(v > 0.5, v))
-    sizes = [share.n_units for share in _shares(None, batch, 0)]
+    sizes = [share.n_units for share in _shares(0, batch, 0)]
     assert len(sizes) == 6
     assert sum(sizes) == 3000
     assert 300 < sizes[0] < 500
-    past = Sample.from_columns(np.tile([0, 1], 3000), np.full(6000, 0.5))
-    assert len(list(_shares(past, batch, 1))) == 1
-    assert [share.n_units for share in _shares(None, batch, 1)] != sizes  # each batch by a draw of its own
+    assert len(list(_shares(6000, batch, 1))) == 1
+    assert [share.n_units for share in _shares(0, batch, 1)] != sizes  # each batch by a draw of its own

@@ -11,7 +11,7 @@ from calibrant.door.sample import Sample
 from calibrant.inference import tolerant_calibration_test, tolerant_smooth_test
 from calibrant.inference.functions import binned_function, kernel_function, lower_function, smooth_function
 from calibrant.inference.gate import Ends
-from calibrant.inference.one_event import Spread, _above, _below, means, psi
+from calibrant.inference.one_event import Spread, _above, _below, psi
 from calibrant.inference.units import BLOCKS, Units
 from calibrant.measures.kernel import _from_sample as kernel_error_from_sample
 from calibrant.measures.lower import lower_certificate_from_sample
@@ -194,8 +194,8 @@ def test_sketches_pay_for_their_cells():
     assert pooled.least_squared <= exact.squared <= pooled.squared
     for learn in (lower_function, smooth_function):
         function = learn(sketch.sample)
-        assert means(cells, function)[0] <= means(rows, function)[0]
-        assert means(cells, function)[2] >= means(rows, function)[2]
+        assert cells.means(function)[0] <= rows.means(function)[0]
+        assert cells.means(function)[2] >= rows.means(function)[2]
     of_rows, of_cells = calibration_gate(y, v, max_distance=0.13), sketch.gate(max_distance=0.13)
     assert of_rows.lower_distance.high <= of_cells.lower_distance.high
     assert of_cells.lower_distance.low < 0.1 < of_cells.lower_distance.high
@@ -203,7 +203,7 @@ def test_sketches_pay_for_their_cells():
     assert fine.lower_distance.high == pytest.approx(of_rows.lower_distance.high, abs=2e-4)
     assert fine.lower_distance.low == pytest.approx(of_rows.lower_distance.low, abs=0.02)  # another split
     assert fine.verdict == of_rows.verdict == "within"
-    with pytest.raises(InputError, match="weights"):
+    with pytest.raises(InputError, match="weights"):  # without their bound
         CalibrationSketch().update(y, v, sample_weight=1.0 + v).gate(max_distance=0.1)
     with pytest.raises(InputError, match="rates"):
         CalibrationSketch().update(np.full(9, 0.5), np.full(9, 0.5)).gate(max_distance=0.1)

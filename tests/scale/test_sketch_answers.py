@@ -71,8 +71,8 @@ def test_what_pooling_costs_a_gate_is_little():
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ((Y, V, np.linspace(1.0, 2.0, Y.size)), "holds weights"),
-        ((Y, V, np.full(Y.size, 2.0)), "holds weights"),
+        ((Y, V, np.linspace(1.0, 2.0, Y.size)), "max_weight: is needed"),
+        ((Y, V, np.full(Y.size, 2.0)), "max_weight: is needed"),
         ((np.full(Y.size, 0.5), V, None), "holds event rates"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds import sample_distance
+from calibrant.inference.cells import Cells
 from calibrant.inference.functions import lower_function
 from calibrant.inference.gate import GateResult, fewest_rows, verdict_of
-from calibrant.inference.one_event import BET, Spread, boundary, means, psi
+from calibrant.inference.one_event import BET, Spread, boundary, end_of_bets, psi
 from calibrant.inference.units import SEED, Units
 
 _FINER = 20  # bets below those that the limit asks for, for distances near to it
@@ -41,46 +42,54 @@ class Bets:
         halved = np.maximum(0.0, k - equal + 1.0)
         return cls(sizes, -math.log(equal + 1) - halved * math.log(2.0), np.array([psi(x) for x in sizes]))
 
-    def log_capital(self, total: float, squares: float) -> float:
-        """Logarithm of what 1 has become at least, by the sum of what was bet on and that of its squares."""
-        return float(np.logaddexp.reduce(self.log_shares + self.sizes * total - self.psi * squares))
+    def logs(self, total: float, squares: float) -> FloatArray:
+        """Logarithm of what 1 on each bet has become at least, by the sum of what was bet on and of its squares."""
+        return np.asarray(self.sizes * total - self.psi * squares)
+
+    def log_capital(self, logs: FloatArray) -> float:
+        """Logarithm of what 1 shared by all bets has become, by those of each."""
+        return float(np.logaddexp.reduce(self.log_shares + logs))
 
 
 @dataclass(frozen=True, slots=True)
 class Won:
-    """Rows that were bet on, and sums of what earlier rows taught to bet, and of its squares."""
+    """Rows that were bet on, and sums over them: with G what earlier rows taught to bet, and S the weight.
+
+    In units of the most weight of a row. The last three are such that G^2 - 2 m G S + m^2 S^2 is from above, m >= 0.
+    """
 
     n: float = 0.0
     total: float = 0.0
+    weight: float = 0.0
     squares: float = 0.0
+    cross: float = 0.0
+    squared_weight: float = 0.0
 
     def lower_end(self, bets: Bets, level: float) -> float:
         """What the population's supremum is ever said to be above with probability at most `level`, where it is not."""
-        log = -math.log(level)
+        sums = self.total, self.weight, self.squares, self.cross, self.squared_weight
+        return end_of_bets(bets.sizes, bets.log_shares, 1.0, sums, -math.log(level))
 
-        def capital(m: float) -> float:
-            most = 1.0 + m
-            squares = self.squares - 2.0 * m * self.total + m * m * self.n
-            return bets.log_capital((self.total - m * self.n) / most, squares / (most * most))
+    def after(self, past: Sample | None, batch: Units | Cells, number: int, before: float) -> Won:
+        """Bet on a batch, the `number`-th, what the rows before it teach, which are `before` in number.
 
-        return 0.0 if capital(0.0) < log else boundary(lambda m: capital(m) >= log)[0]
-
-    def after(self, past: Sample | None, batch: Units, number: int) -> Won:
-        """Bet on a batch, the `number`-th, what rows before it teach: where these are few, in shares that teach too."""
+        Where these are few the batch is split into shares that teach too, unless its rows cannot be told apart.
+        """
         found = self
-        for share in _shares(past, batch, number):
-            if past is not None:
-                g, _, squares, _, _ = means(share, lower_function(past))
+        for share in _shares(before, batch, number):
+            if past is not None and past.weight.any():
                 n = float(share.n_units)
-                found = Won(found.n + n, found.total + n * g, found.squares + n * squares)
+                sums = (n * mean for mean in share.means(lower_function(past)))
+                found = Won(found.n + n, *(a + b for a, b in zip(astuple(found)[1:], sums, strict=True)))
             taught = share.pooled()
             past = taught if past is None else past.merge(taught)
         return found
 
 
-def _shares(past: Sample | None, batch: Units, number: int) -> Iterator[Units]:
+def _shares(before: float, batch: Units | Cells, number: int) -> Iterator[Units | Cells]:
     """The batch, split by chance so that what teaches grows by no more than a half from share to share."""
-    before = 0.0 if past is None else past.weight.sum()
+    if isinstance(batch, Cells):
+        return iter([batch])
     ends = [before + batch.n_units]
     while (end := ends[0] / _GROWTH) > max(before, _FIRST * ends[-1]):
         ends.insert(0, end)
@@ -101,7 +110,9 @@ class AnytimeEnds:
     proved: Interval
 
     @classmethod
-    def of(cls, rows: Sample, moved: float, won: Won, bets: Bets, level: float, before: Interval) -> AnytimeEnds:
+    def of(
+        cls, rows: Sample, units: Units | Cells, moved: float, won: Won, bets: Bets, level: float, before: Interval
+    ) -> AnytimeEnds:
         """From all rows so far, whose own distance may differ by `moved`, and what was proved before.
 
         Raises
@@ -111,8 +122,8 @@ class AnytimeEnds:
         """
         near = sample_distance(rows)
         found = Bracket(max(0.0, near.lower - moved), near.upper + moved)
-        spread = Spread.of(Units.of_sample(rows))
-        known = spread.n, found.upper, spread.squared, bets, level
+        spread = Spread.of(units)
+        known = spread.n, found.upper, spread, bets, level
         above = boundary(lambda d: not excludes(d, *known), min(found.upper, 1.0))[1]
         high, low = min(before.high, above), max(before.low, won.lower_end(bets, level))
         if low > high:
@@ -129,15 +140,22 @@ class AnytimeEnds:
     def result(self, max_distance: float) -> GateResult:
         """The gate's decision."""
         verdict = verdict_of(self.proved, max_distance)
-        n, squared, found = self.spread.n, self.spread.squared, self.found.upper
+        n, found = self.spread.n, self.found.upper
         # As far from the sample's distance as the limit is, above it, wherever the limit lies.
         as_far = max(max_distance, self.found.lower + found - max_distance)
         needed = None
         if verdict == "undecided":
-            needed = fewest_rows(lambda more: excludes(as_far, more, found, squared, self.bets, self.level), n)
+            needed = fewest_rows(lambda more: excludes(as_far, more, found, self.spread, self.bets, self.level), n)
         return GateResult(verdict, max_distance, self.proved, self.level, n, needed, anytime=True)
 
 
-def excludes(d: float, n: int, found: float, squared: float, bets: Bets, level: float) -> bool:
-    """Whether n rows, their supremum at most `found` and mean square `squared`, exclude that the population's is d."""
-    return bets.log_capital(n * (d - found), n * (squared - 2.0 * d * found + d * d)) >= -math.log(level)
+def excludes(d: float, n: int, found: float, spread: Spread, bets: Bets, level: float) -> bool:
+    """Whether n rows, their supremum at most `found` and their means these, exclude that the population's is d or more.
+
+    The logarithm of each bet's capital is concave in d: from d to 1 it is at least what it is at either end.
+    """
+    mean, logs = spread.weight, []
+    for at in (d, 1.0):
+        square = spread.squared + 2.0 * at * (spread.uneven - mean * mean * found) + at * at * spread.squared_weight
+        logs.append(bets.logs(n * (at - found) * mean, n * square))
+    return bets.log_capital(np.minimum(*logs)) >= -math.log(level)

@@ -13,10 +13,12 @@ from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result, counted
+from calibrant.inference.cells import Cells
 from calibrant.inference.draws import read_draws
 from calibrant.inference.every_measure import HEADLINE, direct, every_measure, tightened
+from calibrant.inference.family import lower_end_of_cells, lower_moves, smooth_moves
 from calibrant.inference.functions import lower_function, smooth_function
-from calibrant.inference.one_event import Learn, Spread, lower_end
+from calibrant.inference.one_event import Spread, lower_end
 from calibrant.inference.units import Units
 from calibrant.measures.lower import audited_certificate
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -145,21 +147,25 @@ def population_bounds(
 
 
 def bounds_from_sample(
-    sample: Sample, smooth_error: float, distance: Bracket, level: float, units: Units | None = None
+    sample: Sample, smooth_error: float, distance: Bracket, level: float, units: Units | Cells | None = None
 ) -> PopulationBounds:
     """Bounds from what is known of the sample already: its smooth error, and a bracket of its lower distance.
 
     Of rows that were pooled into cells both are to be at most these.
     """
     units = Units.of_sample(sample) if units is None else units
-    spread, blocks = Spread.of(units), units.blocks()
-
-    def interval(learn: Learn, found: float) -> Interval:
-        low = lower_end(blocks, learn, HEADLINE * level)
-        return Interval(low, max(low, spread.upper_end(found, HEADLINE * level)))
-
-    smooth, lower = interval(smooth_function, smooth_error), interval(lower_function, distance.upper)
-    found = {} if units.moved is not None else direct(sample, units, spread, blocks, level)
+    spread, each, found = Spread.of(units), HEADLINE * level, {}
+    if isinstance(units, Cells):
+        lows = (lower_end_of_cells(units, moves, each) for moves in (smooth_moves, lower_moves))
+    else:
+        blocks = units.blocks()
+        lows = (lower_end(blocks, learn, each) for learn in (smooth_function, lower_function))
+        if units.moved is None:
+            found = direct(sample, units, spread, blocks, level)
+    smooth, lower = (
+        Interval(low, max(low, spread.upper_end(seen, each)))
+        for low, seen in zip(lows, (smooth_error, distance.upper), strict=True)
+    )
     return with_every_measure(smooth, lower, found, level, sample.n_rows)
 
 

@@ -16,7 +16,9 @@ from calibrant.door.outwards import outwards
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds import sample_distance
+from calibrant.inference.cells import Cells
 from calibrant.inference.draws import read_draws
+from calibrant.inference.family import lower_end_of_cells, lower_moves
 from calibrant.inference.functions import lower_function
 from calibrant.inference.one_event import Spread, lower_end
 from calibrant.inference.units import Units
@@ -142,15 +144,21 @@ def calibration_gate(
 
 
 def calibration_gate_on_sample(
-    sample: Sample, *, max_distance: float, level: float, displacement: float = 0.0, known: Bracket | None = None
+    sample: Sample,
+    *,
+    max_distance: float,
+    level: float,
+    displacement: float = 0.0,
+    known: Bracket | None = None,
+    units: Units | Cells | None = None,
 ) -> GateResult:
-    """`calibration_gate` of unweighted outcomes of 0 or 1 that are pooled already.
+    """`calibration_gate` of outcomes of 0 or 1 that are pooled already, without weights or drawn as these units.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
     points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance.
     """
     level = check_gate(max_distance, level)
-    return gate_from_ends(Ends.of(sample, level, moved=displacement, known=known), max_distance, sample.n_rows)
+    return gate_from_ends(Ends.of(sample, level, units, displacement, known), max_distance, sample.n_rows)
 
 
 def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:
@@ -183,7 +191,7 @@ class Ends:
         cls,
         sample: Sample,
         level: float,
-        units: Units | None = None,
+        units: Units | Cells | None = None,
         moved: float = 0.0,
         known: Bracket | None = None,
     ) -> Ends:
@@ -195,7 +203,10 @@ class Ends:
         low, high = sample_distance(sample) if known is None else known
         found = Bracket(max(0.0, low - moved), high + moved)
         spread = Spread.of(units)
-        low = lower_end(units.blocks(), lower_function, level)
+        if isinstance(units, Cells):
+            low = lower_end_of_cells(units, lower_moves, level)
+        else:
+            low = lower_end(units.blocks(), lower_function, level)
         return cls(found, spread, level, Interval(low, max(low, spread.upper_end(found.upper, level))))
 
     def rows_for(self, *, within: float, beyond: float) -> int | None:

@@ -9,7 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
+from calibrant.inference.cells import Cells
 from calibrant.inference.units import Function, Units
 
 BET = 0.55  # the most: up to here psi(x) < x / 2, on which both proofs rest
@@ -34,23 +36,9 @@ class Spread:
     uneven: float
 
     @classmethod
-    def of(cls, units: Units) -> Spread:
-        """Take them from the units."""
-        gap = units.y + units.v - 2.0 * units.y * units.v
-        least = gap
-        if units.moved is not None:
-            gap, least = np.minimum(gap + units.moved, 1.0), np.maximum(gap - units.moved, 0.0)
-        weight = units.sums(units.w) / units.most
-        error, lowest = (units.sums(units.w * each) / units.most for each in (gap, least))
-        mean = units.mean(weight)
-        return cls(
-            units.n_units,
-            mean,
-            units.mean(weight * weight),
-            units.mean(error * error),
-            units.mean(lowest * lowest),
-            units.mean(np.abs(weight - mean) * error),
-        )
+    def of(cls, units: Units | Cells) -> Spread:
+        """Take them from the units, or from what bounds them."""
+        return cls(units.n_units, *units.spread())
 
     def upper_end(self, found: float, level: float, n: int | None = None) -> float:
         """What the population's supremum exceeds with probability at most `level`, the sample's being at most `found`.
@@ -88,9 +76,11 @@ def lower_end(blocks: list[Units], learn: Learn, level: float) -> float:
     for before, block in pairwise(blocks):
         pooled = before.pooled()
         taught = pooled if taught is None else taught.merge(pooled)
+        if not taught.weight.any():
+            continue  # nothing was taught
         function = learn(taught)
-        last = means(before, function) if last is None else last
-        bet, last = _bet(_noise(*last), step), means(block, function)
+        last = before.means(function) if last is None else last
+        bet, last = _bet(_noise(*last), step), block.means(function)
         bets.append((bet, block.n_units, *last))
 
     def capital(m: float) -> float:
@@ -102,6 +92,34 @@ def lower_end(blocks: list[Units], learn: Learn, level: float) -> float:
         return total
 
     return 0.0 if capital(0.0) < log else boundary(lambda m: capital(m) >= log)[0]
+
+
+def end_of_bets(
+    sizes: FloatArray,
+    log_shares: FloatArray | float,
+    n: float,
+    means: tuple[float, float, float, float, float],
+    log: float,
+) -> float:
+    """The largest m below which every m' is excluded: the capital on "more than m'" is at least e^log.
+
+    With t = 1 / (1 + m) what is bet on is (G + S) t - S, so that each bet's logarithm is concave in t: from t to 1 it
+    is at least what it is at either end.
+    """
+    g, s, gg, gs, ss = means
+    both, cross, square = g + s, gs + ss, gg + 2.0 * gs + ss
+    bent = np.array([psi(x) for x in sizes])
+
+    def logs(m: float) -> FloatArray:
+        t = 1.0 / (1.0 + m)
+        return np.asarray(n * (sizes * (t * both - s) - bent * (t * t * square - 2.0 * t * cross + ss)))
+
+    at_zero = logs(0.0)
+
+    def excluded(m: float) -> bool:
+        return bool(np.logaddexp.reduce(log_shares + np.minimum(logs(m), at_zero)) >= log)
+
+    return boundary(excluded)[0] if excluded(0.0) else 0.0
 
 
 def boundary(holds: Callable[[float], bool], low: float = 0.0) -> tuple[float, float]:
@@ -117,17 +135,6 @@ def _noise(g: float, s: float, gg: float, gs: float, ss: float) -> float:
     """Mean square of what is bet on, about the ratio of means."""
     m = max(0.0, g / s) if s else 0.0
     return max(0.0, gg - 2.0 * m * gs + m * m * ss) / (1.0 + m) ** 2
-
-
-def means(units: Units, function: Function) -> tuple[float, float, float, float, float]:
-    """Means over units of G, S, G^2, G S and S^2, the first from below and the third from above."""
-    weight = units.sums(units.w) / units.most
-    value = units.sums(units.w * function(units.y, units.v)) / units.most
-    g, gg = units.mean(value), units.mean(value * value)
-    if units.moved is not None:
-        moved = units.sums(units.w * units.moved) / units.most
-        g, gg = g - units.mean(moved), gg + units.mean((2.0 * (np.abs(value) + weight) + moved) * moved)
-    return g, units.mean(weight), gg, units.mean(value * weight), units.mean(weight * weight)
 
 
 def psi(x: float) -> float:

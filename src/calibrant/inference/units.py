@@ -71,6 +71,33 @@ class Units:
         """Mean over the units, as often as there are such."""
         return float((self.copies * units).sum() / self.copies.sum())
 
+    def spread(self) -> tuple[float, float, float, float, float]:
+        """Means over units of S, S^2, E^2 from above and from below, and |S - mean S| E (`Spread`)."""
+        gap = self.y + self.v - 2.0 * self.y * self.v
+        least = gap
+        if self.moved is not None:
+            gap, least = np.minimum(gap + self.moved, 1.0), np.maximum(gap - self.moved, 0.0)
+        weight = self.sums(self.w) / self.most
+        error, lowest = (self.sums(self.w * each) / self.most for each in (gap, least))
+        mean = self.mean(weight)
+        return (
+            mean,
+            self.mean(weight * weight),
+            self.mean(error * error),
+            self.mean(lowest * lowest),
+            self.mean(np.abs(weight - mean) * error),
+        )
+
+    def means(self, function: Function) -> tuple[float, float, float, float, float]:
+        """Means over units of G, S, G^2, G S and S^2, the first from below and the third from above."""
+        weight = self.sums(self.w) / self.most
+        value = self.sums(self.w * function(self.y, self.v)) / self.most
+        g, gg = self.mean(value), self.mean(value * value)
+        if self.moved is not None:
+            moved = self.sums(self.w * self.moved) / self.most
+            g, gg = g - self.mean(moved), gg + self.mean((2.0 * (np.abs(value) + weight) + moved) * moved)
+        return g, self.mean(weight), gg, self.mean(value * weight), self.mean(weight * weight)
+
     def blocks(self) -> list[Units]:
         """The units in four shares; the first teaches only."""
         return self.split(BLOCKS, np.random.default_rng(SEED))

@@ -6,28 +6,29 @@ __all__ = ["CalibrationGate"]
 
 import base64
 import json
-import math
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any
 
-from calibrant.door.arguments import whole_from
+from calibrant.door.arguments import positive, whole_from
 from calibrant.door.columns import Column
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.door.writing import write_whole_bytes
 from calibrant.inference.anytime import AnytimeEnds, Bets, Won
+from calibrant.inference.cells import Cells
+from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import GateResult, check_gate
 from calibrant.inference.units import Units
-from calibrant.scale.pooled import unweighted_rows
+from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.storage import UNSEALED, is_whole, read_plain, sealed
 
-_LAYOUT = 1
+_LAYOUT = 2
 _NOTHING = Interval(0.0, 1.0)
 
 
@@ -40,6 +41,8 @@ class CalibrationGate:
         The limit, in (0, 1).
     level : float, default 0.05
         Probability that what is said is ever wrong, at most, however often one looks and whenever one stops.
+    max_weight : float, optional
+        For rows with weights: the most that one row can weigh, known before the first row was drawn.
 
     Raises
     ------
@@ -57,8 +60,10 @@ class CalibrationGate:
     capital would be a supermartingale, which ever reaches 1 / level with probability at most level (docs/bounds.md).
     Ends once proved stay, so a verdict is never taken back. Rows must be independent draws from one population; where
     a batch ends may depend on all that came before it, not on its own outcomes. The order of rows in a batch does not
-    matter. It keeps a sketch and three sums: memory and state do not grow with the rows. Cost of each batch: its sort,
-    and twice that of `lower_calibration_distance` on at most 131,073 cells, a tenth of a second or two.
+    matter. Rows with weights are bet on by their weight as a share of `max_weight`; of a sketch of such rows bounds on
+    their squares stand in for what its cells do not tell. It keeps a sketch and six sums: memory and state do not grow
+    with the rows. Cost of each batch: its sort, and twice that of `lower_calibration_distance` on at most 131,073
+    cells, a tenth of a second or two.
 
     References
     ----------
@@ -80,16 +85,17 @@ class CalibrationGate:
     ('within', 300)
     """
 
-    def __init__(self, *, max_distance: float, level: float = 0.05) -> None:
+    def __init__(self, *, max_distance: float, level: float = 0.05, max_weight: float | None = None) -> None:
         self.level = check_gate(max_distance, level)
         self.max_distance = float(max_distance)
+        self.max_weight = None if max_weight is None else positive(max_weight, "max_weight")
         self._seen = CalibrationSketch()
         self._won = Won()
         self._proved = _NOTHING
         self._n_batches = 0
         self._lock = threading.Lock()
 
-    def update(self, y_true: Column, y_prob: Column) -> GateResult:
+    def update(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> GateResult:
         """Add a batch of rows, and say what is proved.
 
         Parameters
@@ -98,6 +104,8 @@ class CalibrationGate:
             Outcomes, each 0 or 1.
         y_prob : column of shape (n,)
             Predicted probabilities, in [0, 1].
+        sample_weight : column of shape (n,), optional
+            Non-negative weights of the rows: of a gate with `max_weight`, which needs them.
 
         Returns
         -------
@@ -110,8 +118,13 @@ class CalibrationGate:
             If a column cannot be used, or the rows and those before cannot be of one population; the gate stays as it
             was.
         """
-        rows = Rows.of(y_true, y_prob)
-        return self._add(rows.sample, lambda seen: seen.update(rows.y_true, rows.y_prob))
+        if sample_weight is None and self.max_weight is not None:
+            raise InputError("sample_weight", "is needed: the gate is of rows with weights, for it has a max_weight")
+        if sample_weight is not None and self.max_weight is None:
+            problem = "cannot be used: the gate is of rows without weights, for it has no max_weight"
+            raise InputError("sample_weight", problem)
+        _, units = read_draws(y_true, y_prob, sample_weight, max_weight=self.max_weight)
+        return self._add(units, lambda seen: seen.update(y_true, y_prob, sample_weight=sample_weight))
 
     def update_sketch(self, sketch: CalibrationSketch) -> GateResult:
         """Add a batch that is a sketch already: of the rows of one day, for example.
@@ -119,7 +132,8 @@ class CalibrationGate:
         Parameters
         ----------
         sketch : CalibrationSketch
-            Of rows that were not added before, with the default resolution.
+            Of rows that were not added before, with the default resolution. Where several rows of one cell and outcome
+            differ in weight, the first batch only teaches what is bet on later ones.
 
         Returns
         -------
@@ -129,16 +143,18 @@ class CalibrationGate:
         Raises
         ------
         InputError
-            If it has no rows, has weights or outcomes other than 0 and 1, or another resolution; the gate stays as it
-            was.
+            If it has no rows, outcomes other than 0 and 1, another resolution, or weights where the gate has no
+            `max_weight` or a smaller one; the gate stays as it was.
         """
         batch = CalibrationSketch.merge([sketch])  # of one moment, should others add rows meanwhile
-        return self._add(_rows(batch)[0], lambda seen: seen + batch)
+        return self._add(self._draws(batch)[1], lambda seen: seen + batch)
 
-    def _add(self, batch: Sample, join: Callable[[CalibrationSketch], CalibrationSketch]) -> GateResult:
+    def _add(self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch]) -> GateResult:
         with self._lock:  # batches of several threads come one after the other
-            past = Units.of_sample(_rows(self._seen)[0]).pooled() if self._n_batches else None
-            won = self._won.after(past, Units.of_sample(batch), self._n_batches)
+            past, before = None, float(self._seen.n_rows)
+            if self._n_batches:
+                past = self._draws(self._seen)[1].pooled()
+            won = self._won.after(past, batch, self._n_batches, before)
             seen = join(CalibrationSketch.merge([self._seen]))  # a batch that is refused leaves the gate as it was
             ends = self._ends(seen, won)
             self._seen, self._won, self._n_batches, self._proved = seen, won, self._n_batches + 1, ends.proved
@@ -152,7 +168,12 @@ class CalibrationGate:
             return self._ends(self._seen, self._won).result(self.max_distance)
 
     def _ends(self, seen: CalibrationSketch, won: Won) -> AnytimeEnds:
-        return AnytimeEnds.of(*_rows(seen), won, Bets.against(self.max_distance), self.level, self._proved)
+        bets = Bets.against(self.max_distance)
+        return AnytimeEnds.of(*self._draws(seen), won, bets, self.level, self._proved)
+
+    def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, Units | Cells, float]:
+        """Its rows as a sample and as draws, and how far its distance can be from theirs."""
+        return draws_of_cells(sketch.sample, sketch.moments(), self.max_weight)
 
     def to_bytes(self) -> bytes:
         """Return all that `from_bytes` needs to go on another day, under a checksum."""
@@ -162,8 +183,9 @@ class CalibrationGate:
                 "seal": UNSEALED.decode(),
                 "max_distance": self.max_distance,
                 "level": self.level,
+                "max_weight": self.max_weight,
                 "n_batches": self._n_batches,
-                "won": [self._won.n, self._won.total, self._won.squares],
+                "won": astuple(self._won),
                 "proved": [*self._proved],
                 "seen": base64.b64encode(self._seen.to_bytes()).decode(),
             }
@@ -191,29 +213,33 @@ class CalibrationGate:
     def _from_state(cls, state: dict[str, Any]) -> CalibrationGate:
         if state["layout"] != _LAYOUT:
             raise InputError("layout", f"is {state['layout']!r:.40}; this release of calibrant reads {_LAYOUT}")
-        gate = cls(max_distance=state["max_distance"], level=state["level"])
+        gate = cls(max_distance=state["max_distance"], level=state["level"], max_weight=state["max_weight"])
         gate._n_batches = whole_from(state["n_batches"], "n_batches", 0)
-        n, total, squares = map(float, state["won"])
+        n, total, weight, squares, cross, squared_weight = map(float, state["won"])
         low, high = map(float, state["proved"])
-        gate._won, gate._proved = Won(n, total, squares), Interval(low, high)
+        gate._won, gate._proved = Won(n, total, weight, squares, cross, squared_weight), Interval(low, high)
         gate._seen = CalibrationSketch.from_bytes(base64.b64decode(state["seen"], validate=True))
         gate._check()
         return gate
 
     def _check(self) -> None:
         """Raise where no batches lead here."""
-        n, total, squares = self._won.n, self._won.total, self._won.squares
+        n, total, weight, squares, cross, squared_weight = astuple(self._won)
         rows = self._seen.n_rows
         if not self._n_batches <= rows or bool(rows) != bool(self._n_batches) or not 0.0 <= n <= rows or n != n // 1:
             raise InputError("won", f"is of {n:g} rows, and there are {rows} in {self._n_batches} batches")
-        if not (abs(total) <= 1.1 * n and 0.0 <= squares <= 1.1 * n and math.isfinite(total)):
+        # Cells may count squares of weights twice, and the widths of cells add a little.
+        held = 0.0 <= weight <= 1.1 * n and abs(total) <= 1.1 * n and abs(cross) <= 1.1 * squared_weight
+        held &= weight * weight <= 1.1 * n * squared_weight and squared_weight <= 2.2 * n and 0.0 <= squares <= 2.2 * n
+        held &= self.max_weight is not None or weight == squared_weight == n
+        if not held:
             raise InputError("won", f"has sums that {n:g} rows do not lead to")
         if self._seen.resolution != CalibrationSketch().resolution:
             raise InputError("seen", f"has the resolution {self._seen.resolution}")
         if not 0.0 <= self._proved.low <= self._proved.high <= 1.0:
             raise InputError("proved", "is no interval within [0, 1]")
         if rows:
-            _rows(self._seen)
+            self._draws(self._seen)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, whole or not at all: an old file stays until the new one is complete."""
@@ -237,8 +263,3 @@ class CalibrationGate:
         """Limit, rows and ends in a line."""
         seen = f"{counted(self._seen.n_rows, 'row')} in {counted(self._n_batches, 'batch', 'batches')}"
         return f"CalibrationGate(max_distance={self.max_distance:g}, level={self.level:g}): {seen}"
-
-
-def _rows(sketch: CalibrationSketch) -> tuple[Sample, float]:
-    """Its rows as a sample, and how far its distance can be from theirs."""
-    return unweighted_rows(sketch.sample, sketch.moments())

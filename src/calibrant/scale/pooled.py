@@ -13,7 +13,9 @@ from calibrant.kernels import sketching
 from calibrant.scale.bounds import ARITHMETIC, Moments, moments
 
 if TYPE_CHECKING:
+    from calibrant.inference.cells import Cells as WeightedCells
     from calibrant.inference.gate import GateResult
+    from calibrant.inference.units import Units
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -57,24 +59,45 @@ def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int, roun
     )
 
 
-def gate_of_cells(sample: Sample, cells: Moments, *, max_distance: float, level: float) -> GateResult:
-    """The gate of the rows in these cells; rows with weights or event rates are refused."""
+def gate_of_cells(
+    sample: Sample, cells: Moments, *, max_distance: float, level: float, max_weight: float | None
+) -> GateResult:
+    """The gate of the rows in these cells; event rates are refused, and weights without their bound."""
     from calibrant.inference.gate import calibration_gate_on_sample, check_gate
 
     check_gate(max_distance, level)
-    rows, displacement = unweighted_rows(sample, cells)
-    return calibration_gate_on_sample(rows, max_distance=max_distance, level=level, displacement=displacement)
+    rows, units, moved = draws_of_cells(sample, cells, max_weight)
+    return calibration_gate_on_sample(rows, max_distance=max_distance, level=level, displacement=moved, units=units)
 
 
-def unweighted_rows(sample: Sample, cells: Moments) -> tuple[Sample, float]:
-    """The rows in these cells as a sample, and how far its distance can be from theirs; weights are refused.
+def draws_of_cells(
+    sample: Sample, cells: Moments, max_weight: float | None
+) -> tuple[Sample, Units | WeightedCells, float]:
+    """The rows in these cells as a sample and as draws, and how far the sample's distance can be from theirs.
 
-    Weights that are counts are added up as such: where no cell holds two predictions this is the rows' own sample.
+    Raises
+    ------
+    InputError
+        If outcomes are event rates; if there are weights, and `max_weight` is not said, or seen to be exceeded.
     """
+    from calibrant.inference.cells import Cells as WeightedCells
+    from calibrant.inference.units import Units
+
     if not sample.binary:
         raise InputError("sketch", "holds event rates, and the proof is of single outcomes, each 0 or 1")
-    if not (np.array_equal(sample.weight, sample.count) and np.array_equal(sample.squared_weight, sample.count)):
-        raise InputError("sketch", "holds weights, and the proof is of unweighted rows")
-    count, ones = sample.count, sample.ones
-    rows = Sample(sample.prediction, count, ones, count, ones, count, sample.cell_width, binary=True)
-    return rows, cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0
+    if max_weight is None:
+        if not unweighted(sample):
+            problem = "is needed, for the sketch holds weights: the largest that was seen bounds nothing"
+            allowed = "the most that one row can weigh, known before the rows were drawn"
+            raise InputError("max_weight", problem, allowed=allowed)
+        count, ones = sample.count, sample.ones
+        rows = Sample(sample.prediction, count, ones, count, ones, count, sample.cell_width, binary=True)
+        return rows, Units.of_sample(rows), cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0
+    pooled = WeightedCells.of_sample(sample, max_weight, cells.misplaced)
+    units = pooled.as_units()
+    return sample, pooled if units is None else units, cells.distance_moved + ARITHMETIC
+
+
+def unweighted(sample: Sample) -> bool:
+    """Whether every row weighs 1: weights that are counts are added up as such."""
+    return np.array_equal(sample.weight, sample.count) and np.array_equal(sample.squared_weight, sample.count)

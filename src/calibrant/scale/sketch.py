@@ -7,27 +7,20 @@ __all__ = ["CalibrationSketch"]
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, power_of_two
+from calibrant.door.arguments import power_of_two
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
-from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
-from calibrant.scale.bounds import Moments, error_bound
+from calibrant.scale.answers import Answers
 from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, read_cells, rounding_of_plain_sums
 from calibrant.scale.groups import Groups
-from calibrant.scale.pooled import gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.scale.storage import Stored, from_bytes, from_parquet, to_bytes, to_parquet
-
-if TYPE_CHECKING:
-    from calibrant.findings.found import Audit
-    from calibrant.inference.gate import GateResult
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,7 +28,7 @@ IntArray = npt.NDArray[np.int64]
 _NO_WEIGHTS = np.empty(0)
 
 
-class CalibrationSketch:
+class CalibrationSketch(Answers):
     """A small weighted sample that stands for any number of rows, with a proved bound for what that costs.
 
     Parameters
@@ -240,138 +233,6 @@ class CalibrationSketch:
         """Cells that hold rows."""
         with self._lock:
             return int(np.count_nonzero(self._table[:, sketching.COUNT]))
-
-    @property
-    def sample(self) -> Sample:
-        """The sketch as a sample, one row a cell at its mean prediction: every measure runs on it."""
-        return sample_from_cells(*self._weighed(), self.resolution)
-
-    def points(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (y_true, y_prob, sample_weight), a row for each cell that has weight."""
-        sample = self.sample
-        held = sample.weight > 0.0
-        weight = sample.weight[held]
-        rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)
-        return rate, sample.prediction[held], weight
-
-    def moments(self) -> Moments:
-        """What the cells say of the rows within them."""
-        return moments_from_cells(*self._weighed(), self.resolution, self.rounding)
-
-    def error_bound(self, measure: str, **parameters: Any) -> float:
-        """Return at least |measure on the sketch - measure on the rows|, proved from the cells' own moments.
-
-        Raises
-        ------
-        InputError
-            If the measure is unknown or no bound is proved for it, or there are no rows.
-        """
-        return error_bound(measure, *self._sample_and_moments(), **parameters)
-
-    def error_bounds(self) -> dict[str, float | None]:
-        """Return the bound of every measure, None where none is proved."""
-        from calibrant.measures.registry import measures
-
-        sample, cells = self._sample_and_moments()
-        bounds: dict[str, float | None] = {}
-        for name in measures():
-            try:
-                bounds[name] = error_bound(name, sample, cells)
-            except InputError:
-                bounds[name] = None
-        return bounds
-
-    @property
-    def displacement(self) -> float:
-        """At least what any distance from calibration moves by: the mean distance of predictions from `points`."""
-        return self.moments().distance_moved
-
-    def audit(
-        self,
-        *,
-        max_distance: float | None = None,
-        threshold: float | None = None,
-        level: float = 0.05,
-        n_resamples: int = N_RESAMPLES,
-        random_state: RandomState = None,
-        title: str | None = None,
-    ) -> Audit:
-        """Audit the rows that the sketch stands for, as `audit_table` does: every number with what pooling can cost.
-
-        Parameters
-        ----------
-        max_distance, threshold, level, n_resamples, random_state
-            As for `audit`.
-        title : str, optional
-            Head of the report.
-
-        Raises
-        ------
-        InputError
-            If there are no rows, or an option cannot be used.
-
-        Notes
-        -----
-        The test draws each cell from its mean, which its result accounts for; recalibrations are compared as if each
-        row's prediction were its cell's.
-
-        Examples
-        --------
-        >>> from calibrant import CalibrationSketch
-        >>> week = CalibrationSketch().update([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
-        >>> round(week.audit(n_resamples=0).measures["smooth_calibration_error"].value, 6)
-        0.085
-        """
-        audit_table = import_module("calibrant.findings.table").audit_table
-        found: Audit = audit_table(
-            self,
-            max_distance=max_distance,
-            threshold=threshold,
-            level=level,
-            n_resamples=n_resamples,
-            random_state=random_state,
-            title=title,
-        )
-        return found
-
-    def gate(self, *, max_distance: float, level: float = 0.05) -> GateResult:
-        """Decide whether the population's lower distance is within a limit, with proof, as `calibration_gate` does.
-
-        Parameters
-        ----------
-        max_distance, level : float
-            As for `calibration_gate`, whose very answer this is where each cell holds one prediction. Else the interval
-            pays for what pooling can cost (docs/bounds.md).
-
-        Raises
-        ------
-        InputError
-            If there are no rows, if they have weights or outcomes other than 0 and 1, or an option cannot be used.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from calibrant import CalibrationSketch
-        >>> y_prob = np.random.default_rng(0).random(20_000)
-        >>> CalibrationSketch().update(np.ones(20_000), y_prob).gate(max_distance=0.1).verdict
-        'beyond'
-        """
-        return gate_of_cells(*self._sample_and_moments(), max_distance=max_distance, level=level)
-
-    def require_rows(self) -> None:
-        """Raise if there is nothing to measure."""
-        self._weighed()
-
-    def _weighed(self) -> tuple[IntArray, FloatArray]:
-        index, cells = self.cells()
-        if not cells[:, sketching.WEIGHT].any():
-            raise InputError("sketch", "has no rows with weight; update it first")
-        return index, cells
-
-    def _sample_and_moments(self) -> tuple[Sample, Moments]:
-        """Both of one moment, should others add rows meanwhile."""
-        held = (*self._weighed(), self.resolution)
-        return sample_from_cells(*held), moments_from_cells(*held, self.rounding)
 
     def to_bytes(self) -> bytes:
         """Return Arrow IPC bytes, with the version of their layout."""
