@@ -54,7 +54,8 @@ def test_ends_are_those_of_single_rows(rows, cuts):
             past = share.pooled() if past is None else past.merge(share.pooled())
         before += outcome.size
     sample = Sample.from_columns(y, v)
-    ends = AnytimeEnds.of(sample, Units.of_sample(sample), 0.0, won, Bets.against(limit), level, Interval(0.0, 1.0))
+    spread = Spread.of(Units.of_sample(sample))
+    ends = AnytimeEnds.of(sample, spread, 0.0, won, Bets.against(limit), level, Interval(0.0, 1.0))
     (low, high), found, paid = ends.proved, lower_calibration_distance(y, v), np.concatenate(paid)
     slack = 1e-3  # the sample's own distance is bracketed to 1e-4
     assert high == 1.0 or oracle.capital_above(y, v, found, high, limit) >= (1.0 - slack * y.size) / level
@@ -134,8 +135,8 @@ def test_what_pooling_can_cost_is_paid_at_both_ends():
     assert won_of_cells.total <= won.total
     assert won_of_cells.squares >= won.squares
     assert won_of_cells.n == won.n == 600
-    of_rows = AnytimeEnds.of(exact, Units.of_sample(exact), 0.0, won, bets, 0.05, nothing)
-    of_cells = AnytimeEnds.of(pooled, units, moved, won_of_cells, bets, 0.05, nothing)
+    of_rows = AnytimeEnds.of(exact, Spread.of(Units.of_sample(exact)), 0.0, won, bets, 0.05, nothing)
+    of_cells = AnytimeEnds.of(pooled, Spread.of(units), moved, won_of_cells, bets, 0.05, nothing)
     assert of_cells.found.lower <= of_rows.found.lower <= of_rows.found.upper <= of_cells.found.upper + 1e-4
     assert of_cells.found.upper == sample_distance(pooled).upper + moved
     assert of_cells.spread.squared > of_rows.spread.squared

@@ -111,7 +111,7 @@ class AnytimeEnds:
 
     @classmethod
     def of(
-        cls, rows: Sample, units: Units | Cells, moved: float, won: Won, bets: Bets, level: float, before: Interval
+        cls, rows: Sample, spread: Spread, moved: float, won: Won, bets: Bets, level: float, before: Interval
     ) -> AnytimeEnds:
         """From all rows so far, whose own distance may differ by `moved`, and what was proved before.
 
@@ -122,7 +122,6 @@ class AnytimeEnds:
         """
         near = sample_distance(rows)
         found = Bracket(max(0.0, near.lower - moved), near.upper + moved)
-        spread = Spread.of(units)
         known = spread.n, found.upper, spread, bets, level
         above = boundary(lambda d: not excludes(d, *known), min(found.upper, 1.0))[1]
         high, low = min(before.high, above), max(before.low, won.lower_end(bets, level))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -39,6 +39,12 @@ class Spread:
     def of(cls, units: Units | Cells) -> Spread:
         """Take them from the units, or from what bounds them."""
         return cls(units.n_units, *units.spread())
+
+    def knowing(self, squared: float) -> Spread:
+        """The same, where the mean of E^2 is known to be at most this, from the rows themselves."""
+        off = max(0.0, self.squared_weight - self.weight * self.weight)
+        uneven = min(self.uneven, math.sqrt(squared * off))  # Cauchy and Schwarz
+        return replace(self, squared=min(self.squared, squared), uneven=uneven)
 
     def upper_end(self, found: float, level: float, n: int | None = None) -> float:
         """What the population's supremum exceeds with probability at most `level`, the sample's being at most `found`.

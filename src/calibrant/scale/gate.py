@@ -23,6 +23,7 @@ from calibrant.inference.anytime import AnytimeEnds, Bets, Won
 from calibrant.inference.cells import Cells
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import GateResult, check_gate
+from calibrant.inference.one_event import Spread
 from calibrant.inference.units import Units
 from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
@@ -61,8 +62,8 @@ class CalibrationGate:
     Ends once proved stay, so a verdict is never taken back. Rows must be independent draws from one population; where
     a batch ends may depend on all that came before it, not on its own outcomes. The order of rows in a batch does not
     matter. Rows with weights are bet on by their weight as a share of `max_weight`; of a sketch of such rows bounds on
-    their squares stand in for what its cells do not tell. It keeps a sketch and six sums: memory and state do not grow
-    with the rows. Cost of each batch: its sort, and twice that of `lower_calibration_distance` on at most 131,073
+    their squares stand in for what its cells do not tell. It keeps a sketch and seven sums: memory and state do not
+    grow with the rows. Cost of each batch: its sort, and twice that of `lower_calibration_distance` on at most 131,073
     cells, a tenth of a second or two.
 
     References
@@ -91,6 +92,7 @@ class CalibrationGate:
         self.max_weight = None if max_weight is None else positive(max_weight, "max_weight")
         self._seen = CalibrationSketch()
         self._won = Won()
+        self._squared = 0.0  # sum of squared errors of all rows, each times its weight as a share of the most
         self._proved = _NOTHING
         self._n_batches = 0
         self._lock = threading.Lock()
@@ -156,8 +158,10 @@ class CalibrationGate:
                 past = self._draws(self._seen)[1].pooled()
             won = self._won.after(past, batch, self._n_batches, before)
             seen = join(CalibrationSketch.merge([self._seen]))  # a batch that is refused leaves the gate as it was
-            ends = self._ends(seen, won)
-            self._seen, self._won, self._n_batches, self._proved = seen, won, self._n_batches + 1, ends.proved
+            squared = self._squared + batch.n_units * Spread.of(batch).squared
+            ends = self._ends(seen, won, squared)
+            self._seen, self._won, self._squared, self._proved = seen, won, squared, ends.proved
+            self._n_batches += 1
             return ends.result(self.max_distance)
 
     def reading(self) -> GateResult:
@@ -165,11 +169,13 @@ class CalibrationGate:
         with self._lock:
             if not self._n_batches:
                 return GateResult("undecided", self.max_distance, _NOTHING, self.level, 0, None, anytime=True)
-            return self._ends(self._seen, self._won).result(self.max_distance)
+            return self._ends(self._seen, self._won, self._squared).result(self.max_distance)
 
-    def _ends(self, seen: CalibrationSketch, won: Won) -> AnytimeEnds:
+    def _ends(self, seen: CalibrationSketch, won: Won, squared: float) -> AnytimeEnds:
         bets = Bets.against(self.max_distance)
-        return AnytimeEnds.of(*self._draws(seen), won, bets, self.level, self._proved)
+        sample, units, moved = self._draws(seen)
+        spread = Spread.of(units).knowing(squared / units.n_units)
+        return AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved)
 
     def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, Units | Cells, float]:
         """Its rows as a sample and as draws, and how far its distance can be from theirs."""
@@ -186,6 +192,7 @@ class CalibrationGate:
                 "max_weight": self.max_weight,
                 "n_batches": self._n_batches,
                 "won": astuple(self._won),
+                "squared": self._squared,
                 "proved": [*self._proved],
                 "seen": base64.b64encode(self._seen.to_bytes()).decode(),
             }
@@ -218,6 +225,7 @@ class CalibrationGate:
         n, total, weight, squares, cross, squared_weight = map(float, state["won"])
         low, high = map(float, state["proved"])
         gate._won, gate._proved = Won(n, total, weight, squares, cross, squared_weight), Interval(low, high)
+        gate._squared = float(state["squared"])
         gate._seen = CalibrationSketch.from_bytes(base64.b64decode(state["seen"], validate=True))
         gate._check()
         return gate
@@ -238,8 +246,9 @@ class CalibrationGate:
             raise InputError("seen", f"has the resolution {self._seen.resolution}")
         if not 0.0 <= self._proved.low <= self._proved.high <= 1.0:
             raise InputError("proved", "is no interval within [0, 1]")
-        if rows:
-            self._draws(self._seen)
+        least = rows * Spread.of(self._draws(self._seen)[1]).least_squared if rows else 0.0
+        if not 0.9 * least <= self._squared <= 1.1 * rows:
+            raise InputError("squared", f"is a sum that {rows} rows do not lead to")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, whole or not at all: an old file stays until the new one is complete."""
