@@ -21,6 +21,7 @@ from sklearn.model_selection import GridSearchCV
 
 import calibrant
 from calibrant import inference, recalibration
+from calibrant.decisions.acting import acting_from_sample
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
@@ -97,6 +98,7 @@ MADE = {
     "CorpRegions": lambda: calibrant.inference.corp_regions(Y, V, n_resamples=39, random_state=0),
     "Coupling": lambda: certificate().coupling,
     "CoxResult": lambda: calibrant.cox_test(Y, V),
+    "Acting": lambda: acting_from_sample(Sample.from_columns(Y, V), 0.5, 0.05, 0, 0),
     "Cost": lambda: cost_from_sample(Sample.from_columns(Y, V), 0.05),
     "DecisionBand": lambda: calibrant.decision_curve(Y, V).band(n_resamples=39, random_state=0),
     "DecisionCurve": lambda: calibrant.decision_curve(Y, V),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["DecisionBand"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +14,14 @@ from calibrant.door.arguments import RandomState, check_level, check_resamples
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
 from calibrant.resampling.redraw import resampled
 
 _MOST, _MOST_OF_UNITS = 256, 64  # thresholds; fewer where each resample is a pass over all units
 _LEAST = 10  # of each outcome: with five events in 1,000 rows the band missed 12% at nominal 5%
+_EVENTS, _OTHERS = ("event", "events"), ("row without the event", "rows without the event")
 _UNSEEN = 2.0  # events and other rows that are added to the variance, as if seen: where none acts it is not 0
 
 
@@ -67,18 +69,53 @@ def band_of(
     cases: Cases, thresholds: FloatArray, level: float, n_resamples: int, random_state: RandomState
 ) -> DecisionBand:
     """The band at these thresholds, or at some of them, evenly by rank."""
-    level = check_level(level)
-    check_resamples(n_resamples, level, tails=2)
     cases = cases.single()
-    _check_both_outcomes(cases)
-    most = _MOST if cases.plain else _MOST_OF_UNITS
-    t = thresholds
-    if t.size > most:
-        t = t[np.unique(np.linspace(0, t.size - 1, most).round().astype(np.int64))]
-    draw = _of_rows(cases, t) if cases.plain else _of_units(cases, t)
-    observed, variance = draw(None)
+    if cases.plain:
+        return band_of_sample(cases.sample, thresholds, level, n_resamples, random_state)
+    level = _checked(level, n_resamples)
+    for share, kind in ((cases.y, _EVENTS), (1.0 - cases.y, _OTHERS)):
+        units = int(np.count_nonzero(cases.by_unit(cases.weight * share)))
+        _check_enough(units, kind if cases.unit is None else [f"{each} with {kind[1]}" for each in ("group", "groups")])
     shares = cases.by_unit(cases.weight)
     unit = float((shares**3).sum() / (shares**2).sum())  # 1 / n where all weigh the same
+    t = _some(thresholds, _MOST_OF_UNITS)
+    return _drawn(_of_units(cases, t), unit, t, level, n_resamples, random_state)
+
+
+def band_of_sample(
+    sample: Sample, thresholds: FloatArray, level: float, n_resamples: int, random_state: RandomState
+) -> DecisionBand:
+    """The same of single outcomes, each counted once and drawn by itself."""
+    level = _checked(level, n_resamples)
+    _check_enough(int(sample.ones.sum()), _EVENTS)
+    _check_enough(int((sample.count - sample.ones).sum()), _OTHERS)
+    t = _some(thresholds, _MOST)
+    return _drawn(_of_rows(sample, t), 1.0 / sample.n_rows, t, level, n_resamples, random_state)
+
+
+def _checked(level: float, n_resamples: int) -> float:
+    level = check_level(level)
+    check_resamples(n_resamples, level, tails=2)
+    return level
+
+
+def _check_enough(units: int, kind: Sequence[str]) -> None:
+    """Refuse rows among which a resample finds too few of a kind."""
+    if units < _LEAST:
+        raise InputError("y_true", f"has {counted(units, *kind)}", allowed=f"a band is drawn from {_LEAST} or more")
+
+
+def _some(t: FloatArray, most: int) -> FloatArray:
+    if t.size <= most:
+        return t
+    return t[np.unique(np.linspace(0, t.size - 1, most).round().astype(np.int64))]
+
+
+def _drawn(
+    draw: Draw, unit: float, t: FloatArray, level: float, n_resamples: int, random_state: RandomState
+) -> DecisionBand:
+    """The band, from what a resample gives; `unit` is the share that a row has."""
+    observed, variance = draw(None)
     unseen = _UNSEEN * ((1.0 - t) ** 2 + t * t) * unit * unit
 
     def pivot(rng: np.random.Generator) -> tuple[float, float]:
@@ -94,15 +131,6 @@ def band_of(
     return DecisionBand(t, observed / price, lower / price, upper / price, level, int(n_resamples))
 
 
-def _check_both_outcomes(cases: Cases) -> None:
-    """Refuse rows among which a resample finds too few of a kind."""
-    for share, what in ((cases.y, "events"), (1.0 - cases.y, "rows without the event")):
-        units = int(np.count_nonzero(cases.by_unit(cases.weight * share)))
-        if units < _LEAST:
-            where = what if cases.unit is None else f"groups with {what}"
-            raise InputError("y_true", f"has {units} {where}", allowed=f"a band is drawn from {_LEAST} or more")
-
-
 Draw = Callable[[np.random.Generator | None], tuple[FloatArray, FloatArray]]
 """Net benefit times 1 - t at each threshold and its variance, resampled; without a generator that of the rows."""
 
@@ -112,11 +140,12 @@ def _acting(mass: FloatArray) -> FloatArray:
     return np.asarray(mass[::-1].cumsum()[::-1][1:])
 
 
-def _of_rows(cases: Cases, t: FloatArray) -> Draw:
+def _of_rows(sample: Sample, t: FloatArray) -> Draw:
     """Rows drawn with replacement, counted in cells: multinomial, so that a resample costs no pass over the rows."""
-    n = cases.v.size
-    cell = np.searchsorted(t, cases.v, side="right")
-    chance = np.bincount(2 * cell + (cases.y == 1.0), minlength=2 * (t.size + 1)) / n
+    n = sample.n_rows
+    cell = np.searchsorted(t, sample.prediction, side="right")
+    counts = [np.bincount(cell, part, t.size + 1) for part in (sample.count - sample.ones, sample.ones)]
+    chance = np.stack(counts, axis=1).ravel() / n
 
     def draw(rng: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
         drawn = chance if rng is None else rng.multinomial(n, chance) / n

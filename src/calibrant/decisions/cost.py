@@ -45,7 +45,7 @@ class Cost(Result):
     def summary(self) -> str:
         """Say what it costs."""
         where = f"at the threshold {self.threshold:.6g}"
-        better = "acting on none" if self.best_cut == np.inf else f"acting from {self.best_cut:.6g} on"
+        better = acting_from(self.best_cut)
         if self.lost == 0.0:
             said = "at no threshold is another cut better" if self.worst else f"{where} no other cut is better"
         else:
@@ -61,6 +61,18 @@ class Cost(Result):
         least = f"at least {rounded_down(low)}{some} and " if low > 0.0 else ""
         where = " at any threshold" if self.worst and not least else where
         return f"; on the population {least}at most {rounded_up(high)}{where} ({confidence(self.level)} confidence)"
+
+
+def acting_from(cut: float) -> str:
+    """What to do at a cut, in words; one below 1 is not said to be 1.
+
+    >>> acting_from(0.25), acting_from(0.99999999), acting_from(float("inf"))
+    ('acting from 0.25 on', 'acting from 0.99999999 on', 'acting on none')
+    """
+    if cut == np.inf:
+        return "acting on none"
+    short = f"{cut:.4g}"
+    return f"acting from {short if (float(short) == 1.0) == (cut == 1.0) else repr(cut)} on"
 
 
 def cost_from_sample(sample: Sample, level: float, threshold: float | None = None, *, bounded: bool = True) -> Cost:

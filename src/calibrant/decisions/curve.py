@@ -14,7 +14,7 @@ from calibrant.decisions.band import DecisionBand, band_of
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.views import drawing
 from calibrant.door.arguments import N_RESAMPLES, RandomState
-from calibrant.door.columns import Column, FloatArray, IntArray, as_numbers
+from calibrant.door.columns import Column, FloatArray, as_numbers
 from calibrant.door.errors import InputError
 from calibrant.door.values import Result, counted, plain
 from calibrant.measures.decision_loss import Cuts
@@ -223,11 +223,12 @@ def decision_curve(
     """
     cases = Cases.read(y_true, y_prob, sample_weight, trials, groups)
     cuts = Cuts.of(cases.sample)
-    at = _breakpoints(cuts) if thresholds is None else _asked(thresholds)
+    at = breakpoints(cuts) if thresholds is None else _asked(thresholds)
     return _curve(cuts, cases, at)
 
 
-def _breakpoints(cuts: Cuts) -> FloatArray:
+def breakpoints(cuts: Cuts) -> FloatArray:
+    """Thresholds in [0, 1) at which anything bends or jumps, and 0."""
     bends = np.unique(np.append(0.0, cuts.rate))
     where = np.searchsorted(cuts.prediction, bends)
     new = np.append(cuts.prediction, np.inf)[where] != bends
@@ -247,21 +248,17 @@ def _asked(thresholds: Sequence[float] | FloatArray) -> FloatArray:
 
 
 def _curve(cuts: Cuts, cases: Cases, t: FloatArray) -> DecisionCurve:
-    odds = t / (1.0 - t)
     rate = float(cuts.events[-1])
-
-    def worth(cut: IntArray) -> FloatArray:
-        acted = (cuts.events[-1] - cuts.events[cut]) - odds * (cuts.others[-1] - cuts.others[cut])
-        return np.where(cut == cuts.prediction.size, 0.0, acted)
-
     best, now, after = cuts.best_at(t), cuts.now(t), cuts.after(t)
-    value, value_after = worth(now), worth(after)
-    every = worth(np.zeros(t.size, np.int64))
+    value, value_after = cuts.worth(t, now), cuts.worth(t, after)
+    every = cuts.worth(t, np.zeros(t.size, np.int64))
     return DecisionCurve(
         thresholds=t,
         net_benefit=value,
         net_benefit_after=value_after,
-        best_net_benefit=np.maximum.reduce([worth(best), value, value_after, every]),  # they differ by rounding only
+        best_net_benefit=np.maximum.reduce(
+            [cuts.worth(t, best), value, value_after, every]
+        ),  # they differ by rounding only
         best_cuts=np.append(cuts.prediction, np.inf)[best],
         treat_all=every,
         regret=cuts.lost(t, now),

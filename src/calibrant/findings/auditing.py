@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from calibrant.decisions.acting import acting_from_sample
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
@@ -252,7 +253,8 @@ def audit_sample(
     table = reliability(sample, level, n_resamples, rng)
     tell("Tests")
     weighted = weights_differ(sample)
-    tests = evidence(sample, rows, weighted, level, n_resamples, int(rng.integers(2**31)))
+    drawn = int(rng.integers(2**31))
+    tests = evidence(sample, rows, weighted, level, n_resamples, drawn)
     test = tests["calibration_test"].result
     tell("Bounds")
     mass = sample.mass()
@@ -272,6 +274,7 @@ def audit_sample(
     tell("What it costs")
     many = threshold is None and sample.n_distinct > _COSTLY
     cost = cost_from_sample(sample, level, threshold, bounded=not many)
+    acting = acting_from_sample(sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1]))
     tell("What to do")
     given = not_compared("not asked for")
     if advise:
@@ -305,6 +308,7 @@ def audit_sample(
         gate=gate,
         auc=auc_from_sample(sample),
         cost_of_acting=cost,
+        acting=acting,
     )
 
 

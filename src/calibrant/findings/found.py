@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from calibrant.decisions.acting import Acting
 from calibrant.decisions.cost import Cost
 from calibrant.door.ends import Bracket
 from calibrant.door.values import ReadOnly, Result, counted
@@ -140,6 +141,8 @@ class Audit(Finding):
         predictions tell outcomes apart, which calibration does not say. None where there is one outcome only.
     cost_of_acting : Cost or None
         What acting on the predictions loses, at the threshold that was asked for or the worst one.
+    acting : Acting or None
+        Decision curve with its band, and the Murphy diagram, at some 400 thresholds: what the page draws.
 
     See Also
     --------
@@ -180,6 +183,7 @@ class Audit(Finding):
     gate: GateResult | None = None
     auc: float | None = None
     cost_of_acting: Cost | None = None
+    acting: Acting | None = None
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""

@@ -57,6 +57,11 @@ class Cuts:
         """The first prediction that is no less than each threshold, by its number."""
         return places(self.prediction, t, False)
 
+    def worth(self, t: FloatArray, cut: IntArray) -> FloatArray:
+        """Net benefit of a cut at each threshold below 1: events acted on less t / (1 - t) times the others."""
+        acted = (self.events[-1] - self.events[cut]) - t / (1.0 - t) * (self.others[-1] - self.others[cut])
+        return np.where(cut == self.prediction.size, 0.0, acted)
+
     def lost(self, t: FloatArray, cut: IntArray) -> FloatArray:
         """What a cut loses at each threshold against the best one, on average over rows: 0 or more."""
         best = self.best_at(t)

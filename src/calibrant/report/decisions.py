@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from calibrant.door.ends import confidence
-from calibrant.report.plots import COLOURS, new_axes
+from calibrant.report.plots import COLOURS, STYLE, as_svg, new_axes, tidy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
 
+    from calibrant.decisions.acting import Acting
     from calibrant.decisions.band import DecisionBand
-    from calibrant.decisions.curve import DecisionCurve
     from calibrant.decisions.murphy import MurphyDiagram
     from calibrant.door.columns import FloatArray
 
@@ -27,12 +31,41 @@ def _steps(x: FloatArray, at: FloatArray, after: FloatArray) -> tuple[FloatArray
     return np.repeat(x, 2), np.column_stack([at, after]).ravel()
 
 
-def draw_decision_curve(curve: DecisionCurve, ax: Axes | None, band: DecisionBand | None) -> Axes:
-    """Draw net benefit of the predictions, the best cut, all and none, up to where nobody is acted on."""
+class Curve(Protocol):
+    """What a decision curve is drawn from: the curve itself, or what an audit keeps of it."""
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Increasing."""
+
+    @property
+    def net_benefit(self) -> FloatArray:
+        """At the thresholds."""
+
+    @property
+    def net_benefit_after(self) -> FloatArray:
+        """Its limit from above."""
+
+    @property
+    def best_net_benefit(self) -> FloatArray:
+        """Of the best cut."""
+
+    @property
+    def base_rate(self) -> float:
+        """Share of events."""
+
+
+def draw_decision_curve(
+    curve: Curve, ax: Axes | None, band: DecisionBand | None, threshold: float | None = None
+) -> Axes:
+    """Draw net benefit of the predictions, the best cut, all and none, up to where nobody is acted on.
+
+    A threshold is marked.
+    """
     ax = ax if ax is not None else new_axes()
     acting = (curve.net_benefit != 0.0) | (curve.best_net_benefit > 0.0)
     last = float(curve.thresholds[acting][-1]) if acting.any() else 1.0
-    end = min(0.995, max(_ROOM * last, 0.02))
+    end = min(0.995, max(_ROOM * max(last, threshold or 0.0), 0.02))
     if band is not None:
         label = f"{confidence(band.level)} band"
         ax.fill_between(
@@ -52,10 +85,13 @@ def draw_decision_curve(curve: DecisionCurve, ax: Axes | None, band: DecisionBan
     x, y = _steps(curve.thresholds, curve.net_benefit, curve.net_benefit_after)
     ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
     top = max(float(curve.best_net_benefit.max()), 1e-6)
+    if threshold is not None:
+        ax.axvline(threshold, color=COLOURS["high"], lw=1.2, dashes=(4, 3), label=f"threshold {threshold:.3g}")
     ax.set_xlim(0.0, end)
     ax.set_ylim(-0.25 * top, _ROOM * top)
     ax.set_xlabel("threshold probability")
     ax.set_ylabel("net benefit")
+    tidy(ax)
     _legend(ax)
     return ax
 
@@ -75,6 +111,27 @@ def draw_murphy(found: MurphyDiagram, ax: Axes | None) -> Axes:
     ax.set_ylim(0.0, None)
     ax.set_xlabel("threshold")
     ax.set_ylabel("mean elementary score")
+    tidy(ax)
+    _legend(ax)
+    return ax
+
+
+def draw_isotonic(found: MurphyDiagram, ax: Axes) -> Axes:
+    """Draw the isotonic reliability curve."""
+    corp = found.corp
+    ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
+    ax.plot(corp.prediction, corp.recalibrated, color=COLOURS["curve"], lw=2.0)
+    _unit(ax, "prediction", "isotonic event rate")
+    return ax
+
+
+def draw_roc(found: MurphyDiagram, ax: Axes) -> Axes:
+    """Draw the ROC curve with its hull."""
+    ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
+    x, y = found.false_positive_rate, found.true_positive_rate
+    ax.plot(x[found.on_hull], y[found.on_hull], color=COLOURS["low"], lw=1.2, label="hull: the best cuts")
+    ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
+    _unit(ax, "false positive rate", "true positive rate")
     _legend(ax)
     return ax
 
@@ -82,26 +139,45 @@ def draw_murphy(found: MurphyDiagram, ax: Axes | None) -> Axes:
 def draw_triptych(found: MurphyDiagram) -> Figure:
     """Draw reliability curve, Murphy diagram and ROC curve side by side."""
     figure = Figure(figsize=(13.5, 4.8), layout="constrained")
-    reliability, murphy, roc = figure.subplots(1, 3)
-    corp = found.corp
-    reliability.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
-    reliability.plot(corp.prediction, corp.recalibrated, color=COLOURS["curve"], lw=2.0)
-    _unit(reliability, "prediction", "isotonic event rate")
-    reliability.set_title(f"Reliability: miscalibration {corp.miscalibration:.4f}")
-    draw_murphy(found, murphy)
-    murphy.set_title(f"Elementary scores: mean {corp.mean_score:.4f}")
-    roc.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1, dashes=(4, 3))
-    x, y = found.false_positive_rate, found.true_positive_rate
-    roc.plot(x[found.on_hull], y[found.on_hull], color=COLOURS["low"], lw=1.2, label="hull: the best cuts")
-    roc.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
-    _unit(roc, "false positive rate", "true positive rate")
-    roc.set_title(f"ROC: area {found.area:.4f}")
-    _legend(roc)
+    panels = zip(figure.subplots(1, 3), (draw_isotonic, draw_murphy, draw_roc), titles(found), strict=True)
+    for ax, draw, title in panels:
+        draw(found, ax).set_title(title)
     return figure
 
 
+def titles(found: MurphyDiagram) -> tuple[str, str, str]:
+    """What the three panels are called, each with its number."""
+    corp = found.corp
+    return (
+        f"Reliability: miscalibration {corp.miscalibration:.4f}",
+        f"Elementary scores: mean {corp.mean_score:.4f}",
+        f"ROC: area {found.area:.4f}",
+    )
+
+
+def decision_svg(acting: Acting) -> str:
+    """The decision curve with its band as an SVG element, the threshold of the cost marked."""
+    return _svg_of(partial(draw_decision_curve, acting, band=acting.band, threshold=acting.threshold))
+
+
+def triptych_svgs(acting: Acting) -> list[tuple[str, str]]:
+    """Reliability, elementary scores and ROC as titles and SVG elements; a page sets them side by side, or not."""
+    draws = (draw_isotonic, draw_murphy, draw_roc)
+    return [
+        (title, _svg_of(partial(draw, acting.murphy))) for title, draw in zip(titles(acting.murphy), draws, strict=True)
+    ]
+
+
+def _svg_of(draw: Callable[[Axes], Any]) -> str:
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 4.2), layout="constrained")
+        draw(figure.add_subplot())
+        return as_svg(figure)
+
+
 def _unit(ax: Axes, x: str, y: str) -> None:
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x, ylabel=y, aspect="equal")
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x, ylabel=y)
+    tidy(ax)
 
 
 def _legend(ax: Any) -> None:

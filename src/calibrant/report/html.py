@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from calibrant.decisions.cost import acting_from
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import outwards
 from calibrant.findings.comparison import Comparison
@@ -26,6 +27,7 @@ from calibrant.findings.words import (
 )
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
+from calibrant.report.decisions import decision_svg, triptych_svgs
 from calibrant.report.plots import COLOURS, both_svg, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts, reality
 
@@ -86,6 +88,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "bars": bars(audit, most),
         "diagram": _diagram(audit),
         "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},
+        "acting": _acting(audit),
         "drift_words": periods_in_words(audit.periods) if audit.periods else "",
         "drift_pictures": _drift(audit) if audit.periods else {},
         "infinity": math.inf,
@@ -115,6 +118,29 @@ def _diagram(audit: Audit) -> dict[str, Any]:
             for name, column in columns.items()
             if column is not None
         },
+    }
+
+
+def _acting(audit: Audit) -> dict[str, Any] | None:
+    """What acting is worth at the threshold of the cost, and the pictures."""
+    found = audit.acting
+    if found is None:
+        return None
+    at = found.at
+    cut = audit.cost_of_acting.best_cut if audit.cost_of_acting is not None else math.inf
+    return {
+        "threshold": f"{found.threshold:.4g}",
+        "worths": [
+            ("acting on the predictions", found.net_benefit[at]),
+            (f"the best cut: {acting_from(cut)}", found.best_net_benefit[at]),
+            ("acting on every row", found.treat_all[at]),
+            ("acting on none", 0.0),
+        ],
+        "picture": _coloured(_renamed(decision_svg(found), "-acting"), "Decision curve: net benefit by threshold"),
+        "triptych": [
+            (title, _coloured(_renamed(picture, f"-triptych{i}"), title))
+            for i, (title, picture) in enumerate(triptych_svgs(found))
+        ],
     }
 
 

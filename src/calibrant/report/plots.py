@@ -96,7 +96,7 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None) -> Axes:
     ax.plot(
         [low, low + 0.03 * (high - low)], [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5
     )
-    _tidy(ax)
+    tidy(ax)
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
@@ -186,7 +186,7 @@ def draw_density(audit: Drawable, ax: Axes) -> Axes:
     ax.set_xlim(low, high)
     ax.set_xlabel("prediction")
     ax.set_ylabel("rows (log)" if log else "rows")
-    _tidy(ax)
+    tidy(ax)
     return ax
 
 
@@ -213,7 +213,7 @@ def draw_witness(audit: Drawable, ax: Axes) -> Axes:
     ax.set_xlim(low, high)
     ax.locator_params(axis="y", nbins=3)
     ax.set_ylabel("witness")
-    _tidy(ax)
+    tidy(ax)
     return ax
 
 
@@ -231,7 +231,7 @@ def figure(audit: Audit) -> Figure:
 def diagram_geometry(audit: Audit) -> tuple[float, float, float, float]:
     """Where the axis of predictions begins and ends, as shares of the figure's width, and the predictions there."""
     fig = figure(audit)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         fig.draw_without_rendering()
     box = fig.axes[0].get_position()
     return (float(box.x0), float(box.x1), *limits(audit))
@@ -239,8 +239,8 @@ def diagram_geometry(audit: Audit) -> tuple[float, float, float, float]:
 
 def drift_svg(audit: Audit, width: float) -> str:
     """Evidence by period as an SVG element so many inches wide, with as many labels as there is room for."""
-    with mpl.rc_context(_STYLE):
-        return _as_svg(_drift_figure(audit, width))
+    with mpl.rc_context(STYLE):
+        return as_svg(_drift_figure(audit, width))
 
 
 def _drift_figure(audit: Audit, width: float) -> Figure:
@@ -253,11 +253,11 @@ def _drift_figure(audit: Audit, width: float) -> Figure:
     ax.set_yscale("log")
     names = [str(period.period)[:10] for period in audit.periods]
     room = 72 * (width - _BESIDE) / max(evidence.size - 1, 1)  # points from one period to the next
-    needed = _STYLE["font.size"] * (_LETTER * max(map(len, names)) + 1)
+    needed = STYLE["font.size"] * (_LETTER * max(map(len, names)) + 1)
     marks = range(0, evidence.size, math.ceil(needed / room))
     ax.set_xticks(marks, [names[i] for i in marks])
     ax.set_ylabel("evidence")
-    _tidy(ax)
+    tidy(ax)
     return fig
 
 
@@ -280,37 +280,40 @@ def both_svg(comparison: Comparison) -> str:
     ax.set_xlim(low, high)
     ax.set_xlabel("prediction")
     ax.set_ylabel("observed rate")
-    _tidy(ax)
+    tidy(ax)
     ax.legend(frameon=False, fontsize="small", labelcolor=COLOURS["ink"])
-    with mpl.rc_context(_STYLE):
-        return _as_svg(fig)
+    with mpl.rc_context(STYLE):
+        return as_svg(fig)
 
 
 def svg(audit: Audit) -> str:
     """The figure as an SVG element, text as text; the same bytes for the same audit."""
-    with mpl.rc_context(_STYLE):
-        return _as_svg(figure(audit))
+    with mpl.rc_context(STYLE):
+        return as_svg(figure(audit))
 
 
-_STYLE: Any = {
+STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "calibrant",
     "font.family": "sans-serif",
     "font.size": 11.0,
     "axes.unicode_minus": False,
 }
+"""Of figures that become SVG: text as text, and the same bytes for the same audit."""
 
 
-def _as_svg(fig: Figure) -> str:
+def as_svg(fig: Figure) -> str:
+    """The figure as an SVG element in the house's style."""
     file = io.StringIO()
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         fig.savefig(file, format="svg", transparent=True, metadata=nothing)
     text = file.getvalue()
     return text[text.index("<svg") :].strip()
 
 
-def _tidy(ax: Axes) -> None:
+def tidy(ax: Axes) -> None:
+    """Two spines, quiet ticks, a light grid."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
