@@ -166,7 +166,7 @@ def test_equal_weights_and_single_groups_give_the_same_width():
         (lambda: decision_curve([0, 1], [0.2, 0.3], groups=["a"]), "groups: has shape"),
         (lambda: decision_curve([0, 1], [0.2, 0.3], trials=[1, 0]), "trials: row 1 is 0"),
         (lambda: decision_curve([0, 1], [0.2, 0.3], groups=["a", "a"]).band(), "y_true: has 1 group with events"),
-        (lambda: decision_curve([0, 1], [0.2, 0.3]).band(), "y_true: has 1 events; a band is drawn from 10 or more"),
+        (lambda: decision_curve([0, 1], [0.2, 0.3]).band(), "y_true: has 1 event; a band is drawn from 10 or more"),
         (lambda: decision_curve([0, 1], [0.2, 0.3]).band(n_resamples=3), "n_resamples: is 3"),
     ],
 )
