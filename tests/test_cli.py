@@ -256,3 +256,34 @@ def test_the_same_answer_on_one_processor_and_on_all(rows, monkeypatch):
         for before in (None, lambda: os.sched_setaffinity(0, one))
     ]
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--max-regret", 0.5), 0, "within a regret of 0.5: whatever the threshold, acting on these predictions loses"),
+        (("--max-regret", 0.026, "--threshold", 0.25), 3, "undecided about a regret of 0.026: at the threshold 0.25, "),
+        (("--max-regret", 0.001, "--threshold", 0.25), 1, "beyond a regret of 0.001: at the threshold 0.25, acting"),
+        (("--max-regret", 0.4, "--threshold", 0.25, "--json"), 0, '"verdict": "within"'),
+    ],
+)
+def test_a_gate_of_regret_ends_as_any_gate(tmp_path, options, code, said):
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(3000)
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"y_true": (rng.random(3000) < y_prob**2) * 1, "y_prob": y_prob}).to_parquet(path)
+    done = run("gate", path, *options)
+    assert said in done.stdout.replace("\n", " ")
+    assert done.exit_code == code
+
+
+def test_a_gate_of_regret_takes_weights_by_their_bound(tmp_path):
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(500)
+    columns = {"y_true": (rng.random(500) < y_prob) * 1, "y_prob": y_prob, "sample_weight": rng.random(500)}
+    path = tmp_path / "rows.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    assert run("gate", path, "--max-regret", 0.2).exit_code == 2
+    assert run("gate", path, "--max-regret", 0.2, "--max-weight", 1).exit_code == 0
+    assert run("gate", path, "--max-regret", 0.2, "--unweighted").exit_code == 0
+    assert "--max-distance: is missing" in run("gate", path).stderr

@@ -296,7 +296,18 @@ def test_options_that_no_run_could_meet_are_refused_at_once(options):
     assert len(done.stderr) < 600
 
 
-@pytest.mark.parametrize("options", [("--max-distance", "nan"), ("--max-distance", 0.1, "--level", 1)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--max-distance", "nan"),
+        ("--max-distance", 0.1, "--level", 1),
+        ("--max-regret", 2),
+        ("--max-regret", 0.1, "--threshold", 1),
+        ("--max-distance", 0.1, "--threshold", 0.5),
+        ("--max-regret", 0.1, "--max-distance", 0.1),
+        ("--max-regret", 0.1, "--anytime", "state"),
+    ],
+)
 def test_a_gate_refuses_its_options_before_it_reads(options):
     done = run("gate", "missing.csv", *options)
     assert done.exit_code == 2

@@ -1,4 +1,4 @@
-"""`import calibrant` must stay light: nothing heavy is imported with it; an audit needs neither scikit-learn nor scipy.stats.
+"""`import calibrant` stays light, and an audit loads neither scikit-learn nor scipy.stats.
 
 Counts modules rather than seconds, so that it says the same on a slow machine; prints the time as well.
 """

@@ -229,6 +229,16 @@ PAIR: dict[str, Any] = {
 
 
 GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT}
+REGRET: dict[str, Any] = {
+    "calibrant": "string",
+    "regret_interval": ENDS,
+    "decision_loss_interval": ENDS,
+    "threshold": "number|null",
+    "max_regret": "number",
+    "verdict": "string",
+    "level": "number",
+    "n_rows": "integer",
+}
 
 
 def expanded(layout: Any) -> dict[str, Any]:
@@ -262,13 +272,13 @@ def schema() -> dict[str, Any]:
     }
 
 
-def gate_schema() -> dict[str, Any]:
+def gate_schema(printed: dict[str, Any], options: str, result: str) -> dict[str, Any]:
     """What is printed of a gate."""
-    layout = expanded(GATE)
+    layout = expanded(printed)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"calibrant gate --json, layout {GATE_SCHEMA}",
-        "description": "New names may come at any time. What each name means is in the docstring of GateResult.",
+        "title": f"calibrant gate{options} --json, layout {GATE_SCHEMA}",
+        "description": f"New names may come at any time. What each name means is in the docstring of {result}.",
         **layout,
         "properties": {"schema": {"const": GATE_SCHEMA}, **layout["properties"]},
         "required": ["schema", *layout["required"]],
@@ -277,7 +287,11 @@ def gate_schema() -> dict[str, Any]:
 
 def files() -> dict[Path, str]:
     """Every file and its content."""
-    laid_out = {f"audit-{SCHEMA}": schema(), f"gate-{GATE_SCHEMA}": gate_schema()}
+    laid_out = {
+        f"audit-{SCHEMA}": schema(),
+        f"gate-{GATE_SCHEMA}": gate_schema(GATE, "", "GateResult"),
+        f"regret-gate-{GATE_SCHEMA}": gate_schema(REGRET, " --max-regret", "RegretBounds"),
+    }
     return {FOLDER / f"{name}.json": json.dumps(each, indent=1) + "\n" for name, each in laid_out.items()}
 
 

@@ -136,7 +136,16 @@ def _tell_of(file: str, said: str) -> None:
 @app.command()
 def gate(
     file: Annotated[str, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")],
-    max_distance: Annotated[float, typer.Option(help="Largest distance from calibration that is allowed.")],
+    max_distance: Annotated[
+        float | None, typer.Option(help="Largest distance from calibration that is allowed; or --max-regret.")
+    ] = None,
+    max_regret: Annotated[
+        float | None,
+        typer.Option(help="The most per row that acting on the predictions may lose against the best cut."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="With --max-regret: where predictions are acted on; without it, anywhere.")
+    ] = None,
     level: Annotated[float, typer.Option(help="Probability that what is said is wrong, at most.")] = 0.05,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
@@ -151,19 +160,24 @@ def gate(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
 ) -> None:
-    """Decide, with proof, whether FILE's predictor is within a distance from calibration on its population.
+    """Decide, with proof, whether FILE's predictor is within a limit on its population.
 
-    The distance is the lower one, all that predictions and outcomes can prove: with features it may be more.
+    With --max-distance the limit is of its distance from calibration: the lower one, all that predictions and outcomes
+    can prove; with features it may be more. With --max-regret it is of what acting where predictions are at least the
+    --threshold (or without one, at the worst threshold) loses per row against the best cut, in payoff of 1 - t for an
+    event that is acted on and t for another row that is not.
 
-    Exit code 0: proved within. 1: proved beyond. 3: undecided, with the rows still needed. 2: bad input, or output that
-    cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. A column of weights, or one whose name
-    says that it may hold them (weight, w, freq, trials, ...), needs --max-weight, or --unweighted to leave it out.
+    Exit code 0: proved within. 1: proved beyond. 3: undecided (of a distance, with the rows still needed). 2: bad
+    input, or output that cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. A column of
+    weights, or one whose name says that it may hold them (weight, w, freq, trials, ...), needs --max-weight, or
+    --unweighted to leave it out.
 
     With --anytime STATE the rows of one file after the other are added up in STATE, which is begun with the first, and
     one may stop as soon as a verdict is reached: it is wrong with probability at most the level, however often one
     looks. Each FILE must hold rows that were not added before.
 
     For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
+    or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1
     """
     with explained(), Progress() as progress:
         from calibrant.findings.table import Told
@@ -171,13 +185,15 @@ def gate(
         from calibrant.report.schema import gate_as_json
         from calibrant.scale.opened import OpenedFile
 
-        asked = Asked(max_distance, level, y_true, y_prob, sample_weight, max_weight, unweighted, anytime)
+        columns = y_true, y_prob, sample_weight
+        asked = Asked(max_distance, level, *columns, max_weight, unweighted, anytime, max_regret, threshold)
         opened = OpenedFile(file)
         if anytime is not None:
             check_target(anytime, "--anytime", opened.files)
         decision = gate_opened(opened, asked, Told(progress, tell))
         progress.stop()
         show(gate_as_json(decision) if json else decision.summary())
+        assert decision.verdict is not None
         raise Leave(EXIT_CODES[decision.verdict])
 
 

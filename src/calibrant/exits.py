@@ -41,6 +41,8 @@ _OPTIONS = {
     "by": "--by",
     "max_distance": "--max-distance",
     "max_weight": "--max-weight",
+    "max_regret": "--max-regret",
+    "threshold": "--threshold",
     "drift": "--drift",
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",

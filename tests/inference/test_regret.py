@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant import InputError, monotone_decision_loss
+from calibrant import CalibrationSketch, InputError, monotone_decision_loss
 from calibrant.inference import regret_bounds
-from calibrant.inference.regret import _at, _penalised
+from calibrant.inference.draws import read_draws
+from calibrant.inference.one_event import psi
+from calibrant.inference.regret import _at, _penalised, regret_bounds_from_sample
+from calibrant.inference.regret_units import Lines, _everywhere
+from calibrant.inference.regret_units import _at as _at_units
+from calibrant.inference.units import Units
 from tests.strategies import examples, samples
 
 
@@ -88,7 +93,128 @@ def test_a_loss_that_many_rows_show_is_proved():
     for limit, verdict in ((0.01, "beyond"), (0.026, "undecided"), (0.2, "within")):
         decided = regret_bounds(y, v, threshold=0.25, max_regret=limit)
         assert decided.verdict == verdict
-        assert decided.summary().startswith(f"{verdict.capitalize()}: at the threshold 0.25, acting")
+        said = "undecided about " if verdict == "undecided" else f"{verdict} "
+        assert decided.summary().startswith(f"{said}a regret of {limit}: at the threshold 0.25, acting")
     with pytest.raises(InputError, match="max_regret: is 0"):
         regret_bounds(y, v, max_regret=0.0)
     assert "at some threshold at least" in found.summary()
+
+
+def allowed(units, share, log, t, after, cut):
+    """The largest d in [0, 1] that one threshold and one cut allow, with a unit's own square, by bisection."""
+    acting = units.v > t if after else units.v >= t
+    gains = (units.y - t) * ((units.v >= cut).astype(float) - acting)
+    unit = np.arange(units.v.size) if units.unit is None else units.unit
+    weight, gained = np.bincount(unit, units.w), np.bincount(unit, units.w * gains)
+    short = lambda d: (d * weight - gained) / units.most  # noqa: E731
+
+    def holds(d):
+        return np.sum(short(d) - share * short(d) ** 2) <= log
+
+    low, high = 0.0, 1.0
+    if holds(1.0):
+        return 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+@examples(40)
+@given(
+    sample=samples(max_rows=9, weights=True, fractional=True),
+    bet=st.sampled_from([0.05, 0.2, 0.36]),
+    t=st.sampled_from([0.0, 0.3, 0.5, 0.8]),
+    most=st.sampled_from([1.0, 3.0]),
+)
+def test_units_of_unequal_weight_by_brute_force(sample, bet, t, most):
+    y_true, y_prob, weight = sample
+    weight = np.ones_like(y_true) if weight is None else weight / weight.max()
+    units = Units(
+        *(column[np.argsort(y_prob, kind="stable")] for column in (y_true, y_prob, weight)),
+        None,
+        np.ones(y_true.size),
+        most,
+    )
+    share, log = psi(bet) / bet, 0.5 / bet
+    lines = Lines.of(units)
+    square, scaled = float(lines.sums[2].sum()), log * lines.scale
+    cuts = [*y_prob, 2.0]
+    there = max(allowed(units, share, log, t, False, cut) for cut in cuts)
+    assert _at_units(lines, t, share, square, scaled) == pytest.approx(there, abs=1e-9)
+    tried = [(x, after) for x in {0.0, 1.0, *y_prob} for after in (False, True)]
+    most_of_all = max(allowed(units, share, log, x, after, cut) for x, after in tried for cut in cuts)
+    assert _everywhere(lines, share, square, scaled, 2.0) == pytest.approx(most_of_all, abs=1e-9)
+    with pytest.MonkeyPatch.context() as patch:  # cells bound what they pool
+        patch.setattr("calibrant.inference.regret_units._CELLS", 3)
+        assert _everywhere(lines, share, square, scaled, 2.0) >= most_of_all - 1e-9
+
+
+def test_of_groups_the_bound_is_no_less_than_with_their_own_squares():
+    rng = np.random.default_rng(1)
+    v = np.round(rng.random(60), 1)
+    y, groups = (rng.random(60) < v**2).astype(float), rng.integers(0, 12, 60)
+    _, units = read_draws(y, v, None, None, groups, 12.0)
+    lines, share, log = Lines.of(units), psi(0.3) / 0.3, 4.0
+    found = _at_units(lines, 0.4, share, float(lines.sums[2].sum()), log * lines.scale)
+    exact = max(allowed(units, share, log, 0.4, False, cut) for cut in [*v, 2.0])
+    assert exact - 1e-12 <= found < exact + 0.1
+
+
+@pytest.mark.slow
+def test_false_verdicts_at_a_threshold_are_as_rare_as_promised():
+    """The population's regret is .075 at .5: neither a limit just below it is kept, nor one just above it broken."""
+    wrong = {"rows": 0, "weights": 0, "groups": 0}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        low = rng.random(400) < 0.5
+        v, p = np.where(low, 0.4, 0.7), np.where(low, 0.65, 0.7)
+        y = (rng.random(400) < p).astype(float)
+        kinds = {
+            "rows": {},
+            "weights": {"sample_weight": rng.choice([0.2, 1.0], 400), "max_weight": 1.0},
+            "groups": {"groups": np.arange(400) // 2, "max_weight": 2.0},
+        }
+        for kind, options in kinds.items():
+            found = regret_bounds(y, v, threshold=0.5, level=0.2, **options).regret_interval
+            wrong[kind] += found.high < 0.075  # "within" a limit of less
+            wrong[kind] += found.low > 0.075
+    assert max(wrong.values()) <= 0.4 * 200  # both ends, each by itself
+
+
+def test_weights_trials_groups_and_what_is_asked():
+    rng = np.random.default_rng(0)
+    v = rng.random(4000)
+    y = (rng.random(4000) < v**2).astype(float)
+    plain = regret_bounds(y, v, threshold=0.25, max_regret=0.1)
+    one = regret_bounds(y, v, threshold=0.25, max_regret=0.1, sample_weight=np.ones(4000), max_weight=1.0)
+    assert one.regret_interval.high == pytest.approx(plain.regret_interval.high, rel=0.1)
+    assert one.regret_interval.low == plain.regret_interval.low
+    assert one.verdict == plain.verdict == "within"
+    assert one.max_regret == 0.1
+    paired = regret_bounds(y, v, threshold=0.25, groups=np.arange(4000) // 2, max_weight=2.0).regret_interval
+    assert one.regret_interval.high < paired.high < 2 * one.regret_interval.high
+    shares = regret_bounds(rng.binomial(20, 0.5, 300) / 20, np.full(300, 0.2), trials=np.full(300, 20), max_weight=20.0)
+    assert 0.2 < shares.regret_interval.low < 0.3 < shares.regret_interval.high  # just above .2 all of .3 is lost
+    assert shares.decision_loss_interval.high <= 2 * shares.regret_interval.high
+    with pytest.raises(InputError, match="max_weight: is needed"):
+        regret_bounds(y, v, sample_weight=np.ones(4000))
+
+
+def test_cells_of_a_sketch_bound_the_rows_from_outside():
+    rng = np.random.default_rng(0)
+    v = rng.random(5000)
+    y = (rng.random(5000) < v**2).astype(float)
+    for resolution in (64, 4096):
+        cells = CalibrationSketch(resolution).update(y, v).sample
+        paid = cells.count.max() / 5000 + 1 / resolution
+        for threshold in (None, 0.25, 0.2503):
+            rows = regret_bounds(y, v, threshold=threshold)
+            pooled = regret_bounds_from_sample(cells, 0.05, threshold)
+            assert pooled.regret_interval.high >= rows.regret_interval.high
+            assert pooled.decision_loss_interval.high >= rows.decision_loss_interval.high
+            assert pooled.regret_interval.low <= rows.regret_interval.low + 0.005
+            assert pooled.regret_interval.high <= rows.regret_interval.high + 3 * paid
+    assert pooled.regret_interval.low > 0.0
+    exact = CalibrationSketch(4).update(y, np.round(4 * v) / 4).sample
+    assert regret_bounds_from_sample(exact, 0.05, 0.3) == regret_bounds(y, np.round(4 * v) / 4, threshold=0.3)

@@ -11,6 +11,7 @@ import pytest
 import calibrant
 from calibrant import CalibrationSketch
 from calibrant.findings.comparison import compare
+from calibrant.inference import regret_bounds
 from calibrant.report.schema import GATE_SCHEMA, SCHEMA, as_dict, gate_as_json
 
 ROOT = Path(__file__).parents[2]
@@ -109,3 +110,10 @@ def test_gates_are_laid_out_as_the_schema_says(limit):
     y_prob = np.linspace(0.1, 1.0, 400)
     found = json.loads(gate_as_json(calibrant.calibration_gate(y_prob > 0.5, y_prob**2, max_distance=limit)))
     assert faults(found, json.loads((ROOT / "docs" / "schema" / f"gate-{GATE_SCHEMA}.json").read_text())) == []
+
+
+@pytest.mark.parametrize("threshold", [None, 0.3])
+def test_gates_of_regret_are_laid_out_as_the_schema_says(threshold):
+    y_prob = np.linspace(0.1, 1.0, 400)
+    found = json.loads(gate_as_json(regret_bounds(y_prob > 0.5, y_prob**2, max_regret=0.01, threshold=threshold)))
+    assert faults(found, json.loads((ROOT / "docs" / "schema" / f"regret-gate-{GATE_SCHEMA}.json").read_text())) == []

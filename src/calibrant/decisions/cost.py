@@ -30,7 +30,8 @@ class Cost(Result):
     best_cut : float
         Prediction from which on acting is best there; infinite where it is best to act on none.
     regret_interval : Interval or None
-        The population's regret, at the threshold or at its own worst one; None where rows are weighted or pooled.
+        The population's regret, at the threshold or at its own worst one; None where rows
+        weigh differently.
     level : float
         Probability with which either end of it may fail.
     """
@@ -89,6 +90,6 @@ def cost_from_sample(sample: Sample, level: float, threshold: float | None = Non
         t = check_threshold(threshold)
         lost = float(cuts.regret(np.array([t]))[0][0])
     cut = float(np.append(cuts.prediction, np.inf)[cuts.best_at(np.array([t]))[0]])
-    single = sample.binary and np.array_equal(sample.weight, sample.count) and not sample.cell_width.any()
+    single = sample.binary and np.array_equal(sample.weight, sample.count)
     bounds = regret_bounds_from_sample(sample, level, threshold).regret_interval if single and bounded else None
     return Cost(t, threshold is None, lost, cut, bounds, level)

@@ -6,12 +6,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from calibrant.door.arguments import positive
+from calibrant.door.arguments import check_level, check_threshold, fraction, positive
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.rows import Rows
 from calibrant.findings.table import Told, in_table, say_guessed
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
+from calibrant.inference.regret import RegretBounds, regret_bounds
 from calibrant.scale import tables
 from calibrant.scale.gate import CalibrationGate
 
@@ -23,7 +24,7 @@ _LEFT_OUT = "--unweighted leaves them out, and calibrant audit measures with the
 class Asked:
     """What is asked of a gate; columns that are None are guessed by their names."""
 
-    max_distance: float
+    max_distance: float | None
     level: float
     y_true: str | None = None
     y_prob: str | None = None
@@ -31,10 +32,26 @@ class Asked:
     max_weight: float | None = None
     unweighted: bool = False
     state: Path | None = None
+    max_regret: float | None = None
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
-        check_gate(self.max_distance, self.level)
+        if (self.max_distance is None) == (self.max_regret is None):
+            ways = "the largest distance from calibration, or with --max-regret the most that acting may lose"
+            which = "is missing" if self.max_distance is None else "is given beside --max-regret"
+            raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
+        check_level(self.level)
+        if self.max_distance is not None:
+            check_gate(self.max_distance, self.level)
+            if self.threshold is not None:
+                raise InputError("threshold", "is of use with --max-regret only")
+        elif self.max_regret is not None:
+            fraction(self.max_regret, "max_regret")
+            if self.threshold is not None:
+                check_threshold(self.threshold)
+            if self.state is not None:
+                raise InputError("--anytime", "is of --max-distance only; a bound of regret holds for rows read once")
         if self.max_weight is not None:
             positive(self.max_weight, "max_weight")
         if self.state is not None and self.weighted:
@@ -47,12 +64,13 @@ class Asked:
         return self.sample_weight is not None or self.max_weight is not None
 
 
-def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
+def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult | RegretBounds:
     """The gate of a table that is open, or, with a state, of the rows that it holds and the table's."""
-    gate = None if asked.state is None else _kept(asked.state, asked)
+    gate = None if asked.state is None or asked.max_distance is None else _kept(asked.state, asked.max_distance, asked)
     read = _read(table, asked, told)
     told.progress("Bounds")
     try:
+        found: GateResult | RegretBounds
         found = _decided(read, asked) if gate is None else gate.update(read.y_true, read.y_prob)
     except InputError as problem:
         raise in_table(problem, read.names) from None
@@ -76,7 +94,18 @@ def _read(table: tables.Table, asked: Asked, told: Told) -> tables.Rows:
     return read
 
 
-def _decided(read: tables.Rows, asked: Asked) -> GateResult:
+def _decided(read: tables.Rows, asked: Asked) -> GateResult | RegretBounds:
+    if asked.max_distance is None:
+        weight = read.sample_weight if asked.weighted else None
+        return regret_bounds(
+            read.y_true,
+            read.y_prob,
+            sample_weight=weight,
+            max_weight=asked.max_weight,
+            threshold=asked.threshold,
+            max_regret=asked.max_regret,
+            level=asked.level,
+        )
     if not asked.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
         return calibration_gate_on_sample(sample, max_distance=asked.max_distance, level=asked.level)
@@ -84,10 +113,10 @@ def _decided(read: tables.Rows, asked: Asked) -> GateResult:
     return gate_from_ends(Ends.of(sample, asked.level, units), asked.max_distance, sample.n_rows)
 
 
-def _kept(state: Path, asked: Asked) -> CalibrationGate:
+def _kept(state: Path, max_distance: float, asked: Asked) -> CalibrationGate:
     """The gate whose state a file holds, or a new one where there is no file yet."""
     if not os.path.lexists(state):
-        return CalibrationGate(max_distance=asked.max_distance, level=asked.level)
+        return CalibrationGate(max_distance=max_distance, level=asked.level)
     try:
         gate = CalibrationGate.load(state)
     except FileError as problem:

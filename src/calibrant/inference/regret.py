@@ -6,8 +6,8 @@ __all__ = ["RegretBounds", "regret_bounds"]
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +15,17 @@ from calibrant.door.arguments import check_level, check_threshold, fraction
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import rounded_down, rounded_up
-from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
+from calibrant.inference.draws import read_draws
+from calibrant.inference.gate import Verdict, asked, verdict_of
 from calibrant.inference.one_event import Learn, lower_end, psi
+from calibrant.inference.regret_units import regret_upper_end
 from calibrant.inference.units import Function, Units
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
 
+Cells = tuple[FloatArray, FloatArray]
 _BETS = 3
 """Fixed beforehand, each half of the one before: from hundreds to 100,000s of rows one of them is near the best."""
 
@@ -39,6 +42,8 @@ class RegretBounds(Result):
         Of the monotone decision loss, over all decisions with payoffs in [0, 1].
     threshold : float or None
         The threshold that was asked about.
+    max_regret : float or None
+        The limit that was asked about.
     verdict : "within", "beyond", "undecided" or None
         Whether the regret is at most `max_regret`, where that was asked; wrong with probability at most `level`.
     level : float
@@ -54,7 +59,8 @@ class RegretBounds(Result):
     regret_interval: Interval
     decision_loss_interval: Interval
     threshold: float | None
-    verdict: Literal["within", "beyond", "undecided"] | None
+    max_regret: float | None
+    verdict: Verdict | None
     level: float
     n_rows: int
 
@@ -64,13 +70,11 @@ class RegretBounds(Result):
         most = rounded_up(self.regret_interval.high)
         low, some = self.regret_interval.low, "" if self.threshold is not None else "at some threshold "
         least = f" and {some}at least {rounded_down(low)}" if low > 0.0 else ""
-        answer = f"{self.verdict.capitalize()}: " if self.verdict else ""
-        if answer and self.threshold is None:
-            where = "whatever the threshold"
-        elif answer:
-            where = f"at the threshold {self.threshold:g}"
+        if self.verdict is not None and self.max_regret is not None:
+            about = "undecided about" if self.verdict == "undecided" else self.verdict
+            where = f"{about} a regret of {asked(self.max_regret)}: {where[0].lower()}{where[1:]}"
         return (
-            f"{answer}{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
+            f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
             f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')})."
         )
 
@@ -79,6 +83,10 @@ def regret_bounds(
     y_true: Column,
     y_prob: Column,
     *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    max_weight: float | None = None,
     threshold: float | None = None,
     max_regret: float | None = None,
     level: float = 0.05,
@@ -88,9 +96,19 @@ def regret_bounds(
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes, each 0 or 1, of independent rows.
+        Outcomes, each 0 or 1, of independent rows; with trials shares of events.
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights of the rows.
+    trials : column of shape (n,), optional
+        Number of trials of each row, of which `y_true` is the share of events; the row, not the trial, is what is drawn
+        independently.
+    groups : column of shape (n,), optional
+        Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    max_weight : float, optional
+        Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
+        groups a whole group (without weights: its number of rows), known before the rows were drawn.
     threshold : float, optional
         In [0, 1): rows with predictions from here on are acted on. Without it the bound holds for all thresholds.
     max_regret : float, optional
@@ -106,11 +124,12 @@ def regret_bounds(
     Raises
     ------
     InputError
-        If a column, the threshold or the level cannot be used.
+        If a column or an option cannot be used; if rows can weigh differently and `max_weight` is not said, or is less
+        than what one weighs.
 
     See Also
     --------
-    decision_curve, monotone_decision_loss, population_bounds
+    decision_curve, monotone_decision_loss, population_bounds, calibration_gate
 
     Notes
     -----
@@ -118,8 +137,12 @@ def regret_bounds(
     best, whatever the sample, so that only one mean is at stake: for a bet x fixed beforehand the population's regret
     is at most (1 - exp(-(x m + L / n))) / x, where m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's
     square added row by row, and exp(-L) is the chance of failure; the least of three bets is taken. m is the exact
-    supremum over all thresholds and cuts. Below, cuts that some of the rows teach are bet on the others, as in
-    `population_bounds`. Cost: a sort, then 12 passes of O(m log m).
+    supremum over all thresholds and cuts. With weights, trials or groups the square is that of a unit's weight times
+    what its gain falls short of the bound, and above 1,500 distinct predictions cuts within stretches of them are
+    allowed for; the decision loss is then at most twice the largest regret. Below, cuts that some of the rows teach
+    are bet on the others, as in `population_bounds`. "Within" rests on the upper end alone and "beyond" on the lower
+    one, so each has the whole level. Cost: a sort, then 12 passes of O(m log m); with weights, trials or groups
+    O(min(m, 1500)^2).
 
     References
     ----------
@@ -132,22 +155,26 @@ def regret_bounds(
     >>> from calibrant.inference import regret_bounds
     >>> rng = np.random.default_rng(0)
     >>> y_prob = rng.random(10_000)
-    >>> found = regret_bounds(rng.random(10_000) < y_prob, y_prob)
-    >>> found.regret_interval.high < 0.01
-    True
+    >>> found = regret_bounds(rng.random(10_000) < y_prob, y_prob, max_regret=0.01)
+    >>> found.verdict
+    'within'
     """
-    level = check_level(level)
-    if threshold is not None:
-        threshold = check_threshold(threshold)
+    level, threshold = check_level(level), None if threshold is None else check_threshold(threshold)
     if max_regret is not None:
         max_regret = fraction(max_regret, "max_regret")
-    return regret_bounds_from_sample(Rows.of(y_true, y_prob).sample, level, threshold, max_regret)
+    sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    if max_weight is None:
+        return regret_bounds_from_sample(sample, level, threshold, max_regret)
+    high = regret_upper_end(units, level, threshold)
+    everywhere = high if threshold is None else regret_upper_end(units, level, None)
+    ends = _Ends(units.blocks(), level, (np.empty(0), np.empty(0)))
+    return ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
 
 
 def regret_bounds_from_sample(
     sample: Sample, level: float, threshold: float | None = None, max_regret: float | None = None
 ) -> RegretBounds:
-    """`regret_bounds` of unweighted rows with outcomes 0 or 1."""
+    """`regret_bounds` of unweighted rows with outcomes 0 or 1, which may have been pooled into cells."""
     n = float(sample.count.sum())
     v = np.concatenate([[0.0], sample.prediction, [1.0]])
     events, others = (np.concatenate([[0.0], part, [0.0]]) / n for part in (sample.ones, sample.count - sample.ones))
@@ -158,50 +185,86 @@ def regret_bounds_from_sample(
         return float(min(1.0, *(-math.expm1(-(x * max(0.0, penalised(psi(x) / x)) + log)) / x for x in bets)))
 
     def everywhere(share: float) -> FloatArray:
-        return _penalised(v, events, others, share)
+        return _penalised(v, events, others, share) + _pooled(sample, share, None)
 
     def loss(share: float) -> float:
         return 2.0 * mixed(mixture(np.repeat(v, 2), everywhere(2.0 * share)))
 
     def regret(share: float) -> float:
-        return float(everywhere(share).max()) if threshold is None else _at(threshold, v, events, others, share)
+        if threshold is None:
+            return float(everywhere(share).max())
+        return _at(threshold, v, events, others, share) + _pooled(sample, share, threshold)
 
-    blocks = Units.of_sample(sample).blocks()
-
-    def interval(penalised: Callable[[float], float], learn: Learn) -> Interval:
-        low = lower_end(blocks, learn, level)
-        return Interval(low, max(low, upper_end(penalised)))
-
-    found = interval(regret, lambda taught: _best_cut(taught, threshold))
-    return RegretBounds(found, interval(loss, _task), threshold, _verdict(found, max_regret), level, int(n))
+    units = replace(Units.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
+    several = sample.cell_width > 0.0
+    ends = _Ends(units.blocks(), level, (sample.prediction[several], sample.cell_width[several]))
+    return ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
 
 
-def _verdict(found: Interval, limit: float | None) -> Literal["within", "beyond", "undecided"] | None:
-    if limit is None:
-        return None
-    return "within" if found.high <= limit else "beyond" if found.low > limit else "undecided"
+def _pooled(sample: Sample, share: float, threshold: float | None) -> float:
+    """The most that the mean of gain + share * gain^2 of the rows themselves can exceed that of their cells by.
+
+    A cut or a threshold within a cell gains from its events alone, or from its others alone; a threshold there is at
+    most the cell's width from where it was tried.
+    """
+    width = sample.cell_width
+    if not width.any():
+        return 0.0
+    low, high = np.maximum(sample.prediction - width, 0.0), np.minimum(sample.prediction + width, 1.0)
+    ones, zeros = sample.ones / sample.n_rows, (sample.count - sample.ones) / sample.n_rows
+    within = np.where(width > 0.0, (1.0 + share) * np.maximum((1.0 - low) * ones, high * zeros), 0.0)
+    most = float(within.max())
+    if threshold is None:
+        return 2.0 * most + (1.0 + 2.0 * share) * float(width.max())
+    return most + float(within[(low <= threshold) & (threshold <= high)].max(initial=0.0))
 
 
-def _best_cut(taught: Sample, threshold: float | None) -> Function:
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """What lower ends are learned from and bet on; `cells` are predictions and widths of cells that hold several."""
+
+    blocks: list[Units]
+    level: float
+    cells: Cells
+
+    def bounds(
+        self, high: tuple[float, float], threshold: float | None, limit: float | None, n_rows: int
+    ) -> RegretBounds:
+        """Bounds, from the upper ends of regret and decision loss."""
+        regret = self._interval(lambda taught: _best_cut(taught, threshold, self.cells), high[0])
+        loss = self._interval(lambda taught: _task(taught, self.cells), high[1])
+        verdict = None if limit is None else verdict_of(regret, limit)
+        return RegretBounds(regret, loss, threshold, limit, verdict, self.level, n_rows)
+
+    def _interval(self, learn: Learn, high: float) -> Interval:
+        low = lower_end(self.blocks, learn, self.level)
+        return Interval(low, max(low, high))
+
+
+def _best_cut(taught: Sample, threshold: float | None, cells: Cells) -> Function:
     """What the best cut of these rows gains at the threshold, or at the one where they lose most."""
     cuts = Cuts.of(taught)
     if threshold is not None:
-        return _gains(cuts, (Threshold(1.0, threshold, 0.0, after=False),))
+        return _gains(cuts, (Threshold(1.0, threshold, 0.0, after=False),), cells)
     at, above = cuts.regret(cuts.prediction)
     worst = int(np.argmax(np.maximum(at, above)))
     after = bool(above[worst] > at[worst])
-    return _gains(cuts, (Threshold(1.0, float(cuts.prediction[worst]), 0.0, after),))
+    return _gains(cuts, (Threshold(1.0, float(cuts.prediction[worst]), 0.0, after),), cells)
 
 
-def _task(taught: Sample) -> Function:
+def _task(taught: Sample, cells: Cells) -> Function:
     """What the best cuts gain in the task in which these rows lose most."""
     cuts = Cuts.of(taught)
-    found = _gains(cuts, worst_task(cuts))
+    found = _gains(cuts, worst_task(cuts), cells)
     return lambda y, v: 2.0 * found(y, v)
 
 
-def _gains(cuts: Cuts, task: tuple[Threshold, ...]) -> Function:
-    """Mean gain over a task's thresholds of acting from the best cuts on, by outcome and prediction."""
+def _gains(cuts: Cuts, task: tuple[Threshold, ...], cells: Cells) -> Function:
+    """Mean gain over a task's thresholds of acting from the best cuts on, by outcome and prediction.
+
+    Of a cell that a threshold or a cut may divide it is the least that its rows can gain.
+    """
+    middle, width = cells
     ends = np.append(cuts.prediction, np.inf)
     best = [float(ends[cuts.best_at(np.array([each.t]))[0]]) for each in task]
 
@@ -209,7 +272,9 @@ def _gains(cuts: Cuts, task: tuple[Threshold, ...]) -> Function:
         total = np.zeros(v.shape)
         for each, cut in zip(task, best, strict=True):
             acted = v > each.t if each.after else v >= each.t
-            total += each.share * (y - each.t) * ((v >= cut).astype(np.float64) - acted)
+            value = (y - each.t) * ((v >= cut).astype(np.float64) - acted)
+            divided = (np.abs(middle - each.t) <= width) | (np.abs(middle - cut) <= width)
+            total += each.share * np.where(np.isin(v, middle[divided]), -np.abs(y - each.t), value)
         return total
 
     return gain

@@ -16,6 +16,7 @@ from calibrant.findings.found import Audit
 if TYPE_CHECKING:
     from calibrant.findings.regions import Region
     from calibrant.inference.gate import GateResult
+    from calibrant.inference.regret import RegretBounds
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
@@ -25,7 +26,7 @@ GATE_SCHEMA = 1
 """The same of a gate's."""
 
 
-def gate_as_json(found: GateResult) -> str:
+def gate_as_json(found: GateResult | RegretBounds) -> str:
     """A gate's result as `calibrant gate --json` prints it."""
     from calibrant import __version__
 
