@@ -105,6 +105,7 @@ MADE = {
     "DiscreteResult": lambda: calibrant.discrete_calibration_test(Y, np.round(V, 1)),
     "DistanceChainDisplay": lambda: calibrant.report.DistanceChainDisplay.from_predictions(Y, V),
     "Estimate": lambda: calibrant.clinical_calibration(Y, V, n_resamples=39, random_state=0).ici,
+    "Example": lambda: calibrant.audit(Y, V**4, n_resamples=39, random_state=0).answer.examples[0],
     "Evidence": lambda: audited().tests["calibration_test"],
     "GradeTestResult": lambda: calibrant.inference.grade_test(Y, np.round(V, 1)),
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),

@@ -70,6 +70,9 @@ AUDIT: dict[str, Any] = {
         "details": ["string"],
         "sentence": "string",
         "max_distance": "number",
+        "examples": [
+            dict.fromkeys(("low", "high", "predicted", "happened", "share", "errors"), "number"),
+        ],
     },
     "sentences": ["string"],
     "pos_label": "string|integer|boolean|null",
@@ -211,6 +214,7 @@ AUDIT: dict[str, Any] = {
         "no_band": "string|null",
         "prediction": ["number"],
         "outcome": ["number|null"],
+        "isotonic": ["number"],
         "band_lower": (["number"], None),
         "band_upper": (["number"], None),
         "mass": ["number"],

@@ -28,6 +28,7 @@ HOMES = {
     "DistanceChainDisplay": "report.displays",
     "Estimate": "decisions.estimate",
     "Evidence": "findings.evidence",
+    "Example": "findings.examples",
     "FileError": "door.errors",
     "GateResult": "inference.gate",
     "GradeTestResult": "inference.grades",

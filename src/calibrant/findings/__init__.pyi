@@ -6,6 +6,7 @@ from calibrant.findings.auditing import audit as audit
 from calibrant.findings.classes import ClassFindings as ClassFindings
 from calibrant.findings.classes import Question as Question
 from calibrant.findings.evidence import Evidence as Evidence
+from calibrant.findings.examples import Example as Example
 from calibrant.findings.found import Audit as Audit
 from calibrant.findings.found import MeasureValue as MeasureValue
 from calibrant.findings.inequalities import Inequality as Inequality
@@ -19,6 +20,7 @@ __all__ = [
     "Audit",
     "ClassFindings",
     "Evidence",
+    "Example",
     "Inequality",
     "MeasureValue",
     "Question",

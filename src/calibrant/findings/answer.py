@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result
-from calibrant.findings.examples import Example, examples
+from calibrant.findings.examples import Example, examples, told
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -83,6 +83,8 @@ class Answer(Result):
         All of it: headline and details.
     max_distance : float
         The limit that was compared with.
+    examples : tuple of Example
+        What the headline tells of places: one or two, or none.
 
     See Also
     --------
@@ -98,6 +100,7 @@ class Answer(Result):
     headline: str
     details: tuple[str, ...]
     max_distance: float
+    examples: tuple[Example, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -138,7 +141,7 @@ def rejected(test: TestResult, gate: GateResult | None) -> bool:
 
 def answer(audit: Audit) -> Answer:
     """Put together what the audit found."""
-    from calibrant.findings.answer_words import details, headline
+    from calibrant.findings.answer_words import details, headline, says_where
 
     test, gate = audit.tests["calibration_test"].result, audit.gate
     state = decide(test, gate)
@@ -160,7 +163,9 @@ def answer(audit: Audit) -> Answer:
         details=(),
         max_distance=audit.max_distance,
     )
-    return replace(found, headline=headline(found, audit, seen), details=details(found, audit))
+    if says_where(found, test):
+        found = replace(found, examples=told(direction, seen))
+    return replace(found, headline=headline(found, audit), details=details(found, audit))
 
 
 def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:

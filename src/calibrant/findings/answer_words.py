@@ -11,8 +11,8 @@ from calibrant.inference.gate import rounded_rows
 
 if TYPE_CHECKING:
     from calibrant.findings.answer import Answer
-    from calibrant.findings.examples import Example
     from calibrant.findings.found import Audit
+    from calibrant.inference.result import TestResult
 
 _SAID = {
     "too high": "Too high",
@@ -37,7 +37,13 @@ _MOST_NEEDED = 100_000_000  # rows that are worth a word
 _DIGITS = 6  # at most, of two rates that are told apart
 
 
-def headline(found: Answer, audit: Audit, seen: tuple[Example, ...]) -> str:
+def says_where(found: Answer, test: TestResult | None) -> bool:
+    """Whether the headline tells examples of places."""
+    told = ("check the labels", "predict the base rate")
+    return test is not None and test.reject and found.direction is not None and found.action not in told
+
+
+def headline(found: Answer, audit: Audit) -> str:
     """In which direction it errs, with an example, and whether that is chance."""
     if found.pvalue is None:
         return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
@@ -60,33 +66,27 @@ def headline(found: Answer, audit: Audit, seen: tuple[Example, ...]) -> str:
     slightly = found.state == "too small to matter"
     said = _SAID[found.direction]
     said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
-    return f"{said}{_for_example(found, seen)}. {real}"
+    return f"{said}{_for_example(found)}. {real}"
 
 
-def _for_example(found: Answer, seen: tuple[Example, ...]) -> str:
+def _for_example(found: Answer) -> str:
     """The clearest place, and for two-sided faults the clearest on the other side."""
-    first = seen[0]
+    if not found.examples:
+        return ""
+    first = found.examples[0]
+    says, happens = two_rates(first.predicted, first.happened)
     if found.direction in ("too high", "too low"):
-        of_kind = [each for each in seen if (each.happened > each.predicted) == (found.direction == "too low")]
-        if not of_kind:
-            return ""
-        first = of_kind[0]
-        says, happens = two_rates(first.predicted, first.happened)
         if first.share > 0.9:
             return f": it says {says} on average, and {happens} happen"
         low, high = rate(first.low), rate(first.high)
         if low == high:
             return f" where it says {low}: {happens} happen"
         return f" between {low} and {high}: it says {says} there on average, and {happens} happen"
-    says, happens = two_rates(first.predicted, first.happened)
     told = f": where it says about {says}, {happens} happen"
-    other = next(
-        (each for each in seen if (each.happened < each.predicted) != (first.happened < first.predicted)), None
-    )
-    if other is None:
-        return told
-    says, happens = two_rates(other.predicted, other.happened)
-    return f"{told}; where it says {says}, {happens}"
+    for other in found.examples[1:]:
+        says, happens = two_rates(other.predicted, other.happened)
+        told += f"; where it says {says}, {happens}"
+    return told
 
 
 def details(found: Answer, audit: Audit) -> tuple[str, ...]:

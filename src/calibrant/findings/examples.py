@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+__all__ = ["Example"]
+
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.door.values import Result
 from calibrant.inference.calibration import CalibrationTestResult
 
 if TYPE_CHECKING:
@@ -16,16 +19,47 @@ if TYPE_CHECKING:
 _CLEAR = 3.0  # standard errors
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A stretch of predictions, or a single one, with the means of predictions and outcomes there."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Example(Result):
+    """A stretch of predictions, or a single one, that the headline of an answer tells.
+
+    Attributes
+    ----------
+    low, high : float
+        First and last prediction of it.
+    predicted, happened : float
+        Weighted means of its predictions and of its outcomes.
+    share : float
+        Its share of the weight.
+    errors : float
+        How many standard errors lie between the two means.
+
+    See Also
+    --------
+    Answer, Region
+    """
 
     low: float
     high: float
     predicted: float
     happened: float
     share: float
-    errors: float  # how many standard errors lie between the two
+    errors: float
+
+    def summary(self) -> str:
+        """Say what was predicted, and what happened."""
+        return f"From {self.low:.3g} to {self.high:.3g}: {self.predicted:.3g} predicted, {self.happened:.3g} happened."
+
+
+def told(direction: str | None, seen: tuple[Example, ...]) -> tuple[Example, ...]:
+    """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side."""
+    if not seen or direction is None:
+        return ()
+    if direction in ("too high", "too low"):
+        return tuple(each for each in seen if (each.happened > each.predicted) == (direction == "too low"))[:1]
+    first = seen[0]
+    others = [each for each in seen if (each.happened < each.predicted) != (first.happened < first.predicted)]
+    return (first, *others[:1])
 
 
 def examples(audit: Audit) -> tuple[Example, ...]:

@@ -224,4 +224,4 @@ class Audit(Finding):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it."""
-        return cast("Axes", view("plots", "draw_diagram")(self, ax))
+        return cast("Axes", view("plots", "draw_audit")(self, ax))

@@ -33,6 +33,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.words import NO_TRIALS
 from calibrant.kernels.sums import rows_dot
+from calibrant.measures.corp import corp_from_sample
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -58,6 +59,9 @@ class Reliability(Result):
         Regular grid over the range of the predictions, or the distinct predictions.
     outcome : ndarray of shape (t,)
         Outcome rate there: prediction plus local mean residual. NaN where no prediction is near.
+    isotonic : ndarray of shape (t,)
+        Event rate there by isotonic regression of outcomes on predictions (CORP), on a straight line between two
+        distinct predictions: it needs no bandwidth, and never falls.
     band_lower, band_upper : ndarray of shape (t,) or None
         Simultaneous consistency band: it holds the whole curve of calibrated predictions with probability 1 - level.
         None where there is none.
@@ -80,6 +84,7 @@ class Reliability(Result):
     kind: str
     prediction: FloatArray
     outcome: FloatArray
+    isotonic: FloatArray
     band_lower: FloatArray | None
     band_upper: FloatArray | None
     mass: FloatArray
@@ -147,7 +152,16 @@ def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.G
         beyond = (curves[:, 0] < low - _TIE) | (curves[:, 0] > high + _TIE)
         outside, leaves = float(min(1.0, mass[beyond].sum())), bool(beyond.any())
     kind = "levels" if bandwidth is None else "curve"
-    return Reliability(kind, at, at + curves[:, 0], lower, upper, mass, count, bandwidth, why_not, outside, leaves)
+    isotonic = isotonic_at(sample, at)
+    return Reliability(
+        kind, at, at + curves[:, 0], isotonic, lower, upper, mass, count, bandwidth, why_not, outside, leaves
+    )
+
+
+def isotonic_at(sample: Sample, at: FloatArray) -> FloatArray:
+    """The CORP curve at places within the range of the predictions."""
+    found = corp_from_sample(sample)
+    return np.asarray(np.interp(at, found.prediction, found.recalibrated))
 
 
 def _unlike_weights(sample: Sample) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.door.ends import confidence
-from calibrant.report.plots import COLOURS, new_axes
+from calibrant.report.look import COLOURS, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

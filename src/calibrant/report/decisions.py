@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from calibrant.door.ends import confidence
-from calibrant.report.plots import COLOURS, STYLE, as_svg, new_axes, tidy
+from calibrant.report.look import COLOURS, STYLE, as_svg, new_axes, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +79,9 @@ def draw_decision_curve(
         )
     t = np.linspace(0.0, end, _POINTS)
     every = curve.base_rate - t / (1.0 - t) * (1.0 - curve.base_rate)
-    ax.plot(t, every, color=COLOURS["muted"], lw=1.2, label="act on all")
+    ax.plot(t, every, color=COLOURS["muted"], lw=1.2, dashes=(1.5, 1.5), label="act on all")
     ax.axhline(0.0, color=COLOURS["ink"], lw=1.2, label="act on none")
-    ax.plot(curve.thresholds, curve.best_net_benefit, color=COLOURS["low"], lw=1.2, label="best cut")
+    ax.plot(curve.thresholds, curve.best_net_benefit, color=COLOURS["high"], lw=1.2, dashes=(5, 2), label="best cut")
     x, y = _steps(curve.thresholds, curve.net_benefit, curve.net_benefit_after)
     ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
     top = max(float(curve.best_net_benefit.max()), 1e-6)
@@ -100,8 +100,8 @@ def draw_murphy(found: MurphyDiagram, ax: Axes | None) -> Axes:
     """Draw the elementary score and its parts by threshold."""
     ax = ax if ax is not None else new_axes()
     t = found.thresholds
-    ax.plot(t, found.elementary_uncertainty, color=COLOURS["muted"], lw=1.2, label="uncertainty")
-    ax.plot(t, found.elementary_discrimination, color=COLOURS["low"], lw=1.2, label="discrimination")
+    ax.plot(t, found.elementary_uncertainty, color=COLOURS["muted"], lw=1.2, dashes=(1.5, 1.5), label="uncertainty")
+    ax.plot(t, found.elementary_discrimination, color=COLOURS["low"], lw=1.2, dashes=(5, 2), label="discrimination")
     for at, after, name, width, words in (
         (found.elementary_miscalibration, found.elementary_miscalibration_after, "high", 1.2, "miscalibration"),
         (found.elementary_score, found.elementary_score_after, "curve", 2.0, "score"),

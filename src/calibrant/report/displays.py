@@ -19,7 +19,8 @@ from calibrant.findings.auditing import audit
 from calibrant.findings.reliability import Reliability, reliability
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness, witness_from_sample
-from calibrant.report.plots import COLOURS, draw_density, draw_diagram, draw_witness, new_axes
+from calibrant.report.diagram import draw_density, draw_diagram, draw_witness
+from calibrant.report.look import COLOURS, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,7 +28,9 @@ from calibrant.findings.words import (
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.plots import COLOURS, both_svg, diagram_geometry, drift_svg, svg
+from calibrant.report.diagram import beyond
+from calibrant.report.look import COLOURS
+from calibrant.report.plots import curves_svg, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts, reality
 
 
@@ -51,7 +53,7 @@ def _(comparison: Comparison) -> str:
     pages = [
         Markup(_renamed(column.render(_context(audit, most)), f"-{i}")) for i, audit in enumerate(comparison.audits)
     ]
-    picture = _coloured(_renamed(both_svg(comparison), "-both"), "Both reliability curves")
+    picture = _coloured(_renamed(curves_svg(comparison), "-both"), "Both reliability curves")
     return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages, picture=picture)
 
 
@@ -102,6 +104,7 @@ def _diagram(audit: Audit) -> dict[str, Any]:
     columns = {
         "prediction": table.prediction,
         "outcome": table.outcome,
+        "isotonic": table.isotonic,
         "lower": table.band_lower,
         "upper": table.band_upper,
     }
@@ -113,6 +116,7 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "right": round(right, 5),
         "low": low,
         "high": high,
+        "beyond": beyond(audit, audit.answer.examples),
         "table": {
             name: [None if math.isnan(x) else round(float(x), 5) for x in column]
             for name, column in columns.items()

@@ -103,6 +103,7 @@ def _(audit: Audit) -> dict[str, Any]:
             "no_band": table.no_band,
             "prediction": table.prediction,
             "outcome": table.outcome,
+            "isotonic": table.isotonic,
             "band_lower": table.band_lower,
             "band_upper": table.band_upper,
             "mass": table.mass,

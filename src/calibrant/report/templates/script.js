@@ -16,7 +16,7 @@ for (const figure of document.querySelectorAll("figure")) {
     const i = nearest(x), p = table.prediction[i];
     cursor.hidden = false;
     cursor.style.left = `${100 * (left + ((right - left) * (p - low)) / (high - low))}%`;
-    let text = `At ${shown(p)}: observed ${shown(table.outcome[i])}`;
+    let text = `At ${shown(p)}: observed ${shown(table.outcome[i])}, isotonic ${shown(table.isotonic[i])}`;
     if (table.lower) text += `; a calibrated predictor would show ${shown(table.lower[i])} to ${shown(table.upper[i])}`;
     said.textContent = `${text}.`;
   };

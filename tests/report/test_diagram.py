@@ -1,0 +1,55 @@
+"""The diagram: two curves, weight that follows the rows, sides told apart without colour, the headline's examples."""
+
+import numpy as np
+import pytest
+
+from calibrant import audit, corp_decomposition
+from calibrant.report.diagram import draw_diagram, heavy, limits
+
+
+def sample(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    v = rng.beta(0.8, 2.0, n)
+    return (rng.random(n) < v**1.5).astype(float), v
+
+
+def test_the_dotted_line_is_the_corp_curve():
+    y, v = sample()
+    table, corp = audit(y, v, random_state=0, n_resamples=39).reliability, corp_decomposition(y, v)
+    after = np.searchsorted(corp.prediction, table.prediction).clip(0, corp.prediction.size - 1)
+    before = np.maximum(after - 1, 0)
+    assert (table.isotonic <= corp.recalibrated[after] + 1e-12).all()
+    assert (table.isotonic >= corp.recalibrated[before] - 1e-12).all()
+    assert (np.diff(table.isotonic) >= 0.0).all()
+    five = np.round(v * 5) / 5
+    levels = audit(y, five, random_state=0, n_resamples=39).reliability
+    assert levels.kind == "levels"
+    assert levels.isotonic == pytest.approx(corp_decomposition(y, five).recalibrated)
+
+
+def test_sides_are_told_apart_in_grey_and_the_headline_is_marked():
+    y, v = sample()
+    found = audit(y, v, random_state=0, n_resamples=39)
+    ax = found.plot()
+    handles, labels = ax.get_legend_handles_labels()
+    named = dict(zip(labels, handles, strict=True))
+    assert {"smoothed", "isotonic", "example"} <= set(named)
+    assert named["smoothed"].get_linestyle() != named["isotonic"].get_linestyle()
+    hatches = [named[side].get_hatch() for side in ("too high", "too low") if side in named]
+    assert len(set(hatches)) == len(hatches) > 0
+    (ring,) = [line for line in ax.lines if line.get_label() == "example"]
+    (told,) = found.answer.examples
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (told.predicted, told.happened)
+    assert "example" not in draw_diagram(found).get_legend_handles_labels()[1]
+
+
+def test_weight_follows_the_rows_and_single_rows_far_away_do_not_stretch_the_axes():
+    rng = np.random.default_rng(1)
+    v = np.append(rng.beta(0.5, 80.0, 4000), [0.6, 0.9])
+    found = audit((rng.random(v.size) < v).astype(float), v, random_state=0, n_resamples=39)
+    weight = heavy(found.reliability)
+    assert weight.max() == 1.0
+    assert weight[found.reliability.prediction > 0.5].max() < 0.3
+    low, high = limits(found)
+    assert low <= 0.0 < high < 0.1
+    assert found.plot().get_ylim()[1] < 0.2
