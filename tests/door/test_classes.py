@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from calibrant import InputError, discrete_calibration_test
 from calibrant.door.classes import multiclass_sample
@@ -177,3 +178,51 @@ def test_ten_votes_are_tested_as_they_are():
     top = multiclass_sample(label, votes).top_label()
     expected = discrete_calibration_test((votes.argmax(axis=1) == label).astype(int), votes.max(axis=1))
     assert discrete_calibration_test(top.y_true, top.y_prob) == expected
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_nothing_is_copied_and_any_number_of_the_largest_is_found(kind):
+    rng = np.random.default_rng(1)
+    table = (rng.integers(0, 9, (300, 40)) + 1).astype(np.float64)
+    table = (table / table.sum(axis=1, keepdims=True)).astype(kind)
+    sample = multiclass_sample(rng.integers(0, 40, 300), table)
+    assert np.shares_memory(sample.table.given, table)
+    order = np.argsort(-table.astype(np.float64), axis=1, kind="stable")
+    for count in (1, 5, 16, 17, 39):
+        best, probability = sample.leading(count)
+        assert (best == order[:, :count]).all()
+        assert (probability == np.take_along_axis(table, best, axis=1)).all()
+    assert (np.stack([q.y_prob for q in sample.class_wise()], axis=1) == table).all()
+
+
+def test_logits_are_read_as_their_softmax():
+    rng = np.random.default_rng(2)
+    score = rng.normal(size=(200, 30)) * 4
+    score[0, 3] = -np.inf
+    label = rng.integers(0, 30, 200)
+    for kind, off in ((np.float16, 0.0), (np.float32, 7.0), (np.float64, -800.0)):
+        given = (score + off).astype(kind)
+        expected = softmax(given.astype(np.float64), axis=1)
+        sample = multiclass_sample(label, given, from_logits=True)
+        assert sample.y_prob == pytest.approx(expected, rel=1e-12)
+        assert sample.y_prob[0, 3] == 0.0
+        assert (sample.y_prob <= 1.0).all()
+        from_columns = np.stack([q.y_prob for q in sample.class_wise()], axis=1)
+        assert from_columns == pytest.approx(expected, rel=1e-12)
+    assert np.shares_memory(sample.table.given, given)
+    # What single precision would call certain is not.
+    near = multiclass_sample([1], np.array([[20.0, 0.0, 0.0]], np.float32), from_logits=True)
+    assert 0.0 < 1.0 - near.top_label().y_prob[0] < 1e-8
+    for bad, message in ((np.nan, "row 1, column 0 is nan"), (np.inf, "row 1, column 0 is inf")):
+        with pytest.raises(InputError, match=message):
+            multiclass_sample([0, 1], [[0.0, 1.0], [bad, 1.0]], from_logits=True)
+    with pytest.raises(InputError, match="row 0 has no class that is possible"):
+        multiclass_sample([0], [[-np.inf, -np.inf]], from_logits=True)
+
+
+def test_a_tensor_is_read_where_it_lies():
+    torch = pytest.importorskip("torch")
+    table = torch.softmax(torch.randn(50, 7, requires_grad=True), dim=1)
+    sample = multiclass_sample(torch.arange(50) % 7, table)
+    assert np.shares_memory(sample.table.given, table.detach().numpy())
+    assert multiclass_sample([0] * 50, table.half()).table.given.dtype == np.float16

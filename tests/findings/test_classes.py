@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from calibrant import InputError, audit, lower_calibration_distance, smooth_calibration_error
 from tests.strategies import drawn_classes
@@ -65,3 +66,16 @@ def test_what_is_refused():
         audit([0, 1], [[0.5, 0.4], [0.5, 0.5]])
     with pytest.raises(InputError, match="no class"):
         audit([0, 2], [[0.5, 0.5], [0.5, 0.5]])
+
+
+def test_logits_give_the_audit_of_their_softmax():
+    label, table = drawn_classes(300, 3, 2, 1.5)
+    logits = np.log(table) + 3.0
+    expected = audit(label, softmax(logits, axis=1), n_resamples=99, random_state=0)
+    found = audit(label, logits, from_logits=True, n_resamples=99, random_state=0)
+    assert found.smooth_calibration_error == pytest.approx(expected.smooth_calibration_error, abs=1e-12)
+    y, p = (label == 0).astype(float), table[:, 0]
+    one = audit(y, np.log(p) - np.log1p(-p), from_logits=True, n_resamples=0)
+    assert one.smooth_calibration_error == pytest.approx(smooth_calibration_error(y, p), abs=1e-12)
+    with pytest.raises(InputError, match="y_prob: row 1 is nan"):
+        audit([0, 1], [0.5, np.nan], from_logits=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["BinaryReduction", "MulticlassSample", "multiclass_sample"]
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import positive_integer
-from calibrant.door.columns import Column, Labels, Table, kind_of, read_columns
+from calibrant.door.class_table import ClassTable, class_table
+from calibrant.door.columns import Column, Labels, Table, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import column_names, read_classes, read_labels, second_in_order
 from calibrant.door.sample import Sample
@@ -21,11 +22,8 @@ from calibrant.door.values import counted, short_repr
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-SUM_TOLERANCE = 1e-5
-"""By how much a row of class probabilities may miss a sum of 1; single precision misses it by 1e-6."""
-
-_SIX_DECIMALS = 5e-7
-"""What a value may lose that was written with six decimals: many classes add up to more than `SUM_TOLERANCE`."""
+_BY_INSERTION = 16  # most probable classes above which rows are sorted
+_COLUMNS = 16  # read at a time: rows of halves, singles and doubles are in stretches of 64 bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +67,8 @@ class MulticlassSample:
     ----------
     y_true : ndarray of shape (n,)
         Label of each row, as a column number of `y_prob`.
-    y_prob : ndarray of shape (n, K)
-        Class probabilities: the very numbers that were given. Each row adds up to 1 within their rounding.
+    table : ClassTable
+        Class probabilities, or logits, where the caller has them: nothing is copied.
     sample_weight : ndarray of shape (n,) or None
         Weights of the rows.
     labels : tuple
@@ -84,7 +82,7 @@ class MulticlassSample:
     """
 
     y_true: IntArray
-    y_prob: FloatArray
+    table: ClassTable
     sample_weight: FloatArray | None
     labels: tuple[Any, ...]
     pos_label: Any = None
@@ -94,12 +92,20 @@ class MulticlassSample:
     def take(self, rows: npt.NDArray[np.intp]) -> MulticlassSample:
         """Return these rows of it, in this order."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return replace(self, y_true=self.y_true[rows], y_prob=self.y_prob[rows], sample_weight=weight)
+        return replace(self, y_true=self.y_true[rows], table=self.table.take(rows), sample_weight=weight)
 
     @property
     def n_classes(self) -> int:
         """Number of classes, K."""
-        return int(self.y_prob.shape[1])
+        return self.table.shape[1]
+
+    @property
+    def y_prob(self) -> FloatArray:
+        """Class probabilities of shape (n, K), the very numbers that were given, copied to float64.
+
+        Each row adds up to 1 within their rounding.
+        """
+        return self.table.rows()
 
     @property
     def positive_class(self) -> Any:
@@ -114,16 +120,36 @@ class MulticlassSample:
 
     def top_label(self) -> BinaryReduction:
         """Was the most probable class right? Of classes that tie, the first is predicted."""
-        best = np.argmax(self.y_prob, axis=1)
-        confidence = np.take_along_axis(self.y_prob, best[:, None], axis=1)[:, 0]
-        return self._question("top label", best == self.y_true, confidence)
+        return self.top_ks((1,))[0]
+
+    def leading(self, count: int) -> tuple[IntArray, FloatArray]:
+        """The most probable classes of each row, first of those that tie first, and their probabilities.
+
+        Both of shape (n, count).
+        """
+        from calibrant.kernels.classes import largest
+
+        n = self.y_true.size
+        best, probability = np.empty((n, count), np.int64), np.empty((n, count))
+        for part, block in self.table.blocks():
+            if count <= _BY_INSERTION:
+                largest(block, best[part])
+            else:
+                best[part] = np.argsort(-block, axis=1, kind="stable")[:, :count]
+            probability[part] = np.take_along_axis(block, best[part], axis=1)
+        return best, probability
 
     def class_wise(self) -> tuple[BinaryReduction, ...]:
         """Was it this class? One question a class."""
-        return tuple(
-            self._question(f"class {name}", self.y_true == k, np.ascontiguousarray(self.y_prob[:, k]))
-            for k, name in enumerate(self.labels)
-        )
+        return tuple(self.each_class())
+
+    def each_class(self) -> Iterator[BinaryReduction]:
+        """The questions of `class_wise`, one after another: the columns of few are held at a time."""
+        k = self.n_classes
+        for first in range(0, k, _COLUMNS):
+            last = min(first + _COLUMNS, k)
+            for j, column in enumerate(self.table.columns(first, last), first):
+                yield self._question(f"class {self.labels[j]}", self.y_true == j, column)
 
     def top_k(self, k: int) -> BinaryReduction:
         """Was it one of the k most probable classes? Of classes that tie, the first ones are predicted.
@@ -133,23 +159,29 @@ class MulticlassSample:
         positive_integer(k, "k")
         if k >= self.n_classes:
             raise InputError("k", f"is {k}; it must be below the number of classes, {self.n_classes}")
-        if k == 1:
-            return self.top_label()
-        best = np.argsort(-self.y_prob, axis=1, kind="stable")[:, :k]
-        exact = np.take_along_axis(self.y_prob, best, axis=1).sum(axis=1)
-        # In doubles the last bits of 0.7 + 0.1 and 0.5 + 0.3 differ. What is below 1 must stay below it.
-        tied = np.round(exact, 14)
-        confidence = np.minimum(np.where(tied < 1.0, tied, exact), 1.0)
-        hit = (best == self.y_true[:, None]).any(axis=1)
-        return self._question(f"top {k} labels", hit, confidence)
+        return self.top_ks((k,))[0]
+
+    def top_ks(self, wanted: Sequence[int]) -> list[BinaryReduction]:
+        """`top_k` for several numbers below K, in one pass over the table."""
+        best, probability = self.leading(max(wanted))
+        hit = best == self.y_true[:, None]
+        found = []
+        for k in wanted:
+            exact = probability[:, :k].sum(axis=1)
+            # In doubles the last bits of 0.7 + 0.1 and 0.5 + 0.3 differ. What is below 1 must stay below it.
+            tied = np.round(exact, 14)
+            confidence = exact if k == 1 else np.minimum(np.where(tied < 1.0, tied, exact), 1.0)
+            name = "top label" if k == 1 else f"top {k} labels"
+            found.append(self._question(name, hit[:, :k].any(axis=1), confidence))
+        return found
 
     def reductions(self, top_k: Sequence[int] = ()) -> tuple[BinaryReduction, ...]:
         """All questions: the top label first, then the wanted top k, then every class."""
-        return (self.top_label(), *(self.top_k(k) for k in top_k), *self.class_wise())
+        return (self.top_label(), *(self.top_k(k) for k in top_k), *self.each_class())
 
     def class_wise_mean(self, measure: Callable[..., float], **parameters: Any) -> float:
         """Mean over classes of a measure of one probability, for example the class-wise squared calibration error."""
-        questions = self.class_wise()
+        questions = self.each_class()
         values = [measure(q.y_true, q.y_prob, sample_weight=q.sample_weight, **parameters) for q in questions]
         return float(np.mean(values))
 
@@ -165,6 +197,7 @@ def multiclass_sample(
     classes: Sequence[Any] | None = None,
     pos_label: Any = None,
     tolerance: float | None = None,
+    from_logits: bool = False,
 ) -> MulticlassSample:
     """Validate class probabilities and labels, for the binary questions that can be asked of them.
 
@@ -174,7 +207,8 @@ def multiclass_sample(
         Labels: column numbers 0 to K - 1, or names that are in `classes`, or one-hot rows with a single 1.
     y_prob : table of shape (n, K), K >= 2
         Class probabilities in [0, 1], each row adding up to 1: a NumPy array, list of rows or data frame. They are
-        taken as they are, never divided by their sum: that would part predictions that tie.
+        taken as they are, never divided by their sum: that would part predictions that tie. Arrays of 16, 32 or 64
+        bits and tensors on the processor are read where they lie, without a copy.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     classes : sequence of K names, optional
@@ -187,6 +221,9 @@ def multiclass_sample(
     tolerance : float, optional
         By how much a row may miss a sum of 1. By default 1e-5, which single precision keeps, or 5e-7 a class, what six
         decimals lose, where that is more; 0.002 and 6e-8 a class for numbers that half precision holds.
+    from_logits : bool, default False
+        Whether `y_prob` holds logits, whose softmax is meant: any numbers, minus infinity for a class that is
+        impossible. The softmax is taken in double precision wherever a row is read.
 
     Returns
     -------
@@ -206,7 +243,7 @@ def multiclass_sample(
     Notes
     -----
     A class that is never seen is an ordinary question whose answer was always no. The top label is also called
-    confidence calibration. Cost: O(n K).
+    confidence calibration. The table must not be written to while the result is used. Cost: O(n K).
 
     Examples
     --------
@@ -222,7 +259,7 @@ def multiclass_sample(
     >>> round(smooth_calibration_error(top.y_true, top.y_prob), 6)
     0.15625
     """
-    table = class_probabilities(y_prob, tolerance)
+    table = class_table(y_prob, tolerance, from_logits)
     n, k = table.shape
     label, found = read_labels(y_true, k, read_classes(classes, k), column_names(y_prob), pos_label)
     if label.size != n:
@@ -233,59 +270,4 @@ def multiclass_sample(
 
 def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArray:
     """Class probabilities of shape (n, K) as float64, the numbers given; InputError if rows do not add up to 1."""
-    if tolerance is not None and (
-        not isinstance(tolerance, int | float | np.number) or isinstance(tolerance, bool) or not 0.0 <= tolerance < 1.0
-    ):
-        raise InputError("tolerance", f"is {tolerance!r:.40}; it must lie in [0, 1)")
-    table = _as_table(y_prob)
-    if table.shape[0] == 0:
-        raise InputError("y_prob", "is empty; at least one row is needed")
-    if table.shape[1] < 2:
-        raise InputError(
-            "y_prob", f"has {counted(table.shape[1], 'column')}; a column for each of two or more classes is needed"
-        )
-    bad = ~((table >= 0.0) & (table <= 1.0))  # true for NaN as well
-    if bad.any():
-        row = int(np.argmax(bad.any(axis=1)))
-        column = int(np.argmax(bad[row]))
-        problem = f"row {row}, column {column} is {table[row, column]:.6g}; class probabilities must lie in [0, 1]"
-        raise InputError("y_prob", problem, row=row)
-    miss = np.abs(table.sum(axis=1) - 1.0)
-    allowed = _allowed(table, miss) if tolerance is None else tolerance
-    if (miss > allowed).any():
-        row = int(np.argmax(miss > allowed))
-        problem = (
-            f"row {row} adds up to {table[row].sum():.7g}; class probabilities must add up to 1 within {allowed:g}"
-        )
-        raise InputError("y_prob", problem, row=row)
-    return np.asarray(table + 0.0)  # minus zero becomes zero
-
-
-def _allowed(table: FloatArray, miss: FloatArray) -> float:
-    """By how much rows may miss a sum of 1, by the type that their numbers come from."""
-    k = int(table.shape[1])
-    usual: float = max(SUM_TOLERANCE, _SIX_DECIMALS * k)
-    # Rounding p to half precision moves it by p / 2048 at most, or by 3e-8 near 0: a row by 1 / 2048 + 3e-8 K. Four and
-    # two times that leave room for a softmax computed so. The numbers tell the type: a list or a file may hold them.
-    if miss.max() > usual and np.array_equal(table.astype(np.float16), table):
-        return float(4.0 * 2.0**-11 + k * 2.0**-24)
-    return usual
-
-
-def _as_table(values: Any) -> FloatArray:
-    if hasattr(values, "detach"):  # a torch tensor, which numpy refuses while it carries a gradient
-        values = values.detach().cpu().double()
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        row = int(np.argmax(np.ma.getmaskarray(values).reshape(len(values), -1).any(axis=1)))
-        raise InputError("y_prob", f"row {row} has masked values; masked rows must be removed first", row=row)
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
-            array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError("y_prob", "is not a table of numbers: rows of one length are needed") from None
-    if array.ndim != 2:
-        raise InputError("y_prob", f"has shape {array.shape}; a table with a row a case and a column a class is needed")
-    if array.dtype.kind not in "fiub":
-        raise InputError("y_prob", f"holds {kind_of(array)}; numbers are needed")
-    return array.astype(np.float64)
+    return class_table(y_prob, tolerance).rows()

@@ -83,6 +83,17 @@ def as_numbers(values: Column, name: str) -> FloatArray:
     return numbers
 
 
+def of_log_odds(y_prob: Column) -> FloatArray:
+    """Probabilities of one column of log-odds, an infinite one being certainty; none may be missing."""
+    score = as_numbers(y_prob, "y_prob")
+    missing = np.isnan(score)
+    if missing.any():
+        row = _first(missing)
+        raise InputError("y_prob", f"row {row} is nan", row=row, allowed=NOT_NULL)
+    small = np.exp(-np.abs(score))
+    return np.asarray(np.where(score >= 0.0, 1.0, small) / (1.0 + small))
+
+
 def numbers_or_nan(values: Column, name: str) -> FloatArray:
     """The same with NaN in the rows that hold no number; a column that holds other things alone is refused."""
     return _numbers(values, name)[0]

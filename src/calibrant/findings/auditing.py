@@ -15,7 +15,7 @@ from calibrant.decisions.acting import acting_from_sample
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, Labels, Table, read_columns
+from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions, not_taken, sample_and_rows
 from calibrant.door.sample import Sample
@@ -48,6 +48,7 @@ def audit(
     sample_weight: Column | None = None,
     trials: Column | None = None,
     pos_label: Any = None,
+    from_logits: bool = False,
     max_distance: float | None = None,
     threshold: float | None = None,
     level: float = 0.05,
@@ -72,6 +73,8 @@ def audit(
     pos_label : label, optional
         The positive class, whose probability is audited. One column needs it where labels are not 0 and 1; of two
         columns it is the second label in sorted order without it. Not for more than two classes.
+    from_logits : bool, default False
+        Whether `y_prob` holds log-odds (one column) or logits (a column a class), whose softmax is audited.
     max_distance : float, optional
         Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or a tenth of the rate
         of the rarer outcome where that is less.
@@ -119,7 +122,9 @@ def audit(
     """
     if dimensions(y_prob) == 2:
         not_taken("rows of classes are single; audit the event's column", trials=trials)
-        found = multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label)
+        found = multiclass_sample(
+            y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, from_logits=from_logits
+        )
         return audit_classes(
             found,
             max_distance=max_distance,
@@ -128,7 +133,9 @@ def audit(
             n_resamples=n_resamples,
             random_state=random_state,
         )
-    columns = event_outcomes(y_true, pos_label), cast(Column, y_prob), sample_weight
+    column = cast(Column, y_prob)
+    chance = of_log_odds(column) if from_logits else column
+    columns = event_outcomes(y_true, pos_label), chance, sample_weight
     if trials is None:
         sample, rows = sample_and_rows(*read_columns(*columns))
     else:

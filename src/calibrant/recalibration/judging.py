@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri, xlog1py, xlogy
 
 from calibrant.door.arguments import whole_from
+from calibrant.door.class_table import ClassTable
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, IntArray, check_weights, read_columns
 from calibrant.door.ends import Interval
@@ -90,7 +91,9 @@ class Rows:
         """Outcomes and probabilities whose distance is judged: of classes, whether the most probable one was right."""
         if not self.classes:
             return self.outcome, prediction
-        top = MulticlassSample(self.outcome, prediction, None, tuple(range(prediction.shape[1]))).top_label()
+        top = MulticlassSample(
+            self.outcome, ClassTable(prediction), None, tuple(range(prediction.shape[1]))
+        ).top_label()
         return top.y_true, top.y_prob
 
     def splits(self, cv: int, seed: int) -> list[Split]:
@@ -123,7 +126,7 @@ class Rows:
             check_weights(weight)  # of a part of the rows it may be zero throughout
         if self.classes:
             classes = tuple(range(self.prediction.shape[1]))
-            part = MulticlassSample(self.outcome[rows], self.prediction[rows], weight, classes)
+            part = MulticlassSample(self.outcome[rows], ClassTable(self.prediction[rows]), weight, classes)
             return recalibrator.fit_classes(part)
         return recalibrator.fit_sample(Sample.of_arrays(self.outcome[rows], self.prediction[rows], weight))
 
