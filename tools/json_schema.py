@@ -232,9 +232,7 @@ PAIR: dict[str, Any] = {
 }
 
 
-GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT}
-REGRET: dict[str, Any] = {
-    "calibrant": "string",
+REGRET_RESULT: dict[str, Any] = {
     "regret_interval": ENDS,
     "decision_loss_interval": ENDS,
     "threshold": "number|null",
@@ -242,6 +240,28 @@ REGRET: dict[str, Any] = {
     "verdict": "string",
     "level": "number",
     "n_rows": "integer",
+}
+CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
+    "name": "string",
+    "kind": "string",
+    "verdict": "string",
+    "level": "number",
+    "n_rows": "integer",
+    "rows_needed": "integer|null",
+    "max_distance?": "number",
+    "lower_distance?": ENDS,
+    "anytime?": "boolean",
+    "baseline?": "string",
+    "max_worse?": "number",
+    "difference?": ENDS,
+    "n_rows_baseline?": "integer",
+    "way?": "string",
+}
+GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT, "checks": [CHECK]}
+REGRET: dict[str, Any] = {
+    "calibrant": "string",
+    **REGRET_RESULT,
+    "checks": [{"name": "string", "kind": "string", **REGRET_RESULT}],
 }
 
 
@@ -282,7 +302,8 @@ def gate_schema(printed: dict[str, Any], options: str, result: str) -> dict[str,
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"calibrant gate{options} --json, layout {GATE_SCHEMA}",
-        "description": f"New names may come at any time. What each name means is in the docstring of {result}.",
+        "description": "New names may come at any time. The verdict is the worst of all checks, the rest that of all "
+        f"rows. What each name means is in the docstring of {result}.",
         **layout,
         "properties": {"schema": {"const": GATE_SCHEMA}, **layout["properties"]},
         "required": ["schema", *layout["required"]],
@@ -293,7 +314,7 @@ def files() -> dict[Path, str]:
     """Every file and its content."""
     laid_out = {
         f"audit-{SCHEMA}": schema(),
-        f"gate-{GATE_SCHEMA}": gate_schema(GATE, "", "GateResult"),
+        f"gate-{GATE_SCHEMA}": gate_schema(GATE, "", "GateResult, and of a baseline's check of NotWorse"),
         f"regret-gate-{GATE_SCHEMA}": gate_schema(REGRET, " --max-regret", "RegretBounds"),
     }
     return {FOLDER / f"{name}.json": json.dumps(each, indent=1) + "\n" for name, each in laid_out.items()}

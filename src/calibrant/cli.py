@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
     from calibrant.findings.found import Audit
 
-EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
-
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
     no_args_is_help=True,
@@ -159,41 +157,82 @@ def gate(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
+    trials: Annotated[
+        str | None, typer.Option(help="Column of trials, whose events' share is the outcome; needs --max-weight.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Columns, with commas between: gate every segment as well.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FILE|SKETCH", help="The last release's file: fail where FILE is worse.")
+    ] = None,
+    max_worse: Annotated[
+        float | None,
+        typer.Option(help="How much worse than the baseline is allowed; 0.02, or a tenth of the rarer rate if less."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit's XML.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="Add the checks to the end of this Markdown file.")] = None,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a limit on its population.
 
     With --max-distance the limit is of its distance from calibration: the lower one, all that predictions and outcomes
-    can prove; with features it may be more. With --max-regret it is of what acting where predictions are at least the
-    --threshold (or without one, at the worst threshold) loses per row against the best cut, in payoff of 1 - t for an
-    event that is acted on and t for another row that is not.
+    can prove; with features it may be more. Of classes the top label is gated; of a log of lm-evaluation-harness the
+    likeliest choice. With --max-regret the limit is of what acting where predictions are at least the --threshold (or
+    without one, at the worst threshold) loses per row against the best cut, in payoff of 1 - t for an event that is
+    acted on and t for another row that is not.
 
-    Exit code 0: proved within. 1: proved beyond. 3: undecided (of a distance, with the rows still needed). 2: bad
-    input, or output that cannot be written. 70: something unforeseen, memory included. 130: Ctrl-C. A column of
-    weights, or one whose name says that it may hold them (weight, w, freq, trials, ...), needs --max-weight, or
-    --unweighted to leave it out.
+    Exit code 0: proved within. 1: proved beyond. 3: undecided (of a distance, with the rows still needed). Of several
+    checks (--by, --baseline) the worst: 1 before 3 before 0. 2: bad input, or output that cannot be written. 70:
+    something unforeseen, memory included. 130: Ctrl-C. A column of weights, or one whose name says that it may hold
+    them (weight, w, freq, trials, ...), needs --max-weight, or --unweighted to leave it out.
 
     With --anytime STATE the rows of one file after the other are added up in STATE, which is begun with the first, and
     one may stop as soon as a verdict is reached: it is wrong with probability at most the level, however often one
     looks. Each FILE must hold rows that were not added before.
 
+    With --by every segment must be within. With --baseline the smooth calibration error must be above the baseline's by
+    no more than --max-worse: a paired test where both hold the same outcomes in the same order, else a test of two
+    samples; above 200,000 rows the ends that are proved of either.
+
+    --junit has a failure for each check that is beyond, an error for each that is undecided. --summary says the same in
+    Markdown: --summary "$GITHUB_STEP_SUMMARY".
+
     For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
     or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1
     """
     with explained(), Progress() as progress:
+        from calibrant.findings.gate_checks import check_opened
         from calibrant.findings.table import Told
-        from calibrant.findings.table_gate import Asked, gate_opened
+        from calibrant.findings.table_gate import Asked
+        from calibrant.report.gate import EXIT_CODES, add_markdown, write_junit
         from calibrant.report.schema import gate_as_json
         from calibrant.scale.opened import OpenedFile
 
-        columns = y_true, y_prob, sample_weight
-        asked = Asked(max_distance, level, *columns, max_weight, unweighted, anytime, max_regret, threshold)
+        asked = Asked(
+            max_distance,
+            level,
+            y_true,
+            y_prob,
+            sample_weight,
+            max_weight,
+            unweighted,
+            anytime,
+            max_regret=max_regret,
+            threshold=threshold,
+            trials=trials,
+            by=() if by is None else tuple(by.split(",")),
+            baseline=baseline,
+            max_worse=max_worse,
+        )
         opened = OpenedFile(file)
-        if anytime is not None:
-            check_target(anytime, "--anytime", opened.files)
-        decision = gate_opened(opened, asked, Told(progress, tell))
+        for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
+            if target is not None:
+                check_target(target, option, [*opened.files, *([] if baseline is None else [baseline])])
+        decision = check_opened(opened, asked, Told(progress, tell))
         progress.stop()
+        if junit is not None:
+            write_junit(decision, junit)
+        if summary is not None:
+            add_markdown(decision, summary)
         show(gate_as_json(decision) if json else decision.summary())
-        assert decision.verdict is not None
         raise Leave(EXIT_CODES[decision.verdict])
 
 

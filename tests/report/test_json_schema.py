@@ -10,8 +10,11 @@ import pytest
 
 import calibrant
 from calibrant import CalibrationSketch
+from calibrant.door.ends import Interval
 from calibrant.findings.comparison import compare
+from calibrant.findings.gated import Check, Gated
 from calibrant.inference import regret_bounds
+from calibrant.inference.not_worse import NotWorse
 from calibrant.report.schema import GATE_SCHEMA, SCHEMA, as_dict, gate_as_json
 
 ROOT = Path(__file__).parents[2]
@@ -108,12 +111,16 @@ def test_the_file_is_what_the_tool_writes():
 @pytest.mark.parametrize("limit", [0.3, 0.05, 0.0001])
 def test_gates_are_laid_out_as_the_schema_says(limit):
     y_prob = np.linspace(0.1, 1.0, 400)
-    found = json.loads(gate_as_json(calibrant.calibration_gate(y_prob > 0.5, y_prob**2, max_distance=limit)))
+    result = calibrant.calibration_gate(y_prob > 0.5, y_prob**2, max_distance=limit)
+    worse = NotWorse(result.verdict, "old", 0.02, Interval(-0.1, 0.1), 0.05, 400, 300, None, "proved")
+    checks = Check("all rows", "rows", result), Check("baseline", "baseline", worse)
+    found = json.loads(gate_as_json(Gated("new", checks)))
     assert faults(found, json.loads((ROOT / "docs" / "schema" / f"gate-{GATE_SCHEMA}.json").read_text())) == []
 
 
 @pytest.mark.parametrize("threshold", [None, 0.3])
 def test_gates_of_regret_are_laid_out_as_the_schema_says(threshold):
     y_prob = np.linspace(0.1, 1.0, 400)
-    found = json.loads(gate_as_json(regret_bounds(y_prob > 0.5, y_prob**2, max_regret=0.01, threshold=threshold)))
+    bounds = regret_bounds(y_prob > 0.5, y_prob**2, max_regret=0.01, threshold=threshold)
+    found = json.loads(gate_as_json(Gated("new", (Check("all rows", "rows", bounds),))))
     assert faults(found, json.loads((ROOT / "docs" / "schema" / f"regret-gate-{GATE_SCHEMA}.json").read_text())) == []

@@ -126,19 +126,16 @@ def test_of_two_columns_the_positive_class_is_audited(tmp_path):
     assert said["smooth_calibration_error"]["attained"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_gate_takes_one_probability_and_says_how_to_go_on(tmp_path):
+def test_the_gate_takes_one_probability_of_two_and_says_how_to_go_on(tmp_path):
     path = tmp_path / "classes.csv"
-    for n_classes, way in ((3, "1 where that class is right"), (2, "name the event's with --y-prob p1")):
-        p = np.full(n_classes, 1 / n_classes)
-        table = pd.DataFrame({"y_true": [0, 1, 1, 0], **{f"p{k}": p[k] for k in range(n_classes)}})
-        table.to_csv(path, index=False)
-        for asked in ((), ("--y-prob", "p*")):
-            refused = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.5", *asked])
-            assert refused.exit_code == 2
-            assert "are probabilities of classes, and the gate takes one probability" in refused.stderr
-            assert way in refused.stderr
-        done = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.5", "--y-prob", "p1"])
-        assert done.exit_code == 3
+    pd.DataFrame({"y_true": [0, 1, 1, 0], "p0": 0.5, "p1": 0.5}).to_csv(path, index=False)
+    for asked in ((), ("--y-prob", "p*")):
+        refused = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.5", *asked])
+        assert refused.exit_code == 2
+        assert "are probabilities of classes, and the gate takes one probability" in refused.stderr
+        assert "name the event's with --y-prob p1" in refused.stderr
+    done = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.5", "--y-prob", "p1"])
+    assert done.exit_code == 3
 
 
 def test_a_bad_probability_of_a_class_is_told_by_its_column(tmp_path):

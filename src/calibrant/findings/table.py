@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
-_FINE = 65536  # cells of predictions where rows are summed
+FINE = 65536
+"""Cells of predictions where rows are summed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     """`audit_table` of a table that is open."""
     told.progress("Reading")
     grouped = "by" if asked.by else "drift" if asked.drift else "exclude_bad" if asked.exclude_bad else None
-    harness = _is_harness_log(table, asked)
+    harness = is_harness_log(table, asked.y_true, asked.y_prob)
     if harness and (grouped or asked.sample_weight):
         raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
     classes = None if harness else table.choose_classes(asked.y_prob)
@@ -227,8 +228,9 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     return replace(done, audit=_in_parts(table, done.audit, asked, told))
 
 
-def _is_harness_log(table: Table, asked: Asked) -> bool:
-    named_columns = asked.y_true is not None or asked.y_prob is not None
+def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool:
+    """Whether a table holds samples of lm-evaluation-harness, and no columns are named of it."""
+    named_columns = y_true is not None or y_prob is not None
     return not named_columns and isinstance(table, OpenedFile) and table.is_harness_log
 
 
@@ -255,12 +257,12 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
 def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
     chosen = table.choose(**asked.columns)
     _check_drift(asked, chosen.names)
-    groups = table.groups(chosen.names, (), _FINE, exclude_bad=asked.exclude_bad)
+    groups = table.groups(chosen.names, (), FINE, exclude_bad=asked.exclude_bad)
     if not (asked.by or asked.drift):
         table.close()
     say_guessed(chosen.names, chosen.guessed, told.say)
     _say_excluded(groups.n_excluded, told)
-    sketch = CalibrationSketch.from_groups(groups, chosen.names, _FINE)
+    sketch = CalibrationSketch.from_groups(groups, chosen.names, FINE)
     audit = _of_sketch(sketch, Asked(**asked.of_audit, title=asked.title or table.name), told)
     return Audited(replace(audit, columns=chosen.names, n_excluded=groups.n_excluded))
 

@@ -1,20 +1,28 @@
-"""The gate of a table: its columns are found by name, and weights are used where their bound is said, else refused."""
+"""The gate of a table: its columns are found by name, and weights are used where their bound is said, else refused.
+
+Of classes the top label is gated, of a log of lm-evaluation-harness the likeliest choice.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from calibrant.door.arguments import check_level, check_threshold, fraction, positive
+from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.rows import Rows
-from calibrant.findings.table import Told, in_table, say_guessed
+from calibrant.findings.table import FINE, Told, in_table, is_harness_log, say_guessed
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
-from calibrant.inference.regret import RegretBounds, regret_bounds
+from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.scale import tables
 from calibrant.scale.gate import CalibrationGate
+from calibrant.scale.pooled import draws_of_cells, gate_of_cells
+from calibrant.scale.sketch import CalibrationSketch
 
 _BOUNDED = "--max-weight says the most that one row can weigh, known before the rows were drawn"
 _LEFT_OUT = "--unweighted leaves them out, and calibrant audit measures with them"
@@ -34,6 +42,10 @@ class Asked:
     state: Path | None = None
     max_regret: float | None = None
     threshold: float | None = None
+    trials: str | None = None
+    by: tuple[str, ...] = ()
+    baseline: str | None = None
+    max_worse: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
@@ -57,24 +69,48 @@ class Asked:
         if self.state is not None and self.weighted:
             ways = "leave out --sample-weight and --max-weight"
             raise InputError("--anytime", "is of rows without weights", allowed=ways)
+        if self.trials is not None and self.sample_weight is not None:
+            raise InputError("trials", "is one column of weights, and sample_weight names another")
+        self._check_others()
+
+    def _check_others(self) -> None:
+        """Refuse other checks than that of all rows where they cannot be made."""
+        if self.max_worse is not None:
+            fraction(self.max_worse, "max_worse")
+            if self.baseline is None:
+                raise InputError("max_worse", "says how much worse than a baseline is allowed; name it with --baseline")
+        for option, wanted in (("by", self.by), ("baseline", self.baseline)):
+            if wanted and self.max_regret is not None:
+                raise InputError(option, "is of --max-distance only")
+            if wanted and self.state is not None:
+                raise InputError("--anytime", f"adds up the rows of one population; leave out --{option}")
+            if wanted and self.weighted:
+                raise InputError(option, "is of single rows, which count once; leave out the weights or trials")
 
     @property
     def weighted(self) -> bool:
         """Whether weights are to be used."""
-        return self.sample_weight is not None or self.max_weight is not None
+        return self.sample_weight is not None or self.max_weight is not None or self.trials is not None
 
 
-def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult | RegretBounds:
+Read = tables.Rows | CalibrationSketch
+"""Rows, or their sums in cells where they are too many to be read."""
+
+
+def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
     """The gate of a table that is open, or, with a state, of the rows that it holds and the table's."""
-    gate = None if asked.state is None or asked.max_distance is None else _kept(asked.state, asked.max_distance, asked)
-    read = _read(table, asked, told)
+    limit = asked.max_distance
+    gate = None if asked.state is None or limit is None else _kept(asked.state, limit, asked)
+    read, names = read_opened(table, asked, told)
     told.progress("Bounds")
-    try:
-        found: GateResult | RegretBounds
-        found = _decided(read, asked) if gate is None else gate.update(read.y_true, read.y_prob)
-    except InputError as problem:
-        raise in_table(problem, read.names) from None
-    if gate is not None and asked.state is not None:
+    with named_as_in_table(names):
+        if gate is None:
+            return decided(read, asked)
+        if isinstance(read, CalibrationSketch):
+            found = gate.update_sketch(read)
+        else:
+            found = gate.update(read.y_true, read.y_prob)
+    if asked.state is not None:
         try:
             gate.save(asked.state)
         except FileError as problem:
@@ -82,35 +118,95 @@ def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult | R
     return found
 
 
-def _read(table: tables.Table, asked: Asked, told: Told) -> tables.Rows:
+@contextmanager
+def named_as_in_table(names: Mapping[str, str]) -> Iterator[None]:
+    """Whatever is wrong with a column is said in the table's words."""
+    try:
+        yield
+    except InputError as problem:
+        raise in_table(problem, names) from None
+
+
+def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, dict[str, str]]:
+    """The rows that the gate is of, and argument -> column."""
     told.progress("Reading")
-    _refuse_classes(table.choose_classes(asked.y_prob))
+    if is_harness_log(table, asked.y_true, asked.y_prob):
+        if asked.weighted or asked.by:
+            raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
+        read = table.read()
+        say_guessed(read.names, read.guessed, told.say)
+        return read, read.names
+    classes = table.choose_classes(asked.y_prob)
+    _refuse_two_classes(classes)
     if not (asked.weighted or asked.unweighted):
-        _refuse_weights(table, asked)
+        _refuse_weights(table, asked, classes)
     unweighted = asked.unweighted or not asked.weighted
-    names = {"y_true": asked.y_true, "y_prob": asked.y_prob, "sample_weight": asked.sample_weight}
+    if classes is not None:
+        return _top_label(table, classes, asked, unweighted, told)
+    weight = asked.sample_weight if asked.trials is None else asked.trials
+    names = {"y_true": asked.y_true, "y_prob": asked.y_prob, "sample_weight": weight}
+    if unweighted and table.summed:
+        return _summed(table, names, told)
     read = table.read(exclude_bad=False, unweighted=unweighted, **names)
     say_guessed(read.names, read.guessed, told.say)
-    return read
+    return read, read.names
 
 
-def _decided(read: tables.Rows, asked: Asked) -> GateResult | RegretBounds:
-    if asked.max_distance is None:
-        weight = read.sample_weight if asked.weighted else None
+def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) -> tuple[Read, dict[str, str]]:
+    """Sums of rows in cells, which cost the gate what its bounds say (docs/bounds.md)."""
+    chosen = table.choose(y_true=asked["y_true"], y_prob=asked["y_prob"], unweighted=True)
+    groups = table.groups(chosen.names, (), FINE)
+    say_guessed(chosen.names, chosen.guessed, told.say)
+    return CalibrationSketch.from_groups(groups, chosen.names, FINE), chosen.names
+
+
+def _top_label(
+    table: tables.Table, classes: list[str], asked: Asked, unweighted: bool, told: Told
+) -> tuple[Read, dict[str, str]]:
+    if asked.by or asked.trials:
+        raise InputError("by" if asked.by else "trials", "is for single predictions; name one column as y_prob")
+    read = table.read_classes(classes, y_true=asked.y_true, sample_weight=asked.sample_weight, unweighted=unweighted)
+    say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
+    told.say(f"Of the {len(classes)} classes the top label is gated: was the likeliest class right?")
+    with named_as_in_table(read.names):
+        labels = multiclass_sample(
+            read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes
+        ).top_label()
+    return replace(read, y_true=labels.y_true, y_prob=labels.y_prob, sample_weight=labels.sample_weight), read.names
+
+
+def regret_opened(table: tables.Table, asked: Asked, told: Told) -> RegretBounds:
+    """The gate of what acting on the predictions loses, of a table that is open."""
+    read, names = read_opened(table, asked, told)
+    told.progress("Bounds")
+    with named_as_in_table(names):
+        if isinstance(read, CalibrationSketch):
+            rows, _, _ = draws_of_cells(read.sample, read.moments(), None)
+            return regret_bounds_from_sample(rows, asked.level, asked.threshold, asked.max_regret)
         return regret_bounds(
             read.y_true,
             read.y_prob,
-            sample_weight=weight,
+            sample_weight=read.sample_weight if asked.weighted and asked.trials is None else None,
+            trials=None if asked.trials is None else read.sample_weight,
             max_weight=asked.max_weight,
             threshold=asked.threshold,
             max_regret=asked.max_regret,
             level=asked.level,
         )
+
+
+def decided(read: Read, asked: Asked, shares: int = 1) -> GateResult:
+    """The gate of rows that were read; "beyond" takes one of so many shares of the level."""
+    limit, level = asked.max_distance, asked.level
+    assert limit is not None
+    if isinstance(read, CalibrationSketch):
+        return gate_of_cells(read.sample, read.moments(), max_distance=limit, level=level, shares=shares)
     if not asked.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
-        return calibration_gate_on_sample(sample, max_distance=asked.max_distance, level=asked.level)
-    sample, units = read_draws(read.y_true, read.y_prob, read.sample_weight, max_weight=asked.max_weight)
-    return gate_from_ends(Ends.of(sample, asked.level, units), asked.max_distance, sample.n_rows)
+        return calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
+    weight = {"sample_weight" if asked.trials is None else "trials": read.sample_weight}
+    sample, units = read_draws(read.y_true, read.y_prob, **weight, max_weight=asked.max_weight)
+    return gate_from_ends(Ends.of(sample, level, units), limit, sample.n_rows)
 
 
 def _kept(state: Path, max_distance: float, asked: Asked) -> CalibrationGate:
@@ -128,9 +224,10 @@ def _kept(state: Path, max_distance: float, asked: Asked) -> CalibrationGate:
     return gate
 
 
-def _refuse_weights(table: tables.Table, asked: Asked) -> None:
+def _refuse_weights(table: tables.Table, asked: Asked, classes: list[str] | None) -> None:
     try:
-        names = table.choose(y_true=asked.y_true, y_prob=asked.y_prob).names
+        y_prob = asked.y_prob if classes is None else classes[0]
+        names = table.choose(y_true=asked.y_true, y_prob=y_prob).names
     except InputError as problem:
         if problem.argument != "sample_weight":
             return  # which reading the columns says, unless it does without their names
@@ -143,16 +240,9 @@ def _refuse_weights(table: tables.Table, asked: Asked) -> None:
     raise InputError("unweighted", f"{said}, and the proof is of unweighted rows", allowed=ways)
 
 
-def _refuse_classes(columns: list[str] | None) -> None:
-    if columns is None:
-        return
-    shown = f"{columns[0]!r} ... {columns[-1]!r}"
-    if len(columns) == 2:
+def _refuse_two_classes(columns: list[str] | None) -> None:
+    if columns is not None and len(columns) == 2:
+        shown = f"{columns[0]!r} ... {columns[-1]!r}"
         ways = f"name the event's with --y-prob {columns[1]}"
-    else:
-        ways = (
-            "name one with --y-prob, and with --y-true a column that is 1 where that class is right and 0 elsewhere; "
-        )
-        ways += "or write the largest of each row to a column, and whether its class is right to another"
-    problem = f"columns {shown} are probabilities of classes, and the gate takes one probability: {ways}"
-    raise InputError("y_prob", problem)
+        problem = f"columns {shown} are probabilities of classes, and the gate takes one probability: {ways}"
+        raise InputError("y_prob", problem)

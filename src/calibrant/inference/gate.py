@@ -66,7 +66,7 @@ class GateResult(Result):
     def summary(self) -> str:
         """One sentence."""
         said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
-        more = needs(self.rows_needed) if self.verdict == "undecided" else ""
+        more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
         proved = where(self.verdict, self.lower_distance, self.level, ", at any time" if self.anytime else "")
         return f"{said} {asked(self.max_distance)}: {proved} ({counted(self.n_rows, 'row')}){more}"
 
@@ -151,14 +151,17 @@ def calibration_gate_on_sample(
     displacement: float = 0.0,
     known: Bracket | None = None,
     units: Units | Cells | None = None,
+    shares: int = 1,
 ) -> GateResult:
     """`calibration_gate` of outcomes of 0 or 1 that are pooled already, without weights or drawn as these units.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
-    points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance.
+    points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance,
+    `shares` the number of gates among which the level of "beyond" is shared.
     """
     level = check_gate(max_distance, level)
-    return gate_from_ends(Ends.of(sample, level, units, displacement, known), max_distance, sample.n_rows)
+    ends = Ends.of(sample, level, units, displacement, known, shares)
+    return gate_from_ends(ends, max_distance, sample.n_rows)
 
 
 def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:
@@ -194,19 +197,21 @@ class Ends:
         units: Units | Cells | None = None,
         moved: float = 0.0,
         known: Bracket | None = None,
+        shares: int = 1,
     ) -> Ends:
         """Ends from a sample of rows without weights or of these units; rows' own distance may differ by `moved`.
 
-        `known` is a bracket of the sample's distance where there is one already.
+        `known` is a bracket of the sample's distance where there is one already; the lower end takes one of so many
+        `shares` of the level.
         """
         units = Units.of_sample(sample) if units is None else units
         low, high = sample_distance(sample) if known is None else known
         found = Bracket(max(0.0, low - moved), high + moved)
         spread = Spread.of(units)
         if isinstance(units, Cells):
-            low = lower_end_of_cells(units, lower_moves, level)
+            low = lower_end_of_cells(units, lower_moves, level / shares)
         else:
-            low = lower_end(units.blocks(), lower_function, level)
+            low = lower_end(units.blocks(), lower_function, level / shares)
         return cls(found, spread, level, Interval(low, max(low, spread.upper_end(found.upper, level))))
 
     def rows_for(self, *, within: float, beyond: float) -> int | None:
@@ -260,10 +265,16 @@ def asked(value: float) -> str:
     return short if float(short) == value else repr(float(value))
 
 
-def needs(rows: int | None) -> str:
+def needs(rows: int | None, n_rows: int) -> str:
     if not rows:
-        return "; it may be right at the limit"
-    return f"; if more rows are like these, about {rounded_rows(rows):,} are needed"
+        return "; it may be right at the limit, where no number of rows decides"
+    return f"; {rows_to_decide(rows, n_rows)}"
+
+
+def rows_to_decide(rows: int, n_rows: int) -> str:
+    """How many rows would decide, in all and besides those that there are."""
+    more = rounded_rows(rows - n_rows)
+    return f"about {more:,} more rows like these would decide, {rounded_rows(n_rows + more):,} in all"
 
 
 def rounded_rows(rows: int) -> int:

@@ -14,9 +14,8 @@ from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 
 if TYPE_CHECKING:
+    from calibrant.findings.gated import Gated
     from calibrant.findings.regions import Region
-    from calibrant.inference.gate import GateResult
-    from calibrant.inference.regret import RegretBounds
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
@@ -26,7 +25,7 @@ GATE_SCHEMA = 1
 """The same of a gate's."""
 
 
-def gate_as_json(found: GateResult | RegretBounds) -> str:
+def gate_as_json(found: Gated) -> str:
     """A gate's result as `calibrant gate --json` prints it."""
     from calibrant import __version__
 

@@ -60,14 +60,25 @@ def moments_from_cells(index: IntArray, cells: FloatArray, resolution: int, roun
 
 
 def gate_of_cells(
-    sample: Sample, cells: Moments, *, max_distance: float, level: float, max_weight: float | None
+    sample: Sample,
+    cells: Moments,
+    *,
+    max_distance: float,
+    level: float,
+    max_weight: float | None = None,
+    shares: int = 1,
 ) -> GateResult:
-    """The gate of the rows in these cells; event rates are refused, and weights without their bound."""
+    """The gate of the rows in these cells, `shares` as in `calibration_gate_on_sample`.
+
+    Event rates are refused, and weights without their bound.
+    """
     from calibrant.inference.gate import calibration_gate_on_sample, check_gate
 
     check_gate(max_distance, level)
     rows, units, moved = draws_of_cells(sample, cells, max_weight)
-    return calibration_gate_on_sample(rows, max_distance=max_distance, level=level, displacement=moved, units=units)
+    return calibration_gate_on_sample(
+        rows, max_distance=max_distance, level=level, displacement=moved, units=units, shares=shares
+    )
 
 
 def draws_of_cells(

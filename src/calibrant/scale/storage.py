@@ -93,6 +93,19 @@ def _from_sound_table(table: Any) -> Stored:
     return Stored(resolution, rounding, index, columns)
 
 
+def holds_sketch(path: str | os.PathLike[str]) -> bool:
+    """Whether a Parquet file says that it is a sketch; whether it is whole is for `from_parquet` to find."""
+    import pyarrow
+    import pyarrow.parquet
+
+    if not Path(path).is_file():
+        return False
+    try:
+        return _KEY in (pyarrow.parquet.read_schema(path).metadata or {})
+    except (pyarrow.ArrowException, ValueError, OSError):
+        return False
+
+
 def to_bytes(sketch: Stored) -> bytes:
     """Return Arrow IPC bytes."""
     import pyarrow.ipc

@@ -1,0 +1,128 @@
+"""The checks of a gate: all rows of a table, each segment of them, and whether they are worse than a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
+from calibrant.findings.answer import default_limit
+from calibrant.findings.gated import Check, Gated
+from calibrant.findings.table import FINE, Told
+from calibrant.findings.table_gate import (
+    Asked,
+    Read,
+    decided,
+    gate_opened,
+    named_as_in_table,
+    read_opened,
+    regret_opened,
+)
+from calibrant.inference.gate import GateResult
+from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
+from calibrant.kernels import sketching
+from calibrant.kernels.sums import dot
+from calibrant.scale.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
+from calibrant.scale.groups import Groups
+from calibrant.scale.keys import numbers_of
+from calibrant.scale.opened import OpenedFile
+from calibrant.scale.pooled import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
+from calibrant.scale.sketch import CalibrationSketch
+from calibrant.scale.storage import holds_sketch
+from calibrant.scale.tables import Table
+
+MOST_SEGMENTS = 10_000
+"""More are no segments that a person named, and would leave each next to nothing of the level."""
+
+
+def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
+    """Make every check that is asked for of a table that is open."""
+    title = table.name or "table"
+    if asked.max_regret is not None:
+        return Gated(title, (Check("all rows", "rows", regret_opened(table, asked, told)),))
+    if not (asked.by or asked.baseline):
+        return Gated(title, (Check("all rows", "rows", gate_opened(table, asked, told)),))
+    table.require(asked.by, "by")
+    before = None if asked.baseline is None else _baseline(asked.baseline, asked, told)
+    read, names = read_opened(table, asked, told)
+    told.progress("Segments")
+    segments = _segments(table, names, asked) if asked.by else {}
+    shares = 1 + len(segments) + (before is not None)
+    told.progress("Bounds")
+    with named_as_in_table(names):
+        checks = [Check("all rows", "rows", decided(read, asked, shares))]
+        for name, groups in segments.items():
+            checks.append(Check(name, "segment", _gate_of(groups, asked, shares)))
+    if before is not None and asked.baseline is not None:
+        told.progress("Baseline")
+        name = Path(asked.baseline).name
+        checks.append(Check("baseline", "baseline", _compared(_side(read), before, name, asked, shares)))
+    return Gated(title, tuple(checks))
+
+
+def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> dict[str, Groups]:
+    """The cells of each segment, by its name, in the order of the names."""
+    held = {argument: names[argument] for argument in ("y_true", "y_prob")}
+    groups = table.groups(held, asked.by, FINE)
+    of = numbers_of(groups.keys)
+    order = np.lexsort((groups.index, of))
+    starts = np.flatnonzero(np.diff(of[order], prepend=-1))
+    if starts.size > MOST_SEGMENTS:
+        raise InputError("by", f"makes {starts.size:,} segments", allowed=f"at most {MOST_SEGMENTS:,} are gated")
+    keys = groups.keys[order[starts].tolist()].rows()
+    found = {}
+    for key, first, last in zip(keys, starts, [*starts[1:], order.size], strict=True):
+        rows = order[first:last]
+        said = ", ".join(f"{name} = {_shown(value)}" for name, value in zip(asked.by, key, strict=True))
+        found[said] = replace(groups, index=groups.index[rows], cells=groups.cells[rows])
+    return dict(sorted(found.items()))
+
+
+def _gate_of(groups: Groups, asked: Asked, shares: int) -> GateResult:
+    limit = asked.max_distance
+    assert limit is not None
+    index, cells = read_cells(groups.index, groups.cells, FINE)
+    rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) + NATIVE_ROUNDING
+    held = sample_from_cells(index, cells, FINE), moments_from_cells(index, cells, FINE, rounding)
+    return gate_of_cells(*held, max_distance=limit, level=asked.level, shares=shares)
+
+
+def _shown(value: object) -> str:
+    return "(missing)" if value is None else str(value)
+
+
+def _baseline(path: str, asked: Asked, told: Told) -> Side:
+    """The baseline's rows, from columns of the same names, or its sketch."""
+    if holds_sketch(path):
+        return _side(CalibrationSketch.from_parquet(path))
+    alone = replace(asked, by=(), baseline=None, max_worse=None)
+    read, names = read_opened(OpenedFile(path), alone, replace(told, say=lambda said: told.say(f"{path}: {said}")))
+    with named_as_in_table(names):
+        return _side(read)
+
+
+def _side(read: Read) -> Side:
+    """What is compared of rows that were read or summed."""
+    if not isinstance(read, CalibrationSketch):
+        rows = Rows.of(read.y_true, read.y_prob)
+        return Side(rows.sample, rows=rows)
+    sample, _, _ = draws_of_cells(read.sample, read.moments(), None)
+    moved = read.error_bound("smooth_calibration_error")
+    if sample.n_rows > MOST_RESAMPLED:
+        return Side(sample, moved)
+    zeros = (sample.count - sample.ones).astype(np.int64)
+    copies = np.column_stack([zeros, sample.ones.astype(np.int64)]).ravel()
+    outcome = np.repeat(np.tile([0, 1], sample.n_distinct), copies)
+    return Side(sample, moved, Rows(outcome, np.repeat(np.repeat(sample.prediction, 2), copies)))
+
+
+def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> NotWorse:
+    limit = asked.max_worse
+    if limit is None:  # what an audit takes to be too small to matter
+        mean = dot(now.sample.mass(), now.sample.prediction)
+        limit = default_limit(min(1.0, max(0.0, mean + float(now.sample.residual().sum()))), mean)
+    return not_worse(now, before, baseline=name, max_worse=limit, level=asked.level, shares=shares)

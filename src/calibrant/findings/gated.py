@@ -1,0 +1,97 @@
+"""What a gate says of a table: its checks, of all rows, of segments and against a baseline, and the worst of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from calibrant.door.values import Result, counted
+from calibrant.inference.gate import GateResult, Verdict
+from calibrant.inference.not_worse import NotWorse
+from calibrant.inference.regret import RegretBounds
+
+_WORST_FIRST: tuple[Verdict, ...] = ("beyond", "undecided", "within")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Check(Result):
+    """One check of a gate.
+
+    Attributes
+    ----------
+    name : str
+        What it is of, in words.
+    kind : {"rows", "segment", "baseline"}
+        All rows, those of one segment, or against a baseline.
+    result : GateResult, RegretBounds or NotWorse
+        What is proved.
+    """
+
+    name: str
+    kind: Literal["rows", "segment", "baseline"]
+    result: GateResult | RegretBounds | NotWorse
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it comes to."""
+        assert self.result.verdict is not None  # bounds of regret have one where a limit was asked about
+        return self.result.verdict
+
+    def summary(self) -> str:
+        """One line."""
+        return f"{self.name}: {self.result.summary()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name, kind and result as plain values."""
+        return {"name": self.name, "kind": self.kind, **self.result.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gated(Result):
+    """The checks of a gate; the first is of all rows.
+
+    Attributes
+    ----------
+    title : str
+        What was gated.
+    checks : tuple of Check
+        All of them. Each "within" is wrong with probability at most the level, which is enough for all together to be:
+        one check that should not have passed must have. Among them "beyond" shares the level, so that each of those
+        that are named is beyond, but for that probability.
+    """
+
+    title: str
+    checks: tuple[Check, ...]
+
+    @property
+    def rows(self) -> GateResult | RegretBounds:
+        """What is proved of all rows."""
+        found = self.checks[0].result
+        assert not isinstance(found, NotWorse)
+        return found
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all checks: beyond, undecided, within."""
+        return min((check.verdict for check in self.checks), key=_WORST_FIRST.index)
+
+    @property
+    def headline(self) -> str:
+        """The verdict, and how many checks there are of each."""
+        if len(self.checks) == 1:
+            return self.rows.summary()
+        count = Counter(check.verdict for check in self.checks)
+        told = ", ".join(f"{count[verdict]} {verdict}" for verdict in _WORST_FIRST if count[verdict])
+        return f"{self.verdict}: of {counted(len(self.checks), 'check')}, {told}"
+
+    def summary(self) -> str:
+        """The verdict, then a line for each check, the worst first; of one check its sentence."""
+        if len(self.checks) == 1:
+            return self.rows.summary()
+        worst_first = sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.verdict))
+        return "\n".join([self.headline, *(f"  {check.summary()}" for check in worst_first)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gate of all rows, the verdict being that of all checks, and the checks."""
+        return {**self.rows.to_dict(), "verdict": self.verdict, "checks": [check.to_dict() for check in self.checks]}

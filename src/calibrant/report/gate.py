@@ -1,0 +1,84 @@
+"""A gate's checks for continuous integration: JUnit's XML, and a summary in Markdown, which say what is printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from calibrant.door.errors import FileError
+from calibrant.door.writing import write_whole
+from calibrant.exits import escaped
+from calibrant.findings.gated import Gated
+
+if TYPE_CHECKING:
+    from calibrant.inference.gate import Verdict
+
+EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
+"""What the command ends with."""
+
+_ELEMENTS = {"beyond": "failure", "undecided": "error"}  # JUnit's: it failed, or came to no end
+_COLOURS: dict[Verdict, str] = {"within": "\U0001f7e2", "beyond": "\U0001f534", "undecided": "\U0001f7e1"}
+_MARKS = re.compile(r"([\\`*_{}\[\]<>|~#&])")  # that Markdown would take for its own
+
+
+def write_junit(found: Gated, path: Path) -> None:
+    """Write the checks as JUnit's XML, whole or not at all."""
+    try:
+        write_whole(path, gate_as_junit(found))
+    except FileError as problem:
+        raise FileError("--junit", problem.problem) from None
+
+
+def add_markdown(found: Gated, path: Path) -> None:
+    """Add the checks to the end of a file; what other steps have written there stays."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(gate_as_markdown(found))
+    except OSError as problem:
+        said = f"{str(path)!r} cannot be written: {problem.strerror or problem}"
+        raise FileError("--summary", said) from None
+
+
+def gate_as_junit(found: Gated) -> str:
+    """A test case for each check: a failure where it is proved beyond, an error where it is undecided."""
+    count = {verdict: sum(check.verdict == verdict for check in found.checks) for verdict in EXIT_CODES}
+    numbers = {"tests": len(found.checks), "failures": count["beyond"], "errors": count["undecided"]}
+    counts = {name: str(number) for name, number in numbers.items()}
+    root = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "calibrant gate", **counts})
+    for check in found.checks:
+        names = {"name": _printable(check.name), "classname": _printable(found.title)}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        said = _printable(check.result.summary())
+        if check.verdict in _ELEMENTS:
+            ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": said})
+        else:
+            ElementTree.SubElement(case, "system-out").text = said
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def gate_as_markdown(found: Gated) -> str:
+    """A heading with the verdict and its colour, and a table of the checks."""
+    lines = [
+        f"## Calibration gate of {_marked(found.title)}: {_COLOURS[found.verdict]} {found.verdict}",
+        "",
+        "| check | verdict | what is proved |",
+        "| --- | --- | --- |",
+    ]
+    for check in found.checks:
+        said = check.result.summary()
+        lines.append(f"| {_marked(check.name)} | {_COLOURS[check.verdict]} {check.verdict} | {_marked(said)} |")
+    return "\n".join([*lines, "", f"Exit code {EXIT_CODES[found.verdict]}.", ""])
+
+
+def _printable(text: str) -> str:
+    """The text without what XML cannot hold."""
+    return escaped(text).replace("\n", "\\n")
+
+
+def _marked(text: str) -> str:
+    """The text as Markdown shows it, in one line."""
+    return _MARKS.sub(r"\\\1", _printable(text))

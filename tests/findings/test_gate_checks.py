@@ -1,0 +1,287 @@
+"""The gate as a product: what it is of, its checks one by one, and one verdict in every form."""
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from calibrant import CalibrationSketch, InputError, calibration_gate, compare_calibration, population_bounds
+from calibrant.cli import app
+from calibrant.findings.gate_checks import check_opened
+from calibrant.findings.gated import Check, Gated
+from calibrant.findings.table import Told
+from calibrant.findings.table_gate import Asked
+from calibrant.inference.gate import GateResult
+from calibrant.inference.not_worse import NotWorse
+from calibrant.report.gate import gate_as_junit, gate_as_markdown
+from calibrant.scale import opened
+
+RUN = CliRunner()
+ROWS = np.random.default_rng(0).integers(1, 64, 6_000) / 64  # a cell of a sketch holds one of these
+DRAWN = np.random.default_rng(1).random(6_000)
+CALIBRATED = (DRAWN < ROWS) * 1
+BENT = (DRAWN < ROWS**3) * 1
+PLACE = np.where(np.arange(6_000) % 3 == 0, "north", "south")
+
+
+def run(*arguments):
+    return RUN.invoke(app, ["gate", *map(str, arguments)])
+
+
+def written(path, **columns):
+    frame = pd.DataFrame(columns)
+    frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
+    return path
+
+
+def gated(path, **asked):
+    asked = {"max_distance": 0.1, "level": 0.05, **asked}
+    return check_opened(opened.OpenedFile(path), Asked(**asked), Told())
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return written(tmp_path / "rows.parquet", y_true=CALIBRATED, y_prob=ROWS, place=PLACE)
+
+
+def one_bad(tmp_path):
+    bad = np.where(PLACE == "north", BENT, CALIBRATED)
+    return written(tmp_path / "bad.parquet", y_true=bad, y_prob=ROWS, place=PLACE)
+
+
+@pytest.mark.parametrize("kind", ["within", "beyond", "undecided"])
+def test_code_sentence_json_junit_and_colour_say_the_same(tmp_path, rows, kind):
+    path = one_bad(tmp_path) if kind == "beyond" else rows
+    limit = 0.025 if kind == "undecided" else 0.1
+    junit, summary = tmp_path / "gate.xml", tmp_path / "summary.md"
+    summary.write_text("before\n")
+    options = (path, "--max-distance", limit, "--by", "place", "--junit", junit, "--summary", summary)
+    done, as_json = run(*options), run(*options, "--json")
+    code = {"within": 0, "beyond": 1, "undecided": 3}[kind]
+    assert (done.exit_code, as_json.exit_code) == (code, code)
+    assert done.stdout.startswith(f"{kind}: of 3 checks, ")
+    found = json.loads(as_json.stdout)
+    assert found["verdict"] == kind
+    assert kind in {check["verdict"] for check in found["checks"]}
+    suite = ElementTree.parse(junit).getroot()[0]
+    told = {case.get("name"): case[0].tag for case in suite}
+    tags = {"within": "system-out", "beyond": "failure", "undecided": "error"}
+    assert told == {check["name"]: tags[check["verdict"]] for check in found["checks"]}
+    assert suite.get("tests") == "3"
+    assert suite.get("failures") == str(list(told.values()).count("failure"))
+    assert suite.get("errors") == str(list(told.values()).count("error"))
+    text = summary.read_text()
+    assert text.startswith("before\n## Calibration gate of ")
+    assert text.count("## Calibration gate") == 2  # of both runs
+    colour = {"within": "\U0001f7e2", "beyond": "\U0001f534", "undecided": "\U0001f7e1"}
+    assert text.splitlines()[1].endswith(f": {colour[kind]} {kind}")
+    assert f"Exit code {code}." in text
+    for check in found["checks"]:
+        assert f"| {check['name']} | {colour[check['verdict']]} {check['verdict']} |" in text
+
+
+def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
+    found = gated(one_bad(tmp_path), by=("place",))
+    assert [check.name for check in found.checks] == ["all rows", "place = north", "place = south"]
+    bad = np.where(PLACE == "north", BENT, CALIBRATED)
+    for check, held in zip(found.checks, (PLACE != "", PLACE == "north", PLACE == "south"), strict=True):
+        whole = calibration_gate(bad[held], ROWS[held], max_distance=0.1, level=0.05)
+        shared = calibration_gate(bad[held], ROWS[held], max_distance=0.1, level=0.05 / 3)
+        assert check.result.lower_distance.high == pytest.approx(whole.lower_distance.high, abs=1e-12)
+        assert check.result.lower_distance.low == pytest.approx(shared.lower_distance.low, abs=1e-12)
+        assert check.result.n_rows == held.sum()
+    assert [check.verdict for check in found.checks][1:] == ["beyond", "within"]
+    assert found.verdict == "beyond"
+    assert found.summary().splitlines()[1].startswith("  place = north: beyond 0.1")
+
+
+def test_the_worst_counts():
+    def of(*verdicts):
+        result = calibration_gate(CALIBRATED, ROWS, max_distance=0.1)
+        checks = (Check("c", "rows", GateResult(v, 0.1, result.lower_distance, 0.05, 9, None)) for v in verdicts)
+        return Gated("t", tuple(checks)).verdict
+
+    assert of("within", "within") == "within"
+    assert of("within", "undecided") == "undecided"
+    assert of("undecided", "beyond", "within") == "beyond"
+
+
+def test_missing_keys_and_several_columns_name_segments(tmp_path):
+    place = [None if i % 2 else "a|b" for i in range(6_000)]
+    path = written(tmp_path / "rows.parquet", y_true=CALIBRATED, y_prob=ROWS, place=place, size=np.arange(6_000) % 2)
+    names = [check.name for check in gated(path, by=("place", "size")).checks]
+    assert names == ["all rows", "place = (missing), size = 1", "place = a|b, size = 0"]
+
+
+def test_too_many_segments_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("calibrant.findings.gate_checks.MOST_SEGMENTS", 1)
+    with pytest.raises(InputError, match=r"by: makes 2 segments; at most 1 are gated"):
+        gated(one_bad(tmp_path), by=("place",))
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(1.4, "beyond"), (1.0, "within"), (1.1, "undecided")])
+def test_a_baseline_of_the_same_rows_is_compared_in_pairs(tmp_path, rows, power, verdict):
+    now = written(tmp_path / "now.parquet", y_true=CALIBRATED, y_prob=ROWS**power)
+    check = gated(now, baseline=str(rows), max_worse=0.02).checks[1]
+    expected = compare_calibration(CALIBRATED, ROWS**power, ROWS, n_resamples=199, random_state=0)
+    assert tuple(check.result.difference) == tuple(expected.interval)
+    assert check.result.way == "paired"
+    assert check.verdict == verdict
+    assert (check.result.rows_needed is None) is (check.verdict != "undecided")
+
+
+def test_a_baseline_of_other_rows_is_a_second_sample(tmp_path, rows):
+    other = written(tmp_path / "other.csv", y_true=CALIBRATED[::-1][:4_000], y_prob=ROWS[::-1][:4_000])
+    result = gated(rows, baseline=str(other)).checks[1].result
+    expected = compare_calibration(
+        CALIBRATED, ROWS, ROWS[::-1][:4_000], y_true_b=CALIBRATED[::-1][:4_000], n_resamples=199, random_state=0
+    )
+    assert tuple(result.difference) == tuple(expected.interval)
+    assert (result.way, result.n_rows_baseline, result.max_worse) == ("two samples", 4_000, 0.02)
+
+
+def test_a_baseline_may_be_a_sketch_and_costs_no_more_than_its_bound(tmp_path):
+    exact = CalibrationSketch().update(CALIBRATED[::-1], ROWS[::-1])
+    exact.to_parquet(tmp_path / "exact.parquet")
+    pooled = CalibrationSketch(16).update(CALIBRATED, 0.5 * (ROWS + DRAWN))
+    pooled.to_parquet(tmp_path / "pooled.parquet")
+    now = written(tmp_path / "now.csv", y_true=BENT, y_prob=ROWS)
+    first = gated(now, baseline=str(tmp_path / "exact.parquet")).checks[1]
+    expected = compare_calibration(
+        BENT, ROWS, np.sort(ROWS), y_true_b=CALIBRATED[np.argsort(ROWS)], n_resamples=199, random_state=0
+    )
+    assert tuple(first.result.difference) == pytest.approx(tuple(expected.interval), abs=2e-3)
+    assert first.verdict == "beyond"
+    bound = pooled.error_bound("smooth_calibration_error")
+    assert bound > 1e-3
+    assert gated(now, baseline=str(tmp_path / "pooled.parquet")).checks[1].result.difference.width > 2 * bound
+
+
+def test_many_rows_are_compared_by_their_proved_ends(rows, monkeypatch):
+    monkeypatch.setattr("calibrant.inference.not_worse.MOST_RESAMPLED", 1_000)
+    result = gated(rows, baseline=str(rows), level=0.1).checks[1].result
+    assert result.way == "proved"
+    assert "in large samples" not in result.summary()
+    # Of both together population_bounds leaves each a share of its level; here each end has all of a quarter.
+    ends = population_bounds(CALIBRATED, ROWS, level=0.025).smooth_error
+    assert result.difference.high <= ends.high - ends.low
+    assert result.difference.low == -result.difference.high
+
+
+def test_it_is_said_how_many_more_rows_decide(tmp_path):
+    y_true, y_prob = CALIBRATED[:500], ROWS[:500]
+    now = written(tmp_path / "now.csv", y_true=y_true, y_prob=y_prob)
+    before = written(tmp_path / "before.csv", y_true=y_true[::-1], y_prob=y_prob[::-1])
+    done = run(now, "--max-distance", 0.03, "--baseline", before, "--max-worse", 0.01)
+    assert done.exit_code == 3
+    assert done.stdout.count("more rows like these would decide") == 2
+    assert "in all on both sides" in done.stdout
+
+
+def test_outcomes_that_are_all_equal_tell_no_rows_apart(tmp_path):
+    path = written(tmp_path / "ones.csv", y_true=np.ones(100, int), y_prob=ROWS[:100])
+    assert gated(path, baseline=str(path)).checks[1].result.way == "two samples"
+
+
+def test_of_classes_the_top_label_is_gated(tmp_path):
+    rng = np.random.default_rng(3)
+    table = rng.dirichlet([1.0, 1.0, 1.0], 2_000)
+    label = (rng.random(2_000)[:, None] > table.cumsum(axis=1)).sum(axis=1)
+    path = written(tmp_path / "classes.csv", y_true=label, **{f"p{k}": table[:, k] for k in range(3)})
+    found = gated(path)
+    expected = calibration_gate(table.argmax(axis=1) == label, table.max(axis=1), max_distance=0.1)
+    assert found.rows == expected
+    assert "top label" in run(path, "--max-distance", 0.1).stderr
+    with pytest.raises(InputError, match=r"by: is for single predictions"):
+        gated(path, by=("y_true",))
+    assert gated(path, baseline=str(path)).checks[1].result.way == "paired"
+
+
+def test_a_log_of_the_harness_is_gated_as_it_is_audited(tmp_path):
+    rng = np.random.default_rng(4)
+    share = rng.uniform(0.5, 1.0, 400)
+    right = rng.random(400) < share
+    lines = [
+        {"acc": float(a), "filtered_resps": [[str(np.log(s)), "False"], [str(np.log1p(-s)), "False"]]}
+        for a, s in zip(right, share, strict=True)
+    ]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = run(path, "--max-distance", 0.2)
+    assert done.exit_code == 0
+    assert "'acc' as the outcomes" in done.stderr
+    expected = calibration_gate(right, share, max_distance=0.2).lower_distance
+    assert tuple(gated(path).rows.lower_distance) == pytest.approx(tuple(expected), abs=1e-9)
+    assert run(path, "--max-distance", 0.2, "--by", "acc").exit_code == 2
+
+
+def test_rows_of_trials_are_draws_of_their_weight(tmp_path):
+    trials = np.arange(6_000) % 4 + 1
+    rate = np.round(ROWS * trials) / trials
+    path = written(tmp_path / "trials.csv", y_true=rate, y_prob=ROWS, n=trials)
+    options = {"max_distance": 0.2, "max_weight": 4.0}
+    found = gated(path, trials="n", **options)
+    assert found.rows == calibration_gate(rate, ROWS, trials=trials, **options)
+    assert run(path, "--max-distance", 0.2, "--trials", "n").exit_code == 2
+
+
+def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    y_prob = rng.random(3_000)
+    y_true = (rng.random(3_000) < y_prob) * 1
+    path = written(tmp_path / "rows.parquet", y_true=y_true, y_prob=y_prob)
+    own = gated(path).rows
+    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    summed = gated(path)
+    assert summed.rows.n_rows == 3_000
+    assert own.lower_distance.high <= summed.rows.lower_distance.high <= own.lower_distance.high + 1e-4
+    assert summed.rows.lower_distance.low <= own.lower_distance.low + 1e-12
+    state = tmp_path / "kept.gate"
+    assert run(path, "--max-distance", 0.1, "--anytime", state).exit_code in (0, 3)
+    assert gated(path, baseline=str(path)).verdict == "within"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--max-worse", 0.02), "--max-worse: says how much worse than a baseline is allowed"),
+        (("--max-worse", 1.5, "--baseline", "{rows}"), "--max-worse: is 1.5"),
+        (("--by", "place", "--anytime", "{folder}/s.gate"), "--anytime: adds up the rows of one population"),
+        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), "--by: is of single rows"),
+        (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), "--baseline: is of single rows"),
+        (("--trials", "a", "--sample-weight", "b", "--max-weight", 2), "--trials: is one column of weights"),
+        (("--by", "where"), "--by: there is no column 'where'"),
+        (("--baseline", "{folder}/none.csv"), "none.csv' does not exist"),
+        (("--junit", "{folder}/no/gate.xml"), "--junit: '{folder}/no' does not exist"),
+        (("--summary", "{rows}"), "--summary: '{rows}' is an input file itself"),
+        (("--summary", "{folder}"), "--summary: '{folder}' is a folder"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_the_options_own_words(tmp_path, rows, options, said):
+    names = {"folder": str(tmp_path), "rows": str(rows)}
+    done = run(rows, "--max-distance", 0.1, *(str(option).format(**names) for option in options))
+    assert done.exit_code == 2, done.stdout
+    assert said.format(**names) in done.stderr
+    assert not done.stdout
+
+
+def test_names_that_mean_something_to_xml_or_markdown_are_shown_as_they_are(rows):
+    name = "a<b>&\"'|`*\x07\x1b[31m\nnext"
+    shown = "a<b>&\"'|`*\\x07\\x1b[31m\\nnext"
+    result = gated(rows).rows
+    found = Gated(name, (Check(name, "rows", result),))
+    case = ElementTree.fromstring(gate_as_junit(found).partition("\n")[2])[0][0]
+    assert case.get("name") == case.get("classname") == shown
+    text = gate_as_markdown(found)
+    assert len(text.splitlines()) == 7
+    assert "\x1b" not in text
+    assert "a\\<b\\>\\&\"'\\|\\`\\*" in text
+
+
+def test_a_difference_right_at_the_limit_asks_for_no_number_of_rows(rows):
+    found = gated(rows, baseline=str(rows)).checks[1].result
+    at = NotWorse("undecided", "old", 0.02, found.difference, 0.05, 9, 9, None, "paired")
+    assert at.summary().endswith("it may be right at the limit, where no number of rows decides")
