@@ -26,7 +26,9 @@ from calibrant.decisions.cost import cost_from_sample
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.comparison import compare
+from calibrant.findings.gated import Check, Gated
 from calibrant.homes import HOMES
+from calibrant.inference.not_worse import NotWorse
 from tests.public import CLASSES
 
 PACKAGE = Path(calibrant.__file__).parent
@@ -71,6 +73,12 @@ def sketch():
     return found
 
 
+def gated():
+    rows = calibrant.calibration_gate(Y, V, max_distance=0.1)
+    worse = NotWorse("undecided", "old", 0.02, calibrant.Interval(-0.1, 0.1), 0.05, 60, 60, None, "proved")
+    return Gated("new", (Check("all rows", "rows", rows), Check("baseline", "baseline", worse)))
+
+
 def gate():
     found = calibrant.CalibrationGate(max_distance=0.1)
     found.update(Y, V)
@@ -110,6 +118,9 @@ MADE = {
     "GradeTestResult": lambda: calibrant.inference.grade_test(Y, np.round(V, 1)),
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),
     "CalibrationGate": gate,
+    "Check": lambda: gated().checks[1],
+    "Gated": lambda: gated(),
+    "NotWorse": lambda: gated().checks[1].result,
     "GateResult": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
     "ImpossibleRows": lambda: calibrant.smooth_calibration_test(Y, np.ones(60), n_resamples=39).impossible,
     "Inequality": lambda: audited().ties.inequalities[0],

@@ -57,6 +57,10 @@ def audit_file(
     threshold: Annotated[
         float | None, typer.Option(help="Where predictions are acted on: say what that costs; else the worst one.")
     ] = None,
+    max_weight: Annotated[
+        float | None,
+        typer.Option(help="With weights: the most that one row can weigh; the population's bounds need it."),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[
@@ -104,6 +108,7 @@ def audit_file(
             level,
             resamples,
             seed,
+            max_weight=max_weight,
         )
         audited = [
             audit_opened(file, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file.path)))

@@ -15,9 +15,10 @@ from calibrant.decisions.acting import acting_from_sample
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
+from calibrant.door.columns import Column, FloatArray, Labels, Table, of_log_odds, read_columns
+from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
-from calibrant.door.rows import Rows, dimensions, not_taken, sample_and_rows
+from calibrant.door.rows import Rows, dimensions, not_taken, require_single_outcomes, sample_and_rows
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import NOT_DUE, advice, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
@@ -28,6 +29,7 @@ from calibrant.findings.inequalities import tie
 from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
+from calibrant.inference.draws import Draws, draws_of_rows
 from calibrant.inference.gate import calibration_gate_on_sample, check_gate
 from calibrant.kernels.sums import dot
 from calibrant.measures.discrimination import auc_from_sample
@@ -51,6 +53,7 @@ def audit(
     from_logits: bool = False,
     max_distance: float | None = None,
     threshold: float | None = None,
+    max_weight: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -80,6 +83,9 @@ def audit(
         of the rarer outcome where that is less.
     threshold : float, optional
         Where predictions are acted on, in [0, 1): what that costs is said. By default where these rows lose most.
+    max_weight : float, optional
+        The most that one row can weigh, known before the rows were drawn: with it the population's bounds are given of
+        weighted rows too. For one column of predictions.
     level : float, default 0.05
         Probability of error of the test, of each end of a bound, and of the consistency band.
     n_resamples : int, default 999
@@ -121,7 +127,7 @@ def audit(
     ()
     """
     if dimensions(y_prob) == 2:
-        not_taken("rows of classes are single; audit the event's column", trials=trials)
+        not_taken("rows of classes are single; audit the event's column", trials=trials, max_weight=max_weight)
         found = multiclass_sample(
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, from_logits=from_logits
         )
@@ -136,14 +142,19 @@ def audit(
     column = cast(Column, y_prob)
     chance = of_log_odds(column) if from_logits else column
     columns = event_outcomes(y_true, pos_label), chance, sample_weight
+    draws = None
     if trials is None:
-        sample, rows = sample_and_rows(*read_columns(*columns))
+        read = read_columns(*columns)
+        sample, rows = sample_and_rows(*read)
+        draws = bounded_draws(*read, max_weight)
     else:
+        not_taken("trials of one row need not be independent in the population", max_weight=max_weight)
         rows = Rows.of(*columns, trials)
         sample = rows.sample
     done = audit_sample(
         sample,
         rows=rows,
+        draws=draws,
         max_distance=max_distance,
         threshold=threshold,
         level=level,
@@ -220,11 +231,13 @@ def audit_sample(
     progress: Callable[[str], None] | None = None,
     advise: bool = True,
     displacement: float = 0.0,
+    draws: Draws | None = None,
 ) -> Audit:
     """Audit rows that are pooled already; `progress` is told the name of each stage before it starts.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
-    points. Rows that weigh differently are tested where they are given themselves, too.
+    points. Rows that weigh differently are tested where they are given themselves, too, and the population is bounded
+    where they are given as `draws`, with the most that one can weigh.
     """
     tell = progress if progress is not None else lambda _stage: None
     check_band(level, n_resamples)
@@ -260,8 +273,10 @@ def audit_sample(
     table = reliability(sample, level, n_resamples, rng)
     tell("Tests")
     weighted = weights_differ(sample)
+    most = None if draws is None else draws.most
     drawn = int(rng.integers(2**31))
-    tests = evidence(sample, rows, weighted, level, n_resamples, drawn)
+    # The displacement is more than what rounding has misplaced.
+    tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
     test = tests["calibration_test"].result
     tell("Bounds")
     mass = sample.mass()
@@ -270,11 +285,12 @@ def audit_sample(
     limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
     # What is drawn from a population are rows: trials of one row need not be independent there.
     single = rows is None or rows.trials is None
-    bounds = population(sample, weighted, level, witness.value, ties.lower_distance_bracket) if single else None
+    bracket = ties.lower_distance_bracket
+    bounds = population(sample, weighted, level, witness.value, bracket, draws) if single else None
     gate = None
-    if sample.binary and not weighted and single:
+    if sample.binary and single and (draws is not None or not weighted):
         gate = calibration_gate_on_sample(
-            sample, max_distance=limit, level=level, displacement=displacement, known=ties.lower_distance_bracket
+            sample, max_distance=limit, level=level, displacement=displacement, known=bracket, units=draws
         )
     # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
     regions = regions_from_witness(sample, witness) if test is None or rejected(test, gate) else ()
@@ -317,6 +333,18 @@ def audit_sample(
         cost_of_acting=cost,
         acting=acting,
     )
+
+
+def bounded_draws(
+    outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None, max_weight: float | None
+) -> Draws | None:
+    """Weighted rows as draws, where the most that one can weigh is said and outcomes are single."""
+    if max_weight is None:
+        return None
+    if weight is None:
+        raise InputError("max_weight", "is of no use: there are no weights, and every row counts once")
+    require_single_outcomes(outcome)
+    return draws_of_rows(outcome, prediction, weight, max_weight)
 
 
 def _about_chance(sample: Sample) -> str | None:

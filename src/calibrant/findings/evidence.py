@@ -19,10 +19,11 @@ from calibrant.door.values import Result, plain
 from calibrant.findings.words import NO_TRIALS
 from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
 from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows, calibration_test_on_sample
+from calibrant.inference.calibration_cells import calibration_test_on_weighted_cells
+from calibrant.inference.draws import Draws
 from calibrant.inference.result import TestResult
 
 _TITLE = "Calibration test"
-_WEIGHTED = "rows were pooled with their weights; calibration_test(..., sample_weight=...) tests single rows"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,31 +85,44 @@ def _more(result: CalibrationTestResult) -> dict[str, Any]:
 
 
 def evidence(
-    sample: Sample, rows: Rows | None, weighted: bool, level: float, n_resamples: int, seed: int
+    sample: Sample,
+    rows: Rows | None,
+    weighted: bool,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    misplaced: float = 0.0,
+    max_weight: float | None = None,
 ) -> dict[str, Evidence]:
     """Run the calibration test; cells of a sketch are drawn from their means, which the result accounts for.
 
-    Weighted rows are drawn one by one: a sample does not know them.
+    Weighted rows are drawn one by one where they are given; of their sums in cells, of which rounding may have
+    `misplaced` a share, the test has bounds instead.
     """
-    why_not = NO_TRIALS if not sample.binary else _WEIGHTED if weighted and rows is None else None
+    why_not = None if sample.binary else NO_TRIALS
     if why_not is None and n_resamples == 0:
         why_not = "no resamples were asked for"
     if why_not is not None:
         return {"calibration_test": Evidence(_TITLE, None, why_not)}
-    if weighted and rows is not None:
+    if not weighted:
+        run = partial(calibration_test_on_sample, sample, level, n_resamples, seed)
+    elif rows is not None:
         run = partial(calibration_test_on_rows, rows, level, n_resamples, seed)
     else:
-        run = partial(calibration_test_on_sample, sample, level, n_resamples, seed)
+        run = partial(calibration_test_on_weighted_cells, sample, level, misplaced, max_weight)
     return {"calibration_test": where_it_applies(_TITLE, run)}
 
 
 def population(
-    sample: Sample, weighted: bool, level: float, smooth_error: float, distance: Bracket
+    sample: Sample, weighted: bool, level: float, smooth_error: float, distance: Bracket, draws: Draws | None
 ) -> PopulationBounds | None:
-    """Bounds for the population, from the sample's error and distance; None where rows cannot be told apart."""
-    if no_single_rows(sample, weighted):
+    """Bounds for the population, from the sample's error and distance; None where rows cannot be told apart.
+
+    Rows that weigh differently need their `draws`; of cells that hold several predictions the bounds are made later.
+    """
+    if no_single_rows(sample, weighted and draws is None):
         return None
-    return bounds_from_sample(sample, smooth_error, distance, level)
+    return bounds_from_sample(sample, smooth_error, distance, level, draws)
 
 
 def weights_differ(sample: Sample) -> bool:

@@ -97,7 +97,7 @@ class Audit(Finding):
     classes : ClassFindings or None
         For K classes, what was found beyond the top label, which all else is about; None for one probability a row.
     population : PopulationBounds or None
-        Confidence bounds for the population; None for weighted or pooled rows and event rates.
+        Confidence bounds for the population; None for event rates, and for weighted rows without `max_weight`.
     witness : Witness
         Of the smooth error, callable on predictions.
     smooth_lower, smooth_upper : float

@@ -12,11 +12,12 @@ from calibrant.door.ends import Bracket
 from calibrant.findings.found import Audit, in_its_bracket
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds import bounds_from_sample
+from calibrant.inference.draws import Draws
 from calibrant.scale.bounds import ARITHMETIC, Moments
 from calibrant.scale.sketch import CalibrationSketch
 
 
-def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
+def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: Draws | None = None) -> Audit:
     """Return the audit of the rows that a sketch stands for.
 
     Proved numbers are widened by what pooling can cost, regions to the ends of their cells; a measure for which that
@@ -29,6 +30,8 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
         Of the sketch's sample.
     sketch : CalibrationSketch
         The sketch.
+    draws : Units or Cells, optional
+        Its rows, where they weigh differently and the most that one can weigh is known.
     """
     bounds, cells = sketch.error_bounds(), sketch.moments()
     displacement = sketch.displacement + ARITHMETIC
@@ -49,9 +52,9 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch) -> Audit:
     smooth = sketch.error_bound("smooth_calibration_error")
     of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
     population = audit.population
-    if population is None and sketch.sample.binary and not audit.weighted:
+    if population is None and sketch.sample.binary and (draws is not None or not audit.weighted):
         distance = _widened(audit.ties.lower_distance_bracket, displacement)
-        population = bounds_from_sample(sketch.sample, audit.smooth_upper + smooth, distance, audit.level)
+        population = bounds_from_sample(sketch.sample, audit.smooth_upper + smooth, distance, audit.level, draws)
     return replace(
         audit,
         population=population,

@@ -14,9 +14,9 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag,
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED, read_columns
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.rows import sample_and_rows
+from calibrant.door.rows import not_taken, sample_and_rows
 from calibrant.door.values import counted
-from calibrant.findings.auditing import audit_classes, audit_sample
+from calibrant.findings.auditing import audit_classes, audit_sample, bounded_draws
 from calibrant.findings.found import Audit
 from calibrant.findings.sketched import with_bounds
 from calibrant.scale.bounds import ARITHMETIC
@@ -24,6 +24,7 @@ from calibrant.scale.drift import RESOLUTION, SINGLE, Period, periods_of_groups
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.numbers import in_column
 from calibrant.scale.opened import OpenedFile
+from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
 from calibrant.segments import named
@@ -55,6 +56,7 @@ class Asked:
     n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
     title: str | None = None
+    max_weight: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse what names no column, before anything is read."""
@@ -116,6 +118,7 @@ def audit_table(
     unweighted: bool = False,
     max_distance: float | None = None,
     threshold: float | None = None,
+    max_weight: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -142,7 +145,7 @@ def audit_table(
         refusing them.
     unweighted : bool, default False
         Leave out a column that holds weights by its name.
-    max_distance, threshold, level, n_resamples, random_state
+    max_distance, threshold, max_weight, level, n_resamples, random_state
         As for `audit`.
     title : str, optional
         Head of the report; the file's name by default.
@@ -192,6 +195,7 @@ def audit_table(
         n_resamples,
         random_state,
         title,
+        max_weight,
     )
     check_band(level, n_resamples)  # before anything that takes longer
     if isinstance(table, CalibrationSketch):
@@ -218,6 +222,7 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
         raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
     classes = None if harness else table.choose_classes(asked.y_prob)
     if classes is not None:
+        not_taken("rows of classes are not bounded by weight; audit the event's column", max_weight=asked.max_weight)
         if grouped:
             raise InputError(grouped, "is for single predictions; name one column as y_prob")
         return Audited(_audit_of_classes(table, classes, asked, told))
@@ -244,11 +249,13 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     _check_drift(asked, read.names)
     told.progress("Pooling")
     try:
-        sample, rows = sample_and_rows(*read_columns(read.y_true, read.y_prob, read.sample_weight))
+        columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
+        sample, rows = sample_and_rows(*columns)
+        draws = bounded_draws(*columns, asked.max_weight)
     except InputError as problem:
         raise _or_left_out(in_table(problem, read.names)) from None
     options = asked.of_audit | {"title": asked.title or table.name}
-    audit = audit_sample(sample, rows=rows, **options, progress=told.progress)
+    audit = audit_sample(sample, rows=rows, **options, progress=told.progress, draws=draws)
     single = sample.binary and read.sample_weight is None
     audit = replace(audit, columns=read.names, n_excluded=read.n_excluded)
     return Audited(audit, (read.y_true, read.y_prob) if single else None)
@@ -263,7 +270,8 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
     say_guessed(chosen.names, chosen.guessed, told.say)
     _say_excluded(groups.n_excluded, told)
     sketch = CalibrationSketch.from_groups(groups, chosen.names, FINE)
-    audit = _of_sketch(sketch, Asked(**asked.of_audit, title=asked.title or table.name), told)
+    options = asked.of_audit | {"title": asked.title or table.name, "max_weight": asked.max_weight}
+    audit = _of_sketch(sketch, Asked(**options), told)
     return Audited(replace(audit, columns=chosen.names, n_excluded=groups.n_excluded))
 
 
@@ -274,15 +282,18 @@ def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None
             raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
     title = f"{asked.title}, rows" if asked.title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
+    sample = sketch.sample
+    draws = None if asked.max_weight is None else draws_of_cells(sample, sketch.moments(), asked.max_weight)[1]
     audit = audit_sample(
-        sketch.sample,
+        sample,
         **asked.of_audit,
         title=title,
         progress=told.progress,
         displacement=sketch.displacement + ARITHMETIC,
+        draws=draws,
     )
     told.progress("Bounds")
-    return with_bounds(audit, sketch)
+    return with_bounds(audit, sketch, draws)
 
 
 def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: Told) -> Audit:

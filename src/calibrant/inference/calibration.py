@@ -97,9 +97,11 @@ class CalibrationTestResult(TestResult):
         As in `TestResult`. The statistic is minus the log of the smallest evened p-value by formula. ``pvalue`` says
         nothing of the rows in ``impossible``: those were set aside.
     components : mapping of str to TestComponent
-        "Cox score" (lines in the log-odds), "adaptive Neyman" (waves), "dyadic chi-square" (steps).
+        "Cox score" (lines in the log-odds), "adaptive Neyman" (waves), "dyadic chi-square" (steps). None of weighted
+        rows in the cells of a sketch, which cannot be redrawn: their p-value is from Chernoff bounds alone.
     leading : str or None
-        The component with the smallest p-value; None where no prediction lies strictly between 0 and 1.
+        The component with the smallest p-value; None where there are none, or no prediction lies strictly between 0
+        and 1.
     region : TestRegion or None
         The stretch of predictions that it points at, with direction.
     redrawn_pvalue : float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,14 +18,21 @@ _EXPONENTS = 0.9 * 0.5 ** np.arange(12.0)
 _ROUNDING = 1e-14  # of each term and of its sum: numpy adds in pairs
 
 
-def log_tail(units: Units, parts: Parts) -> float:
+Bound = Callable[[Units, FloatArray], float]
+"""Of units and a direction whose sum of excess is positive: log of a bound on the chance of one as large."""
+
+
+def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
     """Log of a p-value that holds at any number of rows: a bound on P(any direction's sum is as unlikely as seen).
 
     Directions are 16 mixtures of the constant and the slope, sharing half of the error, and the waves, the k-th with
     the share 1 / (2 k (k + 1)); both signs of each. Only the few that look most extreme are computed, which can only
-    make the p-value larger. Of rows in groups, each direction's sums of groups are bounded instead.
+    make the p-value larger. Of rows in groups, each direction's sums of groups are bounded instead; of cells of which
+    only sums are known, by the `bound` that these allow.
     """
-    excess, bound = units.excess, _chernoff if units.group is None else _by_group
+    excess = units.excess
+    if bound is None:
+        bound = _chernoff if units.group is None else _by_group
     constant = 1.0 / math.sqrt(float(units.variance.sum()))
     angles = math.pi * np.arange(_MIXTURES) / _MIXTURES
     directions: list[tuple[float, float, FloatArray]] = []

@@ -16,7 +16,7 @@ from calibrant.inference.result import ImpossibleRows, contradicted, impossible_
 MOST_UNITS = 20_000
 """Unweighted rows with more distinct predictions than this are pooled into cells."""
 CELLS = 2**14
-_LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
+LEAST_DRAWN, _MOST = 1e-40, 1.0 - 2.0**-53
 """Smaller predictions are drawn as 1e-40: no sample tells the difference, and no power of them underflows."""
 
 
@@ -65,7 +65,7 @@ def units_of_rows(rows: Rows) -> Units:
     if rows.weight is not None:
         used &= rows.held
     kept = slice(None) if used.all() else used
-    prediction = np.maximum(rows.y_prob[kept], _LEAST)
+    prediction = np.maximum(rows.y_prob[kept], LEAST_DRAWN)
     count, ones = rows.count[kept], rows.y_true[kept].astype(np.float64)
     weight = None if rows.weight is None else rows.weight[kept]
     if weight is not None and (weight == weight[:1]).all():
@@ -102,7 +102,7 @@ def units_of_sample(sample: Sample) -> Units:
     if impossible is not None:
         impossible = replace(impossible, row=None)  # a sample does not know in which order its rows came
     used = (v > 0.0) & (v < 1.0)
-    v, count, ones = np.maximum(v[used], _LEAST), count[used], ones[used]
+    v, count, ones = np.maximum(v[used], LEAST_DRAWN), count[used], ones[used]
     spread = count * width[used] ** 2 / 4.0
     one = np.broadcast_to(1.0, v.shape)
     units = Units(v, count, ones, one, n_rows, impossible, pooling(v, count, spread))
@@ -133,7 +133,7 @@ def pooled_into_cells(units: Units, known: FloatArray | None = None) -> Units:
     within = 0.0 if known is None else known
     squared = _sums(cell, m * offset * offset + within)[held]
     total = total[held]
-    mean = np.clip(base[held] + moved / total, _LEAST, _MOST)
+    mean = np.clip(base[held] + moved / total, LEAST_DRAWN, _MOST)
     spread = np.maximum(squared - moved * moved / total, 0.0)
     weight = np.broadcast_to(1.0, total.shape)
     lost = pooling(mean, total, spread)

@@ -11,7 +11,11 @@ from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, read_groups, read_trials, require_single_outcomes
 from calibrant.door.sample import Sample
+from calibrant.inference.cells import Cells
 from calibrant.inference.units import SEED, Units
+
+Draws = Units | Cells
+"""What is drawn independently: units, or rows in cells of which only sums are known."""
 
 _OUTWARDS = 1.0 + 1e-12  # more than a sum of weights is rounded by
 
@@ -42,13 +46,28 @@ def read_draws(
         problem = "is needed with weights, trials or groups: the largest that is seen bounds nothing"
         allowed = "the most that one row can weigh (a row of trials: their number; with groups: a whole group)"
         raise InputError("max_weight", problem, allowed=f"{allowed}, known before the rows were drawn")
-    most = positive(max_weight, "max_weight")
+    positive(max_weight, "max_weight")
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
     if trials is None:
         require_single_outcomes(outcome)
     w = np.ones(prediction.size) if weight is None else weight
     if trials is not None:
         w = w * read_trials(trials, prediction.size, 2.0**53)
+    units = draws_of_rows(outcome, prediction, w, max_weight, groups)
+    return Sample.of_arrays(units.y, units.v, units.w), units
+
+
+def draws_of_rows(
+    outcome: FloatArray, prediction: FloatArray, w: FloatArray, max_weight: float, groups: Any = None
+) -> Units:
+    """Draws of rows that were read already, with their weights.
+
+    Raises
+    ------
+    InputError
+        If `max_weight` is no weight, or is exceeded.
+    """
+    most = positive(max_weight, "max_weight")
     order = np.lexsort((w, outcome, prediction))
     y, v, w = outcome[order], prediction[order] + 0.0, w[order]
     unit = None if groups is None else _in_order(read_groups(groups, prediction.size)[order], y, v, w)
@@ -57,7 +76,7 @@ def read_draws(
         row = int(order[int(np.argmax(each))]) if unit is None else None
         what = "a group weighs" if unit is not None else f"row {row} weighs"
         raise InputError("max_weight", f"is {max_weight:g}, but {what} {each.max():g}", row=row)
-    return Sample.of_arrays(y, v, w), Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
+    return Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
 
 
 def _in_order(unit: IntArray, y: FloatArray, v: FloatArray, w: FloatArray) -> IntArray:

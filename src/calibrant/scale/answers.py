@@ -89,6 +89,7 @@ class Answers(ABC):
         *,
         max_distance: float | None = None,
         threshold: float | None = None,
+        max_weight: float | None = None,
         level: float = 0.05,
         n_resamples: int = N_RESAMPLES,
         random_state: RandomState = None,
@@ -98,7 +99,7 @@ class Answers(ABC):
 
         Parameters
         ----------
-        max_distance, threshold, level, n_resamples, random_state
+        max_distance, threshold, max_weight, level, n_resamples, random_state
             As for `audit`.
         title : str, optional
             Head of the report.
@@ -125,6 +126,7 @@ class Answers(ABC):
             self,
             max_distance=max_distance,
             threshold=threshold,
+            max_weight=max_weight,
             level=level,
             n_resamples=n_resamples,
             random_state=random_state,

@@ -16,6 +16,7 @@ from calibrant.door.arguments import positive, whole_from
 from calibrant.door.columns import Column
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.door.writing import write_whole_bytes
@@ -125,8 +126,11 @@ class CalibrationGate:
         if sample_weight is not None and self.max_weight is None:
             problem = "cannot be used: the gate is of rows without weights, for it has no max_weight"
             raise InputError("sample_weight", problem)
+        if self.max_weight is None:
+            rows = Rows.of(y_true, y_prob)
+            return self._add(Units.of_sample(rows.sample), lambda seen: seen.update(rows.y_true, rows.y_prob))
         _, units = read_draws(y_true, y_prob, sample_weight, max_weight=self.max_weight)
-        return self._add(units, lambda seen: seen.update(y_true, y_prob, sample_weight=sample_weight))
+        return self._add(units, lambda seen: seen.update(units.y, units.v, sample_weight=units.w))
 
     def update_sketch(self, sketch: CalibrationSketch) -> GateResult:
         """Add a batch that is a sketch already: of the rows of one day, for example.
