@@ -138,7 +138,9 @@ def _tell_of(file: str, said: str) -> None:
 
 @app.command()
 def gate(
-    file: Annotated[str, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")],
+    file: Annotated[
+        str | None, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")
+    ] = None,
     max_distance: Annotated[
         float | None, typer.Option(help="Largest distance from calibration that is allowed; or --max-regret.")
     ] = None,
@@ -160,6 +162,9 @@ def gate(
         Path | None,
         typer.Option(metavar="STATE", help="Add FILE's rows to those of this state, and stop at any time."),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="With --anytime: add FILE's rows even if the very same were added before.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
     trials: Annotated[
@@ -191,7 +196,8 @@ def gate(
 
     With --anytime STATE the rows of one file after the other are added up in STATE, which is begun with the first, and
     one may stop as soon as a verdict is reached: it is wrong with probability at most the level, however often one
-    looks. Each FILE must hold rows that were not added before.
+    looks. Each FILE must hold rows that were not added before; the very same rows are refused, unless --again is said.
+    Without FILE nothing is added, and it says what STATE proves so far.
 
     With --by every segment must be within. With --baseline the smooth calibration error must be above the baseline's by
     no more than --max-worse: a paired test where both hold the same outcomes in the same order, else a test of two
@@ -204,7 +210,7 @@ def gate(
     or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1
     """
     with explained(), Progress() as progress:
-        from calibrant.findings.gate_checks import check_opened
+        from calibrant.findings.gate_checks import check_opened, check_state
         from calibrant.findings.table import Told
         from calibrant.findings.table_gate import Asked
         from calibrant.report.gate import EXIT_CODES, add_markdown, write_junit
@@ -226,12 +232,19 @@ def gate(
             by=() if by is None else tuple(by.split(",")),
             baseline=baseline,
             max_worse=max_worse,
+            again=again,
         )
-        opened = OpenedFile(file)
+        opened = None if file is None else OpenedFile(file)
+        held = [*([] if opened is None else opened.files), *([] if baseline is None else [baseline])]
         for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
             if target is not None:
-                check_target(target, option, [*opened.files, *([] if baseline is None else [baseline])])
-        decision = check_opened(opened, asked, Told(progress, tell))
+                check_target(target, option, held)
+        if opened is not None:
+            decision = check_opened(opened, asked, Told(progress, tell))
+        elif anytime is not None:
+            decision = check_state(anytime, asked)
+        else:
+            raise InputError("FILE", "is missing", allowed="only --anytime STATE goes without")
         progress.stop()
         if junit is not None:
             write_junit(decision, junit)

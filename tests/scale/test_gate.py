@@ -14,6 +14,7 @@ from calibrant import CalibrationGate, CalibrationSketch, InputError, calibratio
 from calibrant.cli import app
 from calibrant.door.errors import FileError
 from calibrant.door.sample import Sample
+from calibrant.door.writing import alone_with, write_whole
 from calibrant.inference.bounds import sample_distance
 from calibrant.scale.storage import UNSEALED, is_whole, sealed
 
@@ -155,6 +156,8 @@ def forged(**changes):
         {"won": [200, 1.0, 100, 1.0, 1.0, 100]},
         {"won": [200, 1.0, 1.0]},
         {"won": [200.5, 1.0, 200.5, 1.0, 1.0, 200.5]},
+        {"added": ["x"]},
+        {"added": ["0" * 64] * 5},
         {"squared": -1.0},
         {"squared": 0.0},
         {"squared": 400.0},
@@ -243,9 +246,18 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     assert [each.exit_code for each in done] == [3, 3, 0], [each.output for each in done]
     whole = fed(*rows(900, 0.0), 300, max_distance=0.06)
     assert done[-1].stdout == whole.reading().summary() + "\n"
-    assert state.read_bytes() == whole.to_bytes()
+    held = state.read_bytes()
+    kept = json.loads(held)
+    assert len(kept.pop("added")) == 3
+    expected = json.loads(whole.to_bytes())
+    assert {name: kept[name] for name in kept if name != "seal"} == {k: expected[k] for k in kept if k != "seal"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.csv", "1.csv", "2.csv", "state"]
-    found = json.loads(run(days[0], *options, "--json").stdout)
+    assert run(*options).stdout == done[-1].stdout  # what was printed, should it have been lost
+    twice = run(days[0], *options)
+    assert twice.exit_code == 2
+    assert "--again" in twice.output
+    assert state.read_bytes() == held
+    found = json.loads(run(days[0], *options, "--again", "--json").stdout)
     assert found["anytime"]
     assert found["n_rows"] == 1200
 
@@ -257,7 +269,7 @@ def test_the_command_leaves_a_state_that_it_cannot_use(days, tmp_path):
     for options, said in (
         (("--max-distance", 0.05), "max-distance: is 0.05"),
         (("--max-distance", 0.06, "--level", 0.1), "level: is 0.1"),
-        (("--max-distance", 0.06, "--max-weight", 2), "anytime: is of rows without weights"),
+        (("--max-distance", 0.06, "--max-weight", 2), "max-weight: is 2.0, and"),
     ):
         done = run(days[1], *options, "--anytime", state)
         assert done.exit_code == 2
@@ -274,6 +286,59 @@ def test_the_command_leaves_a_state_that_it_cannot_use(days, tmp_path):
     assert "damaged" in done.output
     assert run(days[1], "--max-distance", 0.06, "--anytime", days[1]).exit_code == 2
     assert run(days[1], "--max-distance", 0.06, "--anytime", tmp_path / "no" / "state").exit_code == 2
+
+
+def write(path, *columns, names="y_true,y_prob,w"):
+    np.savetxt(path, np.column_stack(columns), fmt="%.17g", delimiter=",", header=names, comments="")
+
+
+def test_the_command_adds_weighted_rows_to_a_state(tmp_path):
+    state, gate = tmp_path / "state", CalibrationGate(max_distance=0.1, max_weight=3)
+    options = ("--max-distance", 0.1, "--anytime", state, "--sample-weight", "w", "--max-weight", 3)
+    for day in range(2):
+        y, v = rows(600, 0.3, day)
+        w = 1.0 + (np.arange(600) % 3)
+        write(tmp_path / f"{day}.csv", y, v, w)
+        done = run(tmp_path / f"{day}.csv", *options)
+        found = gate.update(y, v, sample_weight=w)
+        assert done.stdout == found.summary() + "\n"
+    assert done.exit_code == 1
+    assert run("--max-distance", 0.1, "--anytime", state).stdout == done.stdout
+    for wrong, said in (
+        (("--unweighted",), "--max-weight: is missing, and"),
+        (("--sample-weight", "w", "--max-weight", 4), "--max-weight: is 4.0, and"),
+    ):
+        refused = run(tmp_path / "0.csv", "--max-distance", 0.1, "--anytime", state, *wrong)
+        assert refused.exit_code == 2
+        assert said in refused.output
+    for wrong in (
+        ("--max-distance", 0.1),
+        ("--max-distance", 0.1, "--anytime", tmp_path / "none"),
+    ):
+        assert run(*wrong).exit_code == 2
+    assert run(tmp_path / "0.csv", "--max-distance", 0.1, "--again").exit_code == 2
+
+
+def test_two_that_write_one_state_wait_for_one_another(tmp_path):
+    at, seen = tmp_path / "state", []
+
+    def add(number):
+        with alone_with(at):
+            before = at.read_text() if at.exists() else ""
+            seen.append(number)
+            write_whole(at, before + f"{number} ")
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(20)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert at.read_text() == "".join(f"{number} " for number in seen)
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    (tmp_path / ".state.lock").touch()  # of one that was killed
+    add(20)
+    with pytest.raises(FileError, match="locked"), alone_with(tmp_path / "none" / "state"):
+        pass
 
 
 def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):

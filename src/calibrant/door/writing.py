@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from calibrant.door.errors import FileError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
@@ -23,6 +29,49 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
         If the folder is missing, the path is not a plain file or the disk refuses; an old file stays as it was.
     """
     write_whole_bytes(path, lambda file: file.write(text.encode()))
+
+
+@contextmanager
+def alone_with(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep everyone else who asks so from a file while it is read, changed and written; wait for them first.
+
+    The lock is held on a hidden file beside it, which goes when the lock does; that of a process that was killed is
+    free. Where the system has no such locks nothing is kept from anyone.
+
+    Raises
+    ------
+    FileError
+        If the folder cannot be written to.
+    """
+    if fcntl is None:
+        yield
+        return
+    target = Path(os.path.realpath(path))
+    lock = target.with_name(f".{target.name[:200]}.lock")
+    try:
+        held = _locked(lock)
+    except OSError as problem:
+        raise FileError("path", f"{str(target)!r} cannot be locked: {problem.strerror or problem}") from problem
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)  # while it is held: who waits for it sees that it is gone, and begins anew
+        os.close(held)
+
+
+def _locked(lock: Path) -> int:
+    while True:
+        held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if lock.exists() and os.path.samestat(os.fstat(held), lock.stat()):
+                return held
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(held)
+            raise
+        os.close(held)
 
 
 def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:

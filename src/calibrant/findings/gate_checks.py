@@ -22,6 +22,7 @@ from calibrant.findings.table_gate import (
     read_opened,
     regret_opened,
 )
+from calibrant.findings.watched import gate_so_far, gate_with
 from calibrant.inference.gate import GateResult
 from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
 from calibrant.kernels import sketching
@@ -44,6 +45,8 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     title = table.name or "table"
     if asked.max_regret is not None:
         return Gated(title, (Check("all rows", "rows", regret_opened(table, asked, told)),))
+    if asked.state is not None:
+        return Gated(title, (Check("all rows", "rows", gate_with(table, asked.state, asked, told)),))
     if not (asked.by or asked.baseline):
         return Gated(title, (Check("all rows", "rows", gate_opened(table, asked, told)),))
     table.require(asked.by, "by")
@@ -62,6 +65,11 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
         name = Path(asked.baseline).name
         checks.append(Check("baseline", "baseline", _compared(_side(read), before, name, asked, shares)))
     return Gated(title, tuple(checks))
+
+
+def check_state(state: Path, asked: Asked) -> Gated:
+    """What the rows that were added to a state prove so far."""
+    return Gated(state.name, (Check("all rows", "rows", gate_so_far(state, asked)),))
 
 
 def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> dict[str, Groups]:

@@ -5,7 +5,6 @@ Of classes the top label is gated, of a log of lm-evaluation-harness the likelie
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,14 +12,13 @@ from pathlib import Path
 
 from calibrant.door.arguments import check_level, check_threshold, fraction, positive
 from calibrant.door.classes import multiclass_sample
-from calibrant.door.errors import FileError, InputError
+from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.findings.table import FINE, Told, in_table, is_harness_log, say_guessed
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.scale import tables
-from calibrant.scale.gate import CalibrationGate
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 
@@ -46,6 +44,7 @@ class Asked:
     by: tuple[str, ...] = ()
     baseline: str | None = None
     max_worse: float | None = None
+    again: bool = False
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
@@ -66,9 +65,10 @@ class Asked:
                 raise InputError("--anytime", "is of --max-distance only; a bound of regret holds for rows read once")
         if self.max_weight is not None:
             positive(self.max_weight, "max_weight")
-        if self.state is not None and self.weighted:
-            ways = "leave out --sample-weight and --max-weight"
-            raise InputError("--anytime", "is of rows without weights", allowed=ways)
+        if self.again and self.state is None:
+            raise InputError("--again", "is of no use without --anytime")
+        if self.state is not None and self.trials is not None:
+            raise InputError("--anytime", "is of single rows; write each trial as a row")
         if self.trials is not None and self.sample_weight is not None:
             raise InputError("trials", "is one column of weights, and sample_weight names another")
         self._check_others()
@@ -98,24 +98,11 @@ Read = tables.Rows | CalibrationSketch
 
 
 def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
-    """The gate of a table that is open, or, with a state, of the rows that it holds and the table's."""
-    limit = asked.max_distance
-    gate = None if asked.state is None or limit is None else _kept(asked.state, limit, asked)
+    """The gate of a table that is open."""
     read, names = read_opened(table, asked, told)
     told.progress("Bounds")
     with named_as_in_table(names):
-        if gate is None:
-            return decided(read, asked)
-        if isinstance(read, CalibrationSketch):
-            found = gate.update_sketch(read)
-        else:
-            found = gate.update(read.y_true, read.y_prob)
-    if asked.state is not None:
-        try:
-            gate.save(asked.state)
-        except FileError as problem:
-            raise FileError("--anytime", problem.problem) from None
-    return found
+        return decided(read, asked)
 
 
 @contextmanager
@@ -209,21 +196,6 @@ def decided(read: Read, asked: Asked, shares: int = 1) -> GateResult:
     return gate_from_ends(Ends.of(sample, level, units), limit, sample.n_rows)
 
 
-def _kept(state: Path, max_distance: float, asked: Asked) -> CalibrationGate:
-    """The gate whose state a file holds, or a new one where there is no file yet."""
-    if not os.path.lexists(state):
-        return CalibrationGate(max_distance=max_distance, level=asked.level)
-    try:
-        gate = CalibrationGate.load(state)
-    except FileError as problem:
-        raise FileError("--anytime", problem.problem) from None
-    for name in ("max_distance", "level"):
-        if getattr(asked, name) != getattr(gate, name):
-            other = f"is {getattr(asked, name)!r}, and {str(state)!r} was begun with {getattr(gate, name)!r}"
-            raise InputError(name, other, allowed="both limit and level are fixed before the first row")
-    return gate
-
-
 def _refuse_weights(table: tables.Table, asked: Asked, classes: list[str] | None) -> None:
     try:
         y_prob = asked.y_prob if classes is None else classes[0]
@@ -236,8 +208,7 @@ def _refuse_weights(table: tables.Table, asked: Asked, classes: list[str] | None
         if "sample_weight" not in names:
             return
         said = f"column {names['sample_weight']!r} holds weights"
-    ways = _LEFT_OUT if asked.state else f"{_BOUNDED}; {_LEFT_OUT}"
-    raise InputError("unweighted", f"{said}, and the proof is of unweighted rows", allowed=ways)
+    raise InputError("unweighted", f"{said}, and the proof needs a bound on them", allowed=f"{_BOUNDED}; {_LEFT_OUT}")
 
 
 def _refuse_two_classes(columns: list[str] | None) -> None:

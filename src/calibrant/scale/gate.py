@@ -5,14 +5,19 @@ from __future__ import annotations
 __all__ = ["CalibrationGate"]
 
 import base64
+import hashlib
 import json
 import os
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
 
-from calibrant.door.arguments import positive, whole_from
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.arguments import flag, positive, whole_from
 from calibrant.door.columns import Column
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
@@ -31,6 +36,7 @@ from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.storage import UNSEALED, is_whole, read_plain, sealed
 
 _LAYOUT = 2
+_DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
 
 
@@ -96,9 +102,12 @@ class CalibrationGate:
         self._squared = 0.0  # sum of squared errors of all rows, each times its weight as a share of the most
         self._proved = _NOTHING
         self._n_batches = 0
+        self._added: tuple[str, ...] = ()
         self._lock = threading.Lock()
 
-    def update(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> GateResult:
+    def update(
+        self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, once: bool = False
+    ) -> GateResult:
         """Add a batch of rows, and say what is proved.
 
         Parameters
@@ -109,6 +118,9 @@ class CalibrationGate:
             Predicted probabilities, in [0, 1].
         sample_weight : column of shape (n,), optional
             Non-negative weights of the rows: of a gate with `max_weight`, which needs them.
+        once : bool, default False
+            Remember the batch, and refuse it where one with the same rows, in any order, was remembered before: for a
+            job that may be run twice. Not for batches of so few rows that two may be equal by chance.
 
         Returns
         -------
@@ -118,9 +130,10 @@ class CalibrationGate:
         Raises
         ------
         InputError
-            If a column cannot be used, or the rows and those before cannot be of one population; the gate stays as it
-            was.
+            If a column cannot be used, the rows and those before cannot be of one population, or they were added
+            before; the gate stays as it was.
         """
+        flag(once, "once")
         if sample_weight is None and self.max_weight is not None:
             raise InputError("sample_weight", "is needed: the gate is of rows with weights, for it has a max_weight")
         if sample_weight is not None and self.max_weight is None:
@@ -128,11 +141,14 @@ class CalibrationGate:
             raise InputError("sample_weight", problem)
         if self.max_weight is None:
             rows = Rows.of(y_true, y_prob)
-            return self._add(Units.of_sample(rows.sample), lambda seen: seen.update(rows.y_true, rows.y_prob))
+            units = Units.of_sample(rows.sample)
+            return self._add(units, lambda seen: seen.update(rows.y_true, rows.y_prob), _of_rows(units, once))
         _, units = read_draws(y_true, y_prob, sample_weight, max_weight=self.max_weight)
-        return self._add(units, lambda seen: seen.update(units.y, units.v, sample_weight=units.w))
+        return self._add(
+            units, lambda seen: seen.update(units.y, units.v, sample_weight=units.w), _of_rows(units, once)
+        )
 
-    def update_sketch(self, sketch: CalibrationSketch) -> GateResult:
+    def update_sketch(self, sketch: CalibrationSketch, *, once: bool = False) -> GateResult:
         """Add a batch that is a sketch already: of the rows of one day, for example.
 
         Parameters
@@ -140,6 +156,8 @@ class CalibrationGate:
         sketch : CalibrationSketch
             Of rows that were not added before, with the default resolution. Where several rows of one cell and outcome
             differ in weight, the first batch only teaches what is bet on later ones.
+        once : bool, default False
+            Refuse a sketch with the very same cells as one that was added with ``once`` before.
 
         Returns
         -------
@@ -152,11 +170,17 @@ class CalibrationGate:
             If it has no rows, outcomes other than 0 and 1, another resolution, or weights where the gate has no
             `max_weight` or a smaller one; the gate stays as it was.
         """
+        flag(once, "once")
         batch = CalibrationSketch.merge([sketch])  # of one moment, should others add rows meanwhile
-        return self._add(self._draws(batch)[1], lambda seen: seen + batch)
+        digest = _digest(*batch.cells()) if once else None
+        return self._add(self._draws(batch)[1], lambda seen: seen + batch, digest)
 
-    def _add(self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch]) -> GateResult:
+    def _add(
+        self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch], digest: str | None
+    ) -> GateResult:
         with self._lock:  # batches of several threads come one after the other
+            if digest in self._added:
+                raise InputError("once", "is asked for, and the very rows of this batch were added before")
             past, before = None, float(self._seen.n_rows)
             if self._n_batches:
                 past = self._draws(self._seen)[1].pooled()
@@ -166,6 +190,7 @@ class CalibrationGate:
             ends = self._ends(seen, won, squared)
             self._seen, self._won, self._squared, self._proved = seen, won, squared, ends.proved
             self._n_batches += 1
+            self._added += () if digest is None else (digest,)
             return ends.result(self.max_distance)
 
     def reading(self) -> GateResult:
@@ -198,6 +223,7 @@ class CalibrationGate:
                 "won": astuple(self._won),
                 "squared": self._squared,
                 "proved": [*self._proved],
+                "added": self._added,
                 "seen": base64.b64encode(self._seen.to_bytes()).decode(),
             }
         return sealed(json.dumps(state).encode())
@@ -229,6 +255,7 @@ class CalibrationGate:
         n, total, weight, squares, cross, squared_weight = map(float, state["won"])
         low, high = map(float, state["proved"])
         gate._won, gate._proved = Won(n, total, weight, squares, cross, squared_weight), Interval(low, high)
+        gate._added = tuple(state["added"])
         gate._squared = float(state["squared"])
         gate._seen = CalibrationSketch.from_bytes(base64.b64decode(state["seen"], validate=True))
         gate._check()
@@ -240,6 +267,8 @@ class CalibrationGate:
         rows = self._seen.n_rows
         if not self._n_batches <= rows or bool(rows) != bool(self._n_batches) or not 0.0 <= n <= rows or n != n // 1:
             raise InputError("won", f"is of {n:g} rows, and there are {rows} in {self._n_batches} batches")
+        if len(self._added) > self._n_batches or not all(map(_DIGEST.fullmatch, self._added)):
+            raise InputError("added", "names batches that were not added")
         # Cells may count squares of weights twice, and the widths of cells add a little.
         held = 0.0 <= weight <= 1.1 * n and abs(total) <= 1.1 * n and abs(cross) <= 1.1 * squared_weight
         held &= weight * weight <= 1.1 * n * squared_weight and squared_weight <= 2.2 * n and 0.0 <= squares <= 2.2 * n
@@ -276,3 +305,15 @@ class CalibrationGate:
         """Limit, rows and ends in a line."""
         seen = f"{counted(self._seen.n_rows, 'row')} in {counted(self._n_batches, 'batch', 'batches')}"
         return f"CalibrationGate(max_distance={self.max_distance:g}, level={self.level:g}): {seen}"
+
+
+def _of_rows(batch: Units, once: bool) -> str | None:
+    """One text for the rows of a batch, in any order: units are in an order that their contents decide."""
+    return _digest(batch.y, batch.v, batch.w, batch.copies) if once else None
+
+
+def _digest(*columns: npt.NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for column in columns:
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
