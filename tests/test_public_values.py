@@ -79,6 +79,11 @@ def gated():
     return Gated("new", (Check("all rows", "rows", rows), Check("baseline", "baseline", worse)))
 
 
+@cache
+def found_segments():
+    return calibrant.find_segments(FRAME, y_true="y", y_prob="p", min_rows=20, n_resamples=39, random_state=0)
+
+
 def gate():
     found = calibrant.CalibrationGate(max_distance=0.1)
     found.update(Y, V)
@@ -116,6 +121,8 @@ MADE = {
     "Example": lambda: calibrant.audit(Y, V**4, n_resamples=39, random_state=0).answer.examples[0],
     "Evidence": lambda: audited().tests["calibration_test"],
     "GradeTestResult": lambda: calibrant.inference.grade_test(Y, np.round(V, 1)),
+    "FoundSegment": lambda: found_segments().strongest,
+    "FoundSegments": found_segments,
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),
     "CalibrationGate": gate,
     "Check": lambda: gated().checks[1],

@@ -56,6 +56,7 @@ TOP = (
     # at scale, in parts, in time
     "CalibrationSketch",
     "calibration_by_segment",
+    "find_segments",
     "calibration_drift",
     # shown, and in other people's tools
     "ReliabilityDisplay",

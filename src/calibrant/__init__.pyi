@@ -62,6 +62,7 @@ from calibrant.scale.drift import calibration_drift as calibration_drift
 from calibrant.scale.gate import CalibrationGate as CalibrationGate
 from calibrant.scale.sketch import CalibrationSketch as CalibrationSketch
 from calibrant.scoring import calibration_scorer as calibration_scorer
+from calibrant.segments.found import find_segments as find_segments
 from calibrant.segments.named import calibration_by_segment as calibration_by_segment
 
 __version__: str
@@ -98,6 +99,7 @@ __all__ = [
     "decision_curve",
     "discrete_calibration_test",
     "expected_calibration_error",
+    "find_segments",
     "hosmer_lemeshow_test",
     "interval_calibration_error",
     "kernel_calibration_error",

@@ -90,6 +90,14 @@ def ranked(m):
     return ints(range(m), np.uint32), ints(range(m), np.uint32)
 
 
+def ones(m):
+    return np.ones(m)
+
+
+def whole(m):
+    return ints([0, m]).reshape(1, 2)
+
+
 def units(m):
     return np.stack([v(m), np.full(m, 3.0), np.full(m, 1.0), np.ones(m), r(m)])
 
@@ -104,6 +112,14 @@ ARGUMENTS = {
     "canonical.paired_sum": lambda m: (ints([0] * m), classes(m), *pairs(m), v(max(0, m - 1)), v(max(0, m - 1))),
     "columns.credit_overdraft": lambda m: (v(m), rates(m), r(m), out(m)),
     "columns.parts_within": lambda m: (2 * p(m), v(m), rates(m), r(m), 0.01, 4, (1000, 100), stop()),
+    "found.cumulants": lambda m: (p(m), ones(m), ones(m), ints(range(m)), whole(m)),
+    "found.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, out(m, 3)),
+    "found.excursions": lambda m: (
+        np.stack([rates(m), rates(m)], axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 2)
+    ),
+    "found.scores": lambda m: (
+        np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)
+    ),
     "interval.group_starts": lambda m: (ints(max(0, j - 1) for j in range(m + 1)),),
     "interval.queue_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1))),
     "interval.search_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1)), 1000),
@@ -183,7 +199,12 @@ ARGUMENTS = {
     "walks.two_bins": lambda m: (v(m), r(m)),
 }  # fmt: skip
 
-OF_NUMBERS = {"lower_lift.violation_in_gap", "sums.add"}  # no columns: their callers are in the table
+OF_NUMBERS = {
+    "calibration.mix",
+    "found.squared_evidence",
+    "lower_lift.violation_in_gap",
+    "sums.add",
+}  # no columns: their callers are in the table
 
 PRICED = "finds a partition only, whose cost is summed again by measures/distance_proof.py"
 PROVED = "finds one side of a certificate, which measures/lower_check.py proves again: NaN proves nothing"
@@ -217,6 +238,8 @@ QUIET = {
     **{("lower_proof.extended", name): REFUSED for name in ("nodes", "r")},
     **{("lower_proof.largest_product", name): REFUSED for name in ("places", "r0", "r1")},
     ("lower_lift.tied", "v"): REFUSED,
+    **{("found.draw_events", name): REFUSED for name in ("prediction", "count")},
+    ("found.scores", "found"): REFUSED,
     **{("calibration.redrawn_statistics", name): REFUSED for name in ("units", "wave", "inverse")},
     ("canonical.draw_labels", "cumulative"): REFUSED,
     ("canonical.draw_labels", "uniform"): REFUSED,

@@ -32,7 +32,7 @@ def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
     """
     excess = units.excess
     if bound is None:
-        bound = _chernoff if units.group is None else _by_group
+        bound = chernoff if units.group is None else _by_group
     constant = 1.0 / math.sqrt(float(units.variance.sum()))
     angles = math.pi * np.arange(_MIXTURES) / _MIXTURES
     directions: list[tuple[float, float, FloatArray]] = []
@@ -49,7 +49,7 @@ def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
     return min(0.0, *(bound(units, directions[i][2]) - math.log(0.5 * directions[i][1]) for i in best))
 
 
-def _chernoff(units: Units, direction: FloatArray) -> float:
+def chernoff(units: Units, direction: FloatArray) -> float:
     """Log of a bound on P(sum of direction * excess >= what was seen): the least over a rising exponent, by Newton.
 
     The exponent is summed row by row, as sum (m - ones) log(1 - v + v e^x) + ones log((1 - v) e^-x + v): no term is

@@ -42,3 +42,19 @@ def mean_chance_interval(ones: FloatArray, count: FloatArray, miss: float) -> tu
     low = np.where(ones > 1.0, beta.ppf(miss, np.maximum(ones, 1.0), rest + 1.0), ones * miss / count)
     high = np.where(rest > 1.0, beta.isf(miss, ones + 1.0, np.maximum(rest, 1.0)), 1.0 - rest * miss / count)
     return low, high
+
+
+def mean_chance_pvalues(ones: FloatArray, count: FloatArray, mean: FloatArray) -> FloatArray:
+    """Two-sided p-values of "the mean of the rows' chances is this", whatever the single chances are.
+
+    Twice the smaller tail of a binomial number, where it bounds the tail of unequal chances (Hoeffding 1956, Theorem 4:
+    from a whole event beyond the mean on); of a single event, or non-event, the expected number bounds it.
+    """
+    from scipy.stats import binom
+
+    def tail(k: FloatArray, p: FloatArray) -> FloatArray:
+        expected = count * p
+        single = np.where(k == 1.0, np.minimum(expected, 1.0), 1.0)
+        return np.where(k >= expected + 1.0, binom.sf(k - 1.0, count, np.clip(p, 0.0, 1.0)), single)
+
+    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(tail(ones, mean), tail(count - ones, 1.0 - mean))))

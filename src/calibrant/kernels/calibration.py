@@ -16,7 +16,7 @@ from calibrant.kernels.types import FloatArray, IntArray
 
 LANES = 128
 """Resamples that advance together."""
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
@@ -24,7 +24,7 @@ _NEGLIGIBLE = 1e-19  # of the largest probability of a number of events
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _mix(x):  # type: ignore[no-untyped-def]
+def mix(x):  # type: ignore[no-untyped-def]
     """SplitMix64's finaliser: a bijection of 64-bit words in which every input bit moves every output bit."""
     x = (x ^ (x >> _30)) * _MIX_1
     x = (x ^ (x >> _27)) * _MIX_2
@@ -105,17 +105,17 @@ def redrawn_statistics(
     for start in range(0, out.shape[0], LANES):
         lanes = min(LANES, out.shape[0] - start)
         for lane in range(LANES):
-            key[lane] = _mix(seed + _GAMMA * np.uint64(first + start + lane))
+            key[lane] = mix(seed + GAMMA * np.uint64(first + start + lane))
         excess[:] = 0.0
         square[:] = 0.0
         sloped[:] = 0.0
         for i in range(n):
             v, m, w = units[0, i], units[1, i], units[3, i]
             if m == 1.0:
-                _draw_one(key, np.uint64(i + 1) * _GAMMA, np.int64(math.ceil(v * 2.0**53)), events)
+                _draw_one(key, np.uint64(i + 1) * GAMMA, np.int64(math.ceil(v * 2.0**53)), events)
             else:
                 least, size = binomial_table(m, v, below, guide)
-                _draw_many(key, np.uint64(i + 1) * _GAMMA, below, guide, least, size, events)
+                _draw_many(key, np.uint64(i + 1) * GAMMA, below, guide, least, size, events)
             if first + start == 0:
                 events[0] = units[2, i]
             _add(excess[block[i]], square[block[i]], sloped, events, v, m, w, units[4, i])
@@ -155,13 +155,13 @@ def redrawn_statistics(
 @njit(cache=True, nogil=True)
 def _draw_one(key, step, threshold, events):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
-        events[lane] = 1.0 if np.int64(_mix(key[lane] + step) >> _11) < threshold else 0.0
+        events[lane] = 1.0 if np.int64(mix(key[lane] + step) >> _11) < threshold else 0.0
 
 
 @njit(cache=True, nogil=True)
 def _draw_many(key, step, below, guide, least, size, events):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
-        uniform = np.int64(_mix(key[lane] + step) >> _11) * 2.0**-53
+        uniform = np.int64(mix(key[lane] + step) >> _11) * 2.0**-53
         j = guide[int(uniform * size)]
         while below[j] <= uniform:
             j += 1

@@ -27,11 +27,11 @@ def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[s
         new: pyarrow.array(numbers_or_nan(nw.to_native(table[name]), argument))
         for new, (argument, name) in numbers.items()
     }
-    columns |= {new: _keys(table[name], name, option) for new, name in keys.items()}
+    columns |= {new: keys_of(table[name], name, option) for new, name in keys.items()}
     return nw.from_native(pyarrow.table(columns), eager_only=True)
 
 
-def _keys(column: Any, name: str, option: str) -> Any:
+def keys_of(column: Any, name: str, option: str) -> Any:
     """Keys as Arrow; a period of pandas is the time at which it starts, an interval or a UUID its text."""
     import pyarrow
 

@@ -11,7 +11,7 @@ import narwhals as nw
 from calibrant.door.errors import InputError
 from calibrant.scale.columns import asked_columns, present, refuse_unspoken_weights
 from calibrant.scale.duck import as_double, group_relation
-from calibrant.scale.eager import in_arrow
+from calibrant.scale.eager import in_arrow, keys_of
 from calibrant.scale.groups import Groups, good_groups, no_rows
 from calibrant.scale.tables import Table
 
@@ -71,6 +71,26 @@ class OpenedFrame(Table):
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
         """Columns as the table holds them, of the rows that are good, and how many are not."""
         table = self._eager(names)
+        good = self._good(table, names)
+        arrays = {argument: nw.to_native(table[name].filter(good)) for argument, name in names.items()}
+        return arrays, good.count(False)
+
+    def with_features(
+        self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
+    ) -> tuple[dict[str, Any], dict[str, Any], int]:
+        """Columns as the table holds them, and those of features as Arrow."""
+        self.require(features, option)
+        table = self._eager({**names, **{name: name for name in features}})
+        self._require_rows(table)
+        keys = {name: keys_of(table[name], name, option) for name in features}
+        if not exclude_bad:
+            return {argument: nw.to_native(table[name]) for argument, name in names.items()}, keys, 0
+        good = self._good(table, names)
+        arrays = {argument: nw.to_native(table[name].filter(good)) for argument, name in names.items()}
+        return arrays, {name: column.filter(_arrow(good)) for name, column in keys.items()}, good.count(False)
+
+    def _good(self, table: Any, names: Mapping[str, str]) -> list[bool]:
+        """Which rows are good; one is, at least."""
         self._require_rows(table)
         for argument, name in names.items():
             _check_column(table, self._schema, name, argument)
@@ -78,9 +98,7 @@ class OpenedFrame(Table):
         good = numbers.with_columns(_fault=_fault(numbers.columns))["_fault"] == 0
         if not good.any():
             raise InputError(self._argument, no_rows(exclude_bad=True))
-        return {argument: nw.to_native(table[name].filter(good.to_list())) for argument, name in names.items()}, int(
-            (~good).sum()
-        )
+        return list(good.to_list())
 
     def _require_rows(self, table: Any) -> None:
         """Without rows the types of columns say nothing."""
@@ -106,6 +124,12 @@ class OpenedFrame(Table):
         return good_groups(
             group_cells(self._table, self._schema, names, by, resolution, option), exclude_bad, self._argument
         )
+
+
+def _arrow(truth: list[bool]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(truth)
 
 
 def _looked_at(frame: Any, argument: str) -> tuple[Any, Any]:

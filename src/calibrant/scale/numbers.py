@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,14 @@ def fetch_good(relation: Any, numbers: Mapping[str, str]) -> tuple[dict[str, npt
     FileError
         If no row is good.
     """
+    arrays, good = good_rows(relation, numbers)
+    return arrays, int((~good).sum())
+
+
+def good_rows(
+    relation: Any, numbers: Mapping[str, str]
+) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
+    """The same, and which rows are good."""
     arrays = {
         argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
         for argument, values in _fetched(relation, numbers).items()
@@ -90,7 +98,22 @@ def fetch_good(relation: Any, numbers: Mapping[str, str]) -> tuple[dict[str, npt
     good = np.logical_and.reduce([is_good(argument, values) for argument, values in arrays.items()])
     if not good.any():
         raise FileError("file", no_rows(exclude_bad=True))
-    return {argument: values[good] for argument, values in arrays.items()}, int((~good).sum())
+    return {argument: values[good] for argument, values in arrays.items()}, good
+
+
+def features_of(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[str, Any]:
+    """Name -> its column as Arrow; of text files as numbers, or as times, where every text is one."""
+    sql = {name: quoted(name) for name in names}
+    for name in names if as_text else ():
+        column = quoted(name)
+        for kind in ("DOUBLE", "TIMESTAMP"):
+            misses = f"{column} IS NOT NULL AND (TRY_CAST({column} AS {kind}) IS NULL OR contains({column}, '_'))"
+            ((missed, held),) = relation.aggregate(f"count(*) FILTER ({misses}), count({column})").fetchall()
+            if held and not missed:
+                sql[name] = f"TRY_CAST({column} AS {kind})"
+                break
+    table = relation.project(", ".join(f"{each} AS {quoted(name)}" for name, each in sql.items())).to_arrow_table()
+    return {name: table.column(at) for at, name in enumerate(names)}
 
 
 def _fetched(relation: Any, numbers: Mapping[str, str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from calibrant.scale.duck import group_relation, json_segments
 from calibrant.scale.engine import connect, lacks_memory, literal, shortened
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.harness import is_harness_log, read_harness_log
-from calibrant.scale.numbers import fetch, fetch_good, first_text, numbers_in_sql, texts_in_rows
+from calibrant.scale.numbers import features_of, fetch, fetch_good, first_text, good_rows, numbers_in_sql, texts_in_rows
 from calibrant.scale.readers import (
     Dialect,
     arrow_reader,
@@ -153,6 +153,22 @@ class OpenedFile(Table):
         with self._explained():
             relation = self._rows(list(names.values()))
             return fetch_good(relation, self._numbers(relation, names))
+
+    def with_features(
+        self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
+    ) -> tuple[dict[str, Any], dict[str, Any], int]:
+        """Numbers of columns as float64, and columns of features as Arrow."""
+        self.require(features, option)
+        with self._explained():
+            relation = self._rows([*names.values(), *features])
+            numbers = self._numbers(relation, names)
+            if self.kind == "json":
+                relation = json_segments(relation, list(features), option)
+            keys = features_of(relation, features, as_text=self.kind == "csv")
+            if not exclude_bad:
+                return fetch(relation, names, numbers, len(self.files)), keys, 0
+            arrays, good = good_rows(relation, numbers)
+            return arrays, {name: column.filter(good) for name, column in keys.items()}, int((~good).sum())
 
     def require(self, names: Sequence[str], option: str) -> None:
         """As `Table.require`; of a file it is a FileError."""

@@ -97,6 +97,14 @@ class Table(ABC):
         """The same in the rows that `groups` takes for good, and how many are not."""
 
     @abstractmethod
+    def with_features(
+        self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
+    ) -> tuple[dict[str, Any], dict[str, Any], int]:
+        """Columns as `arrays` or `good_arrays` give them, Arrow columns of features in the same rows, and how many
+        rows were left out; `option` is who named the features.
+        """
+
+    @abstractmethod
     def groups(
         self,
         names: Mapping[str, str],

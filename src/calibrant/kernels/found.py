@@ -1,0 +1,152 @@
+"""Redrawn events, and what their cumulative differences come to in many segments of the rows at once.
+
+A unit is a number of rows of one prediction and one weight. Its number of events is redrawn from random bits that
+depend on (seed, resample, unit) alone, so neither threads nor blocks show in the result; resample 0 has the observed
+number. Resamples advance together, side by side in the last axis.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calibrant.kernels.calibration import GAMMA, binomial_table, mix
+from calibrant.kernels.compiled import njit
+from calibrant.kernels.types import FloatArray, IntArray, UIntArray
+
+_11 = np.uint64(11)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_events(
+    prediction: FloatArray, count: FloatArray, ones: FloatArray, seed: np.uint64, first: int, draws: UIntArray
+) -> None:
+    """Fill draws[i, r] with the events of unit i in resample first + r."""
+    n, lanes = draws.shape
+    key = np.empty(lanes, np.uint64)
+    for lane in range(lanes):
+        key[lane] = mix(seed + GAMMA * np.uint64(first + lane))
+    most = 0.0
+    for i in range(n):
+        most = max(most, count[i])
+    half = int(min(most, 10.0 * math.sqrt(0.25 * most) + 50.0))  # beyond, less than a 1e-19th of the mode
+    below, guide = np.empty(2 * half + 1), np.empty(2 * half + 1, np.int64)
+    for i in range(n):
+        step = np.uint64(i + 1) * GAMMA
+        if count[i] == 1.0:
+            threshold = np.int64(math.ceil(prediction[i] * 2.0**53))
+            for lane in range(lanes):
+                draws[i, lane] = np.int64(mix(key[lane] + step) >> _11) < threshold
+        else:
+            least, size = binomial_table(count[i], prediction[i], below, guide)
+            for lane in range(lanes):
+                uniform = np.int64(mix(key[lane] + step) >> _11) * 2.0**-53
+                j = guide[int(uniform * size)]
+                while below[j] <= uniform:
+                    j += 1
+                draws[i, lane] = least + j
+        if first == 0:
+            draws[i, 0] = ones[i]
+
+
+@njit(cache=True, nogil=True)
+def excursions(
+    draws: FloatArray,
+    weight: FloatArray,
+    mean: FloatArray,
+    rank: IntArray,
+    order: IntArray,
+    ends: IntArray,
+    out: FloatArray,
+) -> None:
+    """Fill out[0, s], out[1, s] and out[2, s] with each segment's total, steepest rise and steepest fall.
+
+    They are those of the running sums of weight * events - mean over the segment's units, in order of prediction and
+    looked at only where all units of one prediction are in: the last sum, and the largest and the smallest difference
+    of a later sum and an earlier one, the empty sum among them. Segment s holds the units order[ends[s, 0]:ends[s, 1]];
+    rank tells the predictions apart.
+    """
+    lanes = draws.shape[1]
+    total, low, high = np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    rise, fall = np.empty(lanes), np.empty(lanes)
+    for s in range(ends.shape[0]):
+        total[:] = 0.0
+        low[:] = 0.0
+        high[:] = 0.0
+        rise[:] = 0.0
+        fall[:] = 0.0
+        last = ends[s, 1] - 1
+        for k in range(ends[s, 0], ends[s, 1]):
+            i = order[k]
+            _add(total, draws[i], weight[i], mean[i])
+            if k == last or rank[order[k + 1]] != rank[i]:
+                _look(total, low, high, rise, fall)
+        out[0, s] = total
+        out[1, s] = rise
+        out[2, s] = fall
+
+
+@njit(cache=True, nogil=True)
+def _add(total, events, weight, mean):  # type: ignore[no-untyped-def]
+    for lane in range(total.size):
+        total[lane] += weight * events[lane] - mean
+
+
+@njit(cache=True, nogil=True)
+def _look(total, low, high, rise, fall):  # type: ignore[no-untyped-def]
+    for lane in range(total.size):
+        x = total[lane]
+        least = low[lane] if low[lane] < x else x
+        most = high[lane] if high[lane] > x else x
+        up, down = x - least, x - most
+        low[lane] = least
+        high[lane] = most
+        rise[lane] = up if up > rise[lane] else rise[lane]
+        fall[lane] = down if down < fall[lane] else fall[lane]
+
+
+@njit(cache=True, nogil=True)
+def cumulants(
+    prediction: FloatArray, count: FloatArray, weight: FloatArray, order: IntArray, ends: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Variance and third central moment of each segment's total, were the predictions calibrated."""
+    second, third = np.zeros(ends.shape[0]), np.zeros(ends.shape[0])
+    for s in range(ends.shape[0]):
+        for k in range(ends[s, 0], ends[s, 1]):
+            i = order[k]
+            v, w = prediction[i], weight[i]
+            one = w * w * count[i] * v * (1.0 - v)
+            second[s] += one
+            third[s] += w * one * (1.0 - 2.0 * v)
+    return second, third
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def squared_evidence(x: float, second: float, third: float) -> float:
+    """About the square of the standard normal deviate that is as unlikely as x, a sum of that variance and skewness.
+
+    On the side of the longer tail it is twice the exponent of Bennett's inequality for a Poisson variable, shifted and
+    scaled to the variance and the third moment; on the other side Bernstein's, which grows on where a Poisson variable
+    would end. It rises with |x| on either side.
+    """
+    if second * second <= 0.0:
+        return 0.0
+    square = x * x / second
+    u = x * third / (second * second)
+    if u > 1e-3:
+        return 2.0 * square * ((1.0 + u) * math.log1p(u) - u) / (u * u)
+    return square / (1.0 + max(u, -1.0) / 3.0)
+
+
+@njit(cache=True, nogil=True)
+def scores(
+    found: FloatArray, second: FloatArray, third: FloatArray, handicap: FloatArray, stretch: float, out: FloatArray
+) -> None:
+    """Fill out[s, r]: the larger of the total's evidence and, less `stretch`, the steepest climb's; less a handicap."""
+    for s in range(out.shape[0]):
+        a, b = second[s], third[s]
+        for r in range(out.shape[1]):
+            best = squared_evidence(found[0, s, r], a, b)
+            climb = max(squared_evidence(found[1, s, r], a, b), squared_evidence(found[2, s, r], a, b))
+            out[s, r] = max(best, climb - stretch) - handicap[s]

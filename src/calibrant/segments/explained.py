@@ -1,0 +1,54 @@
+"""Nested and overlapping segments told once: the one that carries the evidence, then what it leaves unexplained."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
+from calibrant.segments.formed import Formed, Units
+from calibrant.segments.search import Search, scored
+
+MOST = 20
+"""Segments that are told one by one."""
+_CLIP = 1e-40
+_HALF = 0.5  # an outcome, as predicted, at either end of a segment: its line stays finite where outcomes are all alike
+
+
+def explained_once(units: Units, formed: Formed, found: Search, beyond: IntArray) -> list[int]:
+    """Numbers of the segments that explain all of those `beyond` noise, the one with the most evidence first.
+
+    The strongest segment is taken; its predictions are corrected by the line in their log-odds that fits it best;
+    the evidence of the others is found again with the corrected predictions; and so on, until no segment's evidence
+    exceeds what noise alone reaches, or `MOST` are taken.
+    """
+    taken: list[int] = []
+    prediction = units.prediction
+    score, left = found.score[beyond], beyond
+    while left.size and len(taken) < MOST:
+        best = int(np.argmax(score))
+        if not score[best] > found.critical:
+            break
+        taken.append(int(left[best]))
+        left = np.delete(left, best)
+        prediction = _corrected(units, formed, prediction, taken[-1])
+        score = scored(units, formed, prediction, left)
+    return taken
+
+
+def _corrected(units: Units, formed: Formed, prediction: FloatArray, segment: int) -> FloatArray:
+    """Predictions with those of a segment on its best line in their log-odds."""
+    first, last = formed.ends[segment]
+    rows = formed.order[first:last]
+    v, count = prediction[rows], units.count[rows]
+    z = log_odds(v, _CLIP)
+    ends = np.array([z.argmin(), z.argmax()])
+    score = np.concatenate([z, z[ends]])
+    rate = np.concatenate([units.ones[rows] / count, v[ends]])
+    mass = np.concatenate([units.weight[rows] * count, np.full(2, _HALF)])
+    order = np.argsort(score, kind="stable")
+    features = np.stack([np.ones(score.size), score])[:, order]
+    line = fit_logistic(features, rate[order], mass[order] / mass.sum(), np.array([0.0, 1.0]))
+    corrected = prediction.copy()
+    corrected[rows] = inner_expit(line[0] + line[1] * z)
+    return corrected

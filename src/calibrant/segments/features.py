@@ -1,0 +1,197 @@
+"""Features as a few codes each: numbers cut at quantiles, the most frequent categories, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError
+
+_DIGITS = 17  # that tell any two doubles apart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feature:
+    """A column as codes.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    code : ndarray of shape (n,)
+        Number of each row's value, all from 0 being used.
+    labels : tuple of str
+        What each value is, as a condition: ``"age > 30"``.
+    """
+
+    name: str
+    code: IntArray
+    labels: tuple[str, ...]
+
+
+def read_features(
+    columns: Mapping[str, Any],
+    rows: Mapping[str, FloatArray | None],
+    *,
+    n_bins: int,
+    min_rows: int,
+    chosen: bool,
+) -> tuple[list[Feature], dict[str, str]]:
+    """Codes of columns of Arrow, and why others were left out; one that was `chosen` by its name is refused instead.
+
+    Parameters
+    ----------
+    columns : mapping of str to pyarrow Array or ChunkedArray
+        The features.
+    rows : mapping of str to ndarray of shape (n,)
+        What was predicted and seen, by argument; a feature may be none of these under another name.
+    n_bins : int
+        Largest number of values a feature is told apart into, that which is missing aside.
+    min_rows : int
+        A category with fewer rows is not worth a segment.
+    chosen : bool
+        Whether the user named the features.
+
+    Raises
+    ------
+    InputError
+        If a feature cannot be used and the user named it, or none is left.
+    """
+    found, left_out = [], {}
+    for name, column in columns.items():
+        try:
+            found.append(_feature(name, column, rows, n_bins, min_rows))
+        except InputError as problem:
+            if chosen:
+                raise
+            left_out[name] = problem.problem.removeprefix(f"{name!r} ")
+    if not found:
+        why = "; ".join(f"{name!r} {said}" for name, said in list(left_out.items())[:5])
+        raise InputError("features", f"are none: no column but outcomes and predictions can be used. {why}".rstrip())
+    return found, left_out
+
+
+def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bins: int, min_rows: int) -> Feature:
+    import pyarrow
+
+    held = pyarrow.types
+    if held.is_temporal(column.type):
+        raise _unusable(name, "holds times: pass what matters of them as a column, such as the hour or the year")
+    is_number = held.is_integer(column.type) or held.is_floating(column.type) or held.is_decimal(column.type)
+    if is_number:
+        values = column.cast(pyarrow.float64(), safe=False).to_numpy(**_copying(column))
+        values = np.asarray(values, np.float64) + 0.0  # minus zero as zero
+        for argument, other in rows.items():
+            if other is not None and np.array_equal(values, other):
+                raise _unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
+        code, labels = _ranges(name, values, n_bins)
+    elif held.is_boolean(column.type) or held.is_string(column.type) or held.is_large_string(column.type):
+        code, labels = _categories(name, column, n_bins, min_rows)
+    elif held.is_null(column.type):
+        raise _unusable(name, "is missing in every row")
+    else:
+        raise _unusable(name, f"holds {column.type}; numbers, texts or truth values are needed")
+    if len(labels) < 2:
+        raise _unusable(name, f"has the same value in every row ({labels[0]})")
+    return Feature(name, code, labels)
+
+
+def _unusable(name: str, why: str) -> InputError:
+    return InputError("features", f"{name!r} {why}")
+
+
+def _copying(column: Any) -> dict[str, bool]:
+    return {} if hasattr(column, "chunks") else {"zero_copy_only": False}
+
+
+def _ranges(name: str, values: FloatArray, n_bins: int) -> tuple[IntArray, tuple[str, ...]]:
+    """Numbers of few values one by one, of more in ranges that hold about as many rows each."""
+    missing = np.isnan(values)
+    held = np.sort(values[~missing])
+    if not held.size:
+        raise _unusable(name, "is missing in every row")
+    new = np.flatnonzero(held[1:] != held[:-1])
+    if new.size < n_bins:
+        single = held[np.append(new, held.size - 1)]
+        code = np.searchsorted(single, values)
+        labels = [f"{name} = {_shown(each)}" for each in single]
+    else:
+        at = -(-held.size * np.arange(1, n_bins) // n_bins) - 1
+        tops = np.unique(held[at])
+        tops = tops[tops < held[-1]]
+        after = held[np.searchsorted(held, tops, side="right")]
+        cuts = [_between(a, b) for a, b in zip(tops.tolist(), after.tolist(), strict=True)]
+        code = np.searchsorted(tops, values)
+        shown = [_shown(cut) for cut in cuts]
+        labels = [f"{name} <= {shown[0]}"]
+        labels += [f"{low} < {name} <= {high}" for low, high in pairwise(shown)]
+        labels.append(f"{name} > {shown[-1]}")
+    return _with_missing(name, code.astype(np.int64), labels, missing)
+
+
+def _between(low: float, high: float) -> float:
+    """The shortest number from `low` on, below `high`."""
+    for digits in range(1, _DIGITS):
+        for end in (low, high):
+            short = float(f"{end:.{digits}g}")
+            if low <= short < high:
+                return short
+    return low
+
+
+def _shown(value: float) -> str:
+    short = f"{value:.6g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def _categories(name: str, column: Any, n_bins: int, min_rows: int) -> tuple[IntArray, tuple[str, ...]]:
+    """The most frequent values one by one, the rest together."""
+    coded = column.dictionary_encode()
+    coded = coded.combine_chunks() if hasattr(coded, "chunks") else coded
+    values = coded.dictionary.to_pylist()
+    missing = np.asarray(coded.indices.is_null())
+    index = np.asarray(coded.indices.fill_null(0)).astype(np.int64)
+    counts = np.bincount(index[~missing], minlength=len(values))
+    order = sorted(range(len(values)), key=lambda i: (-counts[i], str(values[i])))
+    if not order:
+        raise _unusable(name, "is missing in every row")
+    if len(order) > n_bins:
+        if counts[order[0]] < min_rows:
+            few = f"holds {len(order):,} different values, none of them in {min_rows:,} rows"
+            raise _unusable(name, f"{few}: group them into fewer, or leave it out")
+        rest = order[n_bins - 1 :]
+        order = order[: n_bins - 1]
+    else:
+        rest = []
+    number = np.empty(len(values), np.int64)
+    number[order] = np.arange(len(order))
+    number[rest] = len(order)
+    labels = [f"{name} = {_word(values[i])}" for i in order]
+    if rest:
+        labels.append(f"{name} in {len(rest):,} other values")
+    code = number[index] if len(values) else index
+    return _with_missing(name, code, labels, missing)
+
+
+def _word(value: Any) -> str:
+    """A value as it is read in a sentence; one that is empty or begins or ends with a space in quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    return shown if shown == shown.strip() and shown and shown.isprintable() else repr(shown)
+
+
+def _with_missing(
+    name: str, code: IntArray, labels: list[str], missing: npt.NDArray[np.bool_]
+) -> tuple[IntArray, tuple[str, ...]]:
+    if missing.any():
+        code = np.where(missing, len(labels), code)
+        labels = [*labels, f"{name} is missing"]
+    return code, tuple(labels)

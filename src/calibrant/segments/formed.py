@@ -1,0 +1,196 @@
+"""Segments formed of features: all combinations of the values of a few of them that hold enough to be tested."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
+from calibrant.door.values import counted
+from calibrant.kernels import found as kernel
+from calibrant.segments.features import Feature
+
+LEAST_INFORMATION = 1.0
+"""Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others."""
+MOST_SEGMENTS = 50_000
+_MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
+_LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Rows that are redrawn together: of one prediction, weight and value of every feature, in an order of their own.
+
+    Attributes
+    ----------
+    prediction, count, ones, weight : ndarray of shape (k,)
+        What was predicted, strictly between 0 and 1; single outcomes, events, and the weight of each outcome.
+    rank : ndarray of shape (k,)
+        Number of its prediction among the distinct ones.
+    codes : ndarray of shape (features, k)
+        Values of the features.
+    """
+
+    prediction: FloatArray
+    count: FloatArray
+    ones: FloatArray
+    weight: FloatArray
+    rank: IntArray
+    codes: IntArray
+
+
+def units_of(rows: Rows, features: Sequence[Feature]) -> Units:
+    """Pool rows that nothing tells apart; the order of the units does not depend on that of the rows."""
+    used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
+    if rows.weight is not None:
+        used &= rows.held
+    codes = np.stack([each.code[used] for each in features])
+    joint = np.zeros(codes.shape[1], np.int64)
+    size = 1
+    for each, code in zip(features, codes, strict=True):
+        if size > 2**62 // len(each.labels):
+            joint = np.asarray(np.unique(joint, return_inverse=True)[1], np.int64)
+            size = int(joint.max(initial=0)) + 1
+        joint = joint * len(each.labels) + code
+        size *= len(each.labels)
+    v = np.clip(rows.y_prob[used], _LEAST, _MOST)
+    w = np.ones(v.size) if rows.weight is None else rows.weight[used]
+    order = np.lexsort((joint, v) if rows.weight is None else (joint, w, v))
+    v, w, joint = v[order], w[order], joint[order]
+    new = np.ones(v.size, np.bool_)
+    new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1]) | (joint[1:] != joint[:-1])
+    first = np.flatnonzero(new)
+    if not first.size:
+        return Units(v, v, v, v, joint, codes)
+    count, ones = (np.add.reduceat(each[used][order], first) for each in (rows.count, rows.y_true.astype(np.float64)))
+    v = v[first]
+    rank = np.cumsum(np.concatenate([[False], v[1:] != v[:-1]]), dtype=np.int64)
+    return Units(v, count, ones, w[first], rank, codes[:, order[first]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formed:
+    """Segments that are tested.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        What they are made of.
+    chosen : list of tuple of int
+        Of each segment the features that it fixes, by number.
+    values : list of tuple of int
+        And their values, by code.
+    order : ndarray of int32
+        Units, segment after segment, each in the order of predictions.
+    ends : ndarray of shape (segments, 2)
+        Where each segment lies in it.
+    second, third : ndarray of shape (segments,)
+        Variance and third central moment of its total, were the predictions calibrated.
+    handicap : ndarray of shape (segments,)
+        Twice the logarithm of the number of segments that fix as many features.
+    """
+
+    features: tuple[Feature, ...]
+    chosen: list[tuple[int, ...]]
+    values: list[tuple[int, ...]]
+    order: npt.NDArray[np.int32]
+    ends: IntArray
+    second: FloatArray
+    third: FloatArray
+    handicap: FloatArray
+
+    def __len__(self) -> int:
+        """Number of segments."""
+        return len(self.chosen)
+
+    def conditions(self, segment: int) -> tuple[str, ...]:
+        """What holds in a segment."""
+        pairs = zip(self.chosen[segment], self.values[segment], strict=True)
+        return tuple(self.features[i].labels[value] for i, value in pairs)
+
+
+def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: int) -> Formed:
+    """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
+
+    The first is that of all rows.
+
+    Raises
+    ------
+    InputError
+        If there are none, or too many.
+    """
+    v, count = units.prediction, units.count
+    information = count * v * (1.0 - v)
+    if count.sum() < min_rows or information.sum() < LEAST_INFORMATION:
+        raise InputError(
+            "y_prob",
+            f"is strictly between 0 and 1 in {counted(int(count.sum()), 'row')} with a sum of v (1 - v) of "
+            f"{information.sum():.3g}; a segment needs {min_rows:,} rows and {LEAST_INFORMATION:g}",
+        )
+    sizes = [len(each.labels) for each in features]
+    sets = [each for depth in range(max_depth + 1) for each in combinations(range(len(features)), depth)]
+    if len(sets) * v.size > _MOST_PLACES:
+        raise InputError(
+            "features",
+            f"make {len(sets):,} combinations of {v.size:,} rows, more than fit into memory; "
+            "name fewer features, lower max_depth or take a random part of the rows",
+        )
+    held: dict[tuple[int, ...], FloatArray] = {}
+    chosen: list[tuple[int, ...]] = []
+    values: list[tuple[int, ...]] = []
+    orders, ends = [], []
+    place = 0
+    for members in sets:
+        shape = tuple(sizes[i] for i in members)
+        n_cells = math.prod(shape)
+        if n_cells > 100 * MOST_SEGMENTS:
+            raise _too_many()
+        cell = cell_of([units.codes[i] for i in members], shape, v.size)
+        rows = np.asarray(np.bincount(cell, count, n_cells), np.float64)
+        enough = (rows >= min_rows) & (np.bincount(cell, information, n_cells) >= LEAST_INFORMATION)
+        held[members] = rows.reshape(shape)
+        for axis in range(len(members)):
+            parent = held[members[:axis] + members[axis + 1 :]]
+            enough &= (held[members] < np.expand_dims(parent, axis)).ravel()
+        if not enough.any():
+            continue
+        # Of small integers a stable sort is by their digits: time goes as the rows.
+        short = cell.astype(np.uint16) if n_cells <= 2**16 else cell
+        order = np.argsort(short, kind="stable").astype(np.int32)
+        first = np.concatenate([[0], np.bincount(cell, minlength=n_cells).cumsum()])
+        for each in np.flatnonzero(enough):
+            chosen.append(members)
+            values.append(tuple(int(code) for code in np.unravel_index(each, shape)) if shape else ())
+            ends.append((place + first[each], place + first[each + 1]))
+        if len(chosen) > MOST_SEGMENTS:
+            raise _too_many()
+        orders.append(order)
+        place += order.size
+    joined, bounds = np.concatenate(orders), np.array(ends, np.int64)
+    depth = np.array([len(each) for each in chosen])
+    handicap = 2.0 * np.log(np.bincount(depth)[depth])
+    second, third = kernel.cumulants(v, count, units.weight, joined, bounds)
+    return Formed(tuple(features), chosen, values, joined, bounds, second, third, handicap)
+
+
+def cell_of(codes: Sequence[IntArray], shape: tuple[int, ...], size: int) -> IntArray:
+    """Number of each row's combination of values."""
+    cell = np.zeros(size, np.int64)
+    for code, n in zip(codes, shape, strict=True):
+        cell *= n
+        cell += code
+    return cell
+
+
+def _too_many() -> InputError:
+    return InputError(
+        "features",
+        f"make more than {MOST_SEGMENTS:,} segments; name fewer features, lower max_depth or n_bins, or raise min_rows",
+    )

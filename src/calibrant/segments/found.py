@@ -1,0 +1,138 @@
+"""Segments that nobody named, found in the features: which are off by more than noise."""
+
+from __future__ import annotations
+
+__all__ = ["find_segments"]
+
+from collections.abc import Sequence
+from typing import Any
+
+from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
+from calibrant.door.rows import not_taken
+from calibrant.scale.frames import OpenedFrame
+from calibrant.segments.finding import MAX_DEPTH, MIN_ROWS, N_BINS, Asked, found_in_table, names_of
+from calibrant.segments.found_results import FoundSegments
+
+
+def find_segments(
+    frame: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    features: str | Sequence[str] | None = None,
+    max_depth: int = MAX_DEPTH,
+    n_bins: int = N_BINS,
+    min_rows: int = MIN_ROWS,
+    sample_weight: str | None = None,
+    trials: str | None = None,
+    groups: str | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+    exclude_bad: bool = False,
+    unweighted: bool = False,
+) -> FoundSegments:
+    """Find the segments of a table in which predictions are off by more than noise, among all that features make.
+
+    Parameters
+    ----------
+    frame : table
+        As for `CalibrationSketch.from_frame`. Predictions must not have been fitted to its rows: use held-out or
+        cross-fitted ones.
+    y_true, y_prob : str
+        Its columns of outcomes, each 0 or 1 (with ``trials`` the share of events), and of predicted probabilities.
+    features : str or sequence of str, optional
+        Columns whose values make the segments: numbers, texts or truth values. All other columns that can be used by
+        default; ``.left_out`` of the result says which could not.
+    max_depth : int, default 2
+        Features that a segment fixes at most, from 1 to 4.
+    n_bins : int, default 10
+        Values that a feature is told apart into, from 2 to 100: numbers are cut at quantiles, the most frequent
+        categories are kept and the others taken together; what is missing is a value of its own beside them.
+    min_rows : int, default 50
+        Fewest rows of a segment. It needs a sum of v (1 - v) of 1 as well, v being the predictions.
+    sample_weight : str, optional
+        Column of non-negative weights. They are kept where outcomes are redrawn, so they must not depend on them.
+    trials : str, optional
+        Column of how many independent outcomes are behind each row.
+    groups : optional
+        Refused: no test is known that holds in segments of few groups.
+    level : float, default 0.05
+        Largest probability that any segment is named in whose rows every stated probability is right; and one minus
+        the coverage of the intervals.
+    n_resamples : int, default 999
+        Redrawn sets of outcomes, at least 1 / level.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result, whatever the number of threads and the order of the rows.
+    exclude_bad : bool, default False
+        Leave out rows whose outcome, prediction or weight is null, NaN or out of range instead of refusing the table.
+    unweighted : bool, default False
+        Leave out a column that holds weights by its name, instead of asking about it.
+
+    Returns
+    -------
+    FoundSegments
+        With ``segments``, each with its conditions, direction, size, interval and adjusted p-value, the ``pvalue`` of
+        calibration in all tested segments, and the ``multicalibration_error``.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used: a feature that is constant, nested, of dates, of texts that are all
+        different, or the outcome or prediction itself; if there are too many segments, or too few resamples.
+
+    See Also
+    --------
+    calibration_by_segment, calibration_test, audit_table
+
+    Notes
+    -----
+    Of each segment the sum of w (y - v) and the range of its running sums in order of prediction are studentised, with
+    their skewness, and made comparable; outcomes are redrawn with the predictions as their chances, and all segments
+    are adjusted for at once by stepping down (Westfall and Young). That is exact at any number of rows for the null
+    hypothesis that every row of a segment has its stated probability. Predictions that are right on average in a
+    segment, and wrong within it, are errors as well: ``marginal_pvalue`` (Holm) is about the average alone, and weaker.
+    Where no redraw is as extreme, Chernoff bounds of the segments' sums carry p-values below 1 / (1 + n_resamples).
+    Segments that correcting the ones already named would explain are not named.
+    Cost: a sort, then O(n) per resample and combination of features, on all processors; about 128 bytes a row and
+    processor, and 4 a row and combination.
+
+    References
+    ----------
+    docs/found-segments.md proves the level. Westfall and Young, Resampling-Based Multiple Testing, 1993, section 2.6;
+    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu, Metrics of calibration for probabilistic predictions, JMLR 23, 2022;
+    Guy and others, Measuring multi-calibration, arXiv 2506.11251, 2025; Hebert-Johnson, Kim, Reingold and Rothblum,
+    Multicalibration, ICML 2018; Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal
+    of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow
+    >>> from calibrant import find_segments
+    >>> rng = np.random.default_rng(0)
+    >>> country, device = rng.choice(["de", "jp", "us"], 6_000), rng.choice(["phone", "tablet"], 6_000)
+    >>> p = rng.uniform(0.1, 0.6, 6_000)
+    >>> y = rng.random(6_000) < p - 0.1 * ((country == "jp") & (device == "tablet"))
+    >>> table = pyarrow.table({"y": y, "p": p, "country": country, "device": device})
+    >>> found = find_segments(table, y_true="y", y_prob="p", random_state=0)
+    >>> [(segment.name, segment.direction) for segment in found.segments]
+    [('country = jp and device = tablet', 'too high')]
+    """
+    not_taken("signs of few groups are no fair redraw within segments; calibration_test takes groups", groups=groups)
+    for argument, name in {
+        "y_true": y_true,
+        "y_prob": y_prob,
+        "sample_weight": sample_weight,
+        "trials": trials,
+    }.items():
+        text(name, argument)
+    if trials is not None:
+        not_taken("with trials every outcome counts once", sample_weight=sample_weight)
+    flag(exclude_bad, "exclude_bad")
+    flag(unweighted, "unweighted")
+    asked = Asked(max_depth, n_bins, min_rows, level, n_resamples, random_state)
+    table = OpenedFrame(frame, "frame")
+    wanted = names_of(features)
+    weights = sample_weight if trials is None else trials
+    names = table.spoken(y_true, y_prob, weights, unweighted and trials is None, wanted or ())
+    return found_in_table(table, names, wanted, asked, trials=trials is not None, exclude_bad=exclude_bad)

@@ -1,0 +1,155 @@
+"""What `find_segments` returns."""
+
+from __future__ import annotations
+
+__all__ = ["FoundSegment", "FoundSegments"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from calibrant.door.ends import Interval
+from calibrant.door.outwards import at_most
+from calibrant.door.values import Result, counted
+from calibrant.inference.result import TestResult
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FoundSegment(Result):
+    """One of the segments that `find_segments` tells.
+
+    Attributes
+    ----------
+    conditions : tuple of str
+        What holds in its rows, such as ``("country = jp", "age > 60")``; of all rows none.
+    n_rows : int
+        Single outcomes in it.
+    base_rate, mean_prediction : float
+        Weighted means of outcomes and predictions.
+    bias : float
+        Mean of outcome less prediction: the size of the error.
+    bias_interval : Interval
+        Holds the mean over its rows of the outcome's chance less the prediction, in all tested segments at once with
+        probability 1 - level, at any number of rows.
+    direction : str
+        "too low" or "too high": predictions, where the evidence is strongest.
+    predictions : tuple of float
+        Smallest and largest prediction there; of the whole segment unless a part of it is stronger evidence.
+    pvalue : float
+        Adjusted for all tested segments, of the hypothesis that every row of the segment has its stated probability.
+    marginal_pvalue : float
+        Adjusted for all tested segments (Holm), of the weaker one that predictions are right on average in it.
+    detectable : float
+        Means of outcome less prediction from here on, in either direction, are beyond noise in this segment.
+
+    See Also
+    --------
+    find_segments, Segment
+    """
+
+    conditions: tuple[str, ...]
+    n_rows: int
+    base_rate: float
+    mean_prediction: float
+    bias: float
+    bias_interval: Interval
+    direction: str
+    predictions: tuple[float, float]
+    pvalue: float
+    marginal_pvalue: float
+    detectable: float
+
+    @property
+    def name(self) -> str:
+        """Its conditions in a row."""
+        return " and ".join(self.conditions) or "all rows"
+
+    def summary(self) -> str:
+        """Say where, how far off in which direction, and how sure that is."""
+        off = abs(self.bias)
+        seen = "too low" if self.bias > 0.0 else "too high"
+        ends = sorted(abs(end) if seen == self._side(end) else -abs(end) for end in self.bias_interval)
+        if seen == self.direction:
+            said = f"predictions are {off:.2g} {seen} on average ({ends[0]:.2g} to {ends[1]:.2g})"
+        else:
+            low, high = self.predictions
+            said = (
+                f"predictions from {low:.3g} to {high:.3g} are {self.direction}, those of all its rows {off:.2g} {seen}"
+            )
+        return f"{self.name}: {said}, {counted(self.n_rows, 'row')}, p = {self.pvalue:.2g}"
+
+    @staticmethod
+    def _side(end: float) -> str:
+        return "too low" if end > 0.0 else "too high"
+
+
+@dataclass(frozen=True, repr=False)
+class FoundSegments(TestResult):
+    """The outcome of `find_segments`.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible, assumption
+        As in `TestResult`. The statistic is the largest evidence of any segment; the p-value is that of calibration
+        in all of them. Rows predicted exactly 0 or 1 are no part of it.
+    segments : tuple of FoundSegment
+        Segments that are off by more than noise, the one with the strongest evidence first; those that earlier ones
+        explain are left out. At most 20.
+    strongest : FoundSegment
+        The segment with the strongest evidence, were it noise.
+    n_tested, n_beyond : int
+        Segments that were formed, and how many are off by more than noise, explained ones among them.
+    multicalibration_error : float
+        Largest over the tested segments, and over ranges of predictions in them, of the weighted sum of outcome less
+        prediction, in absolute value and over the weight of all rows predicted strictly between 0 and 1.
+    detectable : float
+        It stays below this with probability about 1 - level in calibrated predictions: less is not told from noise.
+    features : mapping of str to tuple of str
+        The features, and the values that they were told apart into.
+    left_out : mapping of str to str
+        Columns that could not be used as features, and why, where no features were named.
+    max_depth, n_resamples, n_excluded : int
+        Features that a segment fixes at most, redraws, and bad rows that were left out.
+
+    See Also
+    --------
+    find_segments, Segment
+    """
+
+    segments: tuple[FoundSegment, ...]
+    strongest: FoundSegment
+    n_tested: int
+    n_beyond: int
+    multicalibration_error: float
+    detectable: float
+    features: Mapping[str, tuple[str, ...]]
+    left_out: Mapping[str, str]
+    max_depth: int
+    n_resamples: int
+    n_excluded: int = 0
+
+    def summary(self) -> str:
+        """What is off and where, a line a segment; or what could have been seen.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow
+        >>> from calibrant.segments import find_segments
+        >>> rng = np.random.default_rng(0)
+        >>> p, device = rng.random(2_000), rng.choice(["phone", "tablet"], 2_000)
+        >>> y = rng.random(2_000) < np.where(device == "tablet", p**2, p)
+        >>> table = pyarrow.table({"y": y, "p": p, "device": device})
+        >>> find_segments(table, y_true="y", y_prob="p", random_state=0).segments[0].name
+        'device = tablet'
+        """
+        tested = counted(self.n_tested, "segment")
+        sure = "; predictions must not have been fitted to these rows"
+        if not self.segments:
+            error = f"{self.multicalibration_error:.2g} (up to {at_most(self.detectable, 2)} is noise)"
+            return (
+                f"No segment is off by more than noise: of {tested} the strongest sign is at {self.strongest.name} "
+                f"(p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}."
+            )
+        off = f"{self.n_beyond:,} of {tested} {'is' if self.n_beyond == 1 else 'are'} off by more than noise"
+        few = f", which {counted(len(self.segments), 'segment')} explain{'s' * (len(self.segments) == 1)}"
+        lines = [f"{off}{few if self.n_beyond > len(self.segments) else ''}{sure}:"]
+        return "\n".join([*lines, *(f"- {each.summary()}" for each in self.segments)])
