@@ -61,6 +61,14 @@ def choice():
     return recalibration.choose_recalibrator(Y, V, n_resamples=20, random_state=0)
 
 
+@cache
+def repair():
+    rng = np.random.default_rng(0)
+    table = pyarrow.table({"y_prob": np.full(400, 0.5), "side": rng.choice(["a", "b"], 400)})
+    y = rng.random(400) < np.where(np.array(table["side"]) == "a", 0.2, 0.8)
+    return recalibration.SegmentRecalibrator(max_depth=1, cv=2, random_state=0).fit(table, y)
+
+
 def monitor():
     found = calibrant.CalibrationMonitor()
     found.update(Y, V)
@@ -149,9 +157,12 @@ MADE = {
     "RecalibrationScore": lambda: choice().scores[0],
     "RegretBounds": lambda: calibrant.inference.regret_bounds(Y, V),
     "Region": lambda: calibrant.audit(Y, V**4, n_resamples=39, random_state=0).regions[0],
+    "RepairScore": lambda: repair().scores_[1],
     "Reliability": lambda: audited().reliability,
     "ReliabilityDisplay": lambda: calibrant.ReliabilityDisplay.from_predictions(Y, V, n_resamples=39, random_state=0),
     "Segment": lambda: calibrant.calibration_by_segment(FRAME, y_true="y", y_prob="p", by=["day"])[0],
+    "SegmentCorrection": lambda: repair().corrections_[0],
+    "SegmentRecalibrator": repair,
     "SquaredErrorInterval": lambda: calibrant.inference.squared_error_interval(0.01, 10**6, 10),
     "TestComponent": lambda: calibrant.calibration_test(Y, V, n_resamples=39).components["Cox score"],
     "TestRegion": lambda: calibrant.calibration_test(Y, V, n_resamples=39).region,

@@ -41,6 +41,7 @@ INSTEAD = {
 COLUMNS = {"y_true", "y_prob", "y_prob_a", "y_prob_b"}
 SCIKIT_LEARN = {"fit", "score"}  # have its order: what is fitted to before the outcomes, weights by position too
 NAMED_WHEN_CALLED = {"measure"}  # a registered measure's name, or a function
+NAMES_A_COLUMN = {"prediction"}
 
 
 def parameters(call):
@@ -122,7 +123,9 @@ def modes_are_literals(call):
     return [
         f"{name}={each.default!r}: a mode is a Literal"
         for name, each in parameters(call).items()
-        if isinstance(each.default, str) and name not in NAMED_WHEN_CALLED and not is_mode(hints.get(name))
+        if isinstance(each.default, str)
+        and name not in NAMED_WHEN_CALLED | NAMES_A_COLUMN
+        and not is_mode(hints.get(name))
     ]
 
 

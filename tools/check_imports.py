@@ -40,7 +40,7 @@ LIBRARIES: dict[str, set[str]] = {
     "synthetic": {"numpy"},
     "exits": {"scipy"},
     "resampling": {"numpy", "sklearn"},
-    "recalibration": {"numpy", "scipy", "sklearn"},
+    "recalibration": {"numpy", "scipy", "sklearn", "narwhals", "lightgbm", "threadpoolctl"},
     "inference": {"numpy", "scipy"},
     "decisions": {"numpy", "scipy", "matplotlib"},
     "scale": {"numpy", "duckdb", "pyarrow", "narwhals"},

@@ -53,6 +53,7 @@ TOP = (
     # what to do
     "choose_recalibrator",
     "RecalibratedClassifier",
+    "SegmentRecalibrator",
     # at scale, in parts, in time
     "CalibrationSketch",
     "calibration_by_segment",

@@ -57,6 +57,7 @@ from calibrant.measures.squared import squared_calibration_error as squared_cali
 from calibrant.measures.two_bin import averaged_two_bin_calibration_error as averaged_two_bin_calibration_error
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
+from calibrant.recalibration.segments import SegmentRecalibrator as SegmentRecalibrator
 from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
 from calibrant.scale.drift import calibration_drift as calibration_drift
 from calibrant.scale.gate import CalibrationGate as CalibrationGate
@@ -77,6 +78,7 @@ __all__ = [
     "Interval",
     "RecalibratedClassifier",
     "ReliabilityDisplay",
+    "SegmentRecalibrator",
     "audit",
     "audit_table",
     "averaged_two_bin_calibration_error",

@@ -15,6 +15,9 @@ from calibrant.recalibration.multiclass import VectorScaling as VectorScaling
 from calibrant.recalibration.scaling import BetaScaling as BetaScaling
 from calibrant.recalibration.scaling import PlattScaling as PlattScaling
 from calibrant.recalibration.scaling import PolynomialScaling as PolynomialScaling
+from calibrant.recalibration.segments import SegmentRecalibrator as SegmentRecalibrator
+from calibrant.recalibration.segments_scores import RepairScore as RepairScore
+from calibrant.recalibration.segments_scores import SegmentCorrection as SegmentCorrection
 from calibrant.recalibration.storage import from_json as from_json
 from calibrant.recalibration.storage import load as load
 from calibrant.recalibration.temperature import TemperatureScaling as TemperatureScaling
@@ -32,7 +35,10 @@ __all__ = [
     "RecalibrationChoice",
     "RecalibrationScore",
     "Recalibrator",
+    "RepairScore",
     "ScalingBinning",
+    "SegmentCorrection",
+    "SegmentRecalibrator",
     "TemperatureScaling",
     "VectorScaling",
     "choose_recalibrator",

@@ -85,6 +85,22 @@ def labels(value: Any, name: str) -> npt.NDArray[Any]:
     return np.array(value)
 
 
+def text(value: Any, name: str) -> str:
+    """Text, which may be empty."""
+    check(type(value) is str, name, "must be text")
+    return str(value)
+
+
+def each(kind: Kind) -> Kind:
+    """Any number of the kind, one after another."""
+
+    def read(value: Any, name: str) -> tuple[Any, ...]:
+        check(type(value) is list, name, "must be a list")
+        return tuple(kind(one, name) for one in value)
+
+    return read
+
+
 def optional(kind: Kind) -> Kind:
     """The kind, or None."""
     return lambda value, name: None if value is None else kind(value, name)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,6 +97,8 @@ def _plain(value: Any, name: str, *, fitted: bool) -> Any:
         value = value.tolist()
     if isinstance(value, Stored):
         return _content(value, fitted=fitted)
+    if is_dataclass(value) and not isinstance(value, type):
+        value = [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, list | tuple):
         return [_plain(each, name, fitted=fitted) for each in value]
     if value is None or isinstance(value, bool | int | float | str):

@@ -1,0 +1,365 @@
+"""Repair by segment: predictions corrected by features, only as far as rows left out prove that it helps."""
+
+from __future__ import annotations
+
+__all__ = ["SegmentRecalibrator"]
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from calibrant.door.arguments import RandomState, check_level, one_of, seeded, whole_from
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
+from calibrant.measures.logistic import inner_expit
+from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.choose import choose_recalibrator
+from calibrant.recalibration.judging import Rows, mapped
+from calibrant.recalibration.kinds import Kind, check, count, each, number, optional, text
+from calibrant.recalibration.scaling import PlattScaling
+from calibrant.recalibration.segments_boosting import Boosted
+from calibrant.recalibration.segments_cells import Cut, condition, read_cut
+from calibrant.recalibration.segments_corrections import Block, corrected, read_block
+from calibrant.recalibration.segments_fit import Candidates, Cuts, old_log_odds
+from calibrant.recalibration.segments_scores import RepairScore, SegmentCorrection, compared, read_score
+from calibrant.recalibration.segments_table import (
+    FeatureTable,
+    Name,
+    Values,
+    check_same_columns,
+    features_of,
+    read_prediction,
+    read_rows,
+    refuse_outcome,
+)
+from calibrant.recalibration.stored import Stored, stored
+
+RepairMethod = Literal["auto", "segments", "boosting"]
+_CHOSEN = ("unchanged", "global", "segments", "boosting")
+_SHOWN = 3  # corrections in a summary
+
+
+class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
+    """Probabilities corrected by features: as they are, by one map for all, by segment, or by boosted trees.
+
+    Each richer repair is kept only where it is better, beyond chance, on rows that it was not fitted to.
+
+    Parameters
+    ----------
+    prediction : str or int, default "y_prob"
+        Column of X with the predicted probability of the event; of an array its place.
+    features : sequence of str or int, optional
+        Columns that predictions may be corrected by; by default all others.
+    method : {"auto", "segments", "boosting"}
+        "auto" compares all; the others are fitted without a comparison.
+    max_depth : {2, 1}
+        Segments by single features and pairs, or by single features alone.
+    cv : int, default 5
+        Number of parts that the rows are split into to compare repairs, with both outcomes in each.
+    level : float, default 0.05
+        The interval of a gain in log score covers with probability 1 - level; a richer repair is kept if it lies
+        above 0.
+    random_state : int, Generator or None
+        Seed of the splits and of the trees; None is a fresh one.
+
+    Attributes
+    ----------
+    chosen_ : str
+        "unchanged", "global" (one map of the prediction), "segments" or "boosting".
+    scores_ : tuple of RepairScore
+        How each did on rows that it was not fitted to; empty where `method` was given.
+    recalibrator_ : Recalibrator or None
+        The map of the prediction alone, as `choose_recalibrator` has it by log score; the features correct what it
+        returns.
+    corrections_ : tuple of SegmentCorrection
+        Corrections by segment, those that move most rows furthest first.
+    shift_ : float
+        What is added to the log-odds of all rows beside them.
+    n_trees_ : int
+        Boosted trees, 0 without.
+    classes_ : ndarray of shape (2,)
+        0 and 1.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Columns of X, and their names where it has any.
+
+    See Also
+    --------
+    choose_recalibrator, RecalibratedClassifier, calibration_by_segment
+
+    Notes
+    -----
+    Fit it to rows that the model was not trained on. Numbers are cut at quantiles (ten cells; fewer for pairs where
+    rows are few), categories are told apart by their text, the 50 most frequent each in a cell and the rest together;
+    missing values are a cell of their own, and categories that were not seen are among the rest. In pairs the
+    prediction counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a
+    feature or pair are shrunk by the variance that its own cells show; see docs/recalibration.md. Trees are lightgbm's
+    where it is installed, else scikit-learn's, many times slower. Cost: cv + 1 fits of each repair; of corrections
+    O(n d^2) operations a step, with d features.
+
+    References
+    ----------
+    N. Tax et al., "MCGrad: multicalibration at web scale", KDD 2026 (boosting with the old log-odds as offset);
+    S. N. Wood and M. Fasiolo, "A generalized Fellner-Schall method for smoothing parameter optimization", Biometrics
+    73, 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow
+    >>> from calibrant.recalibration import SegmentRecalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> p, country = rng.uniform(0.1, 0.9, 4000), rng.choice(["de", "fr", "jp"], 4000)
+    >>> y = rng.random(4000) < np.where(country == "jp", p**2, p)
+    >>> table = pyarrow.table({"y_prob": p, "country": country})
+    >>> repair = SegmentRecalibrator(method="segments", random_state=0).fit(table, y)
+    >>> repair.corrections_[0].condition
+    'country = jp'
+    >>> repair.predict_proba(table).shape
+    (4000, 2)
+    """
+
+    _fitted: ClassVar[dict[str, Kind]] = {
+        "chosen_": text,
+        "scores_": each(read_score),
+        "recalibrator_": optional(stored),
+        "shift_": number,
+        "n_features_in_": count,
+        "_columns": optional(each(text)),
+        "_blocks": each(read_block),
+        "_cuts": each(each(read_cut)),
+    }
+    _trees: Boosted | None = None
+    _fine: list[Cut] = []  # noqa: RUF012
+
+    def __init__(
+        self,
+        prediction: str | int = "y_prob",
+        *,
+        features: Sequence[str | int] | None = None,
+        method: RepairMethod = "auto",
+        max_depth: int = 2,
+        cv: int = 5,
+        level: float = 0.05,
+        random_state: RandomState = None,
+    ) -> None:
+        self.prediction = prediction
+        self.features = features
+        self.method = method
+        self.max_depth = max_depth
+        self.cv = cv
+        self.level = level
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Column, sample_weight: Column | None = None, *, groups: Any = None) -> Self:  # noqa: N803
+        """Choose a repair and fit it to all rows.
+
+        Parameters
+        ----------
+        X : table of n rows
+            A data frame (pandas, polars, pyarrow) or array with the prediction and the features. Dates, nested values
+            and a column that is the outcome itself are refused by name.
+        y : column of shape (n,)
+            Outcomes, 0 or 1.
+        sample_weight : column of shape (n,), optional
+            Non-negative weights.
+        groups : column of shape (n,), optional
+            Rows of one group (a patient, a day) are never on both sides of a split, and the intervals of gains are
+            those of groups that do not depend on one another.
+
+        Raises
+        ------
+        InputError
+            If a column or a parameter cannot be used, or an outcome has fewer rows than `cv`.
+        """
+        self._check_parameters()
+        if y is None:
+            raise InputError("y", "is None; this estimator requires y to be passed, but the target y is None")
+        table = FeatureTable.of(X)
+        told = table.place(self.prediction, "prediction")
+        names = features_of(table, self.features, told)
+        if not names:
+            raise InputError("X", "has no feature besides the prediction", allowed="choose_recalibrator needs none")
+        outcome, prediction, weight, group = read_rows(table, told, y, sample_weight, groups)
+        values: dict[Name, Values] = {told: prediction}
+        for name in names:
+            values[name] = table.values(name)
+            refuse_outcome(name, values[name], outcome)
+        rng, seed = seeded(self.random_state)
+        seed = int(rng.integers(2**31)) if seed is None else seed % 2**31
+        rows = Rows(outcome, prediction, weight, classes=False, group=group)
+        splits = rows.splits(self.cv, seed)
+        first, unfitted = self._best_map(rows, seed)
+
+        cuts = Cuts.fitted(values, self.max_depth)
+        candidates = Candidates(rows, cuts, cuts.cells(values), cuts.table(values), unfitted, seed)
+        self.chosen_: str = self.method
+        self.scores_: tuple[RepairScore, ...] = ()
+        if self.method == "auto":
+            self.chosen_, self.scores_ = compared(rows, candidates.crossed(splits), first, self.level)
+        everywhere = slice(None)
+        self.recalibrator_, offset = candidates.mapped(everywhere)
+        self.shift_ = 0.0
+        self._blocks: tuple[Block, ...] = ()
+        self._trees, self._fine = None, []
+        if self.chosen_ == "segments":
+            self.shift_, self._blocks = candidates.segments(everywhere, offset)
+        if self.chosen_ == "boosting":
+            self._trees, self._fine = candidates.boosting(everywhere, offset), cuts.fine
+        self._cuts = cuts.by_depth
+        self._columns = tuple(map(str, table.names)) if table.named else None
+        self.n_features_in_ = len(table.names)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return corrected probabilities of shape (n, 2): of no event, and of the event."""
+        check_is_fitted(self, "chosen_")
+        table = FeatureTable.of(X)
+        check_same_columns(table, self.n_features_in_, self._columns is not None, type(self).__name__)
+        missing = next((cut.name for cut in self._cuts[0] if cut.name not in table.names), None)
+        if missing is not None:
+            raise InputError("X", f"has no column {missing!r}, which it was fitted to")
+        event = self._corrected(table, read_prediction(table, self._cuts[0][0].name))
+        return np.column_stack([1.0 - event, event])
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:  # noqa: N803
+        """Return the likelier outcome of each row, 0 or 1."""
+        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(np.int64)]
+
+    def score(self, X: Any, y: Column, sample_weight: Column | None = None) -> float:  # noqa: N803
+        """Return minus the Brier score of the corrected probabilities: higher is better."""
+        event = self.predict_proba(X)[:, 1]
+        table = FeatureTable.of(X)
+        outcome, _, weight, _ = read_rows(table, self._cuts[0][0].name, y, sample_weight, None)
+        return -float(np.average((event - outcome) ** 2, weights=weight))
+
+    def summary(self) -> str:
+        """Return, in a few sentences, what was chosen and what it does."""
+        check_is_fitted(self, "chosen_")
+        said = {score.method: score for score in self.scores_}
+        if self.chosen_ in ("unchanged", "global"):
+            what = (
+                "Leave the predictions unchanged" if self.recalibrator_ is None else self.recalibrator_.summary()[:-1]
+            )
+            best = min((said["segments"], said["boosting"]), key=lambda score: score.log)
+            none = "no correction by features is better beyond chance"
+            return f"{what}: {none} (log score {said[self.chosen_].log:.4g}; {best.method} {best.log:.4g})."
+        if self.chosen_ == "boosting":
+            what = f"{self.n_trees_} boosted trees correct the predictions by {len(self._cuts[0]) - 1} features"
+        else:
+            found = self.corrections_
+            shown = "; ".join(one.summary() for one in found[:_SHOWN])
+            more = f"; and {len(found) - _SHOWN:,} more segments" if len(found) > _SHOWN else ""
+            what = f"Corrections of log-odds by segment: {shown or 'none'}{more}"
+        if not self.scores_:
+            return f"{what}. Not compared with the predictions as they are."
+        score = said[self.chosen_]
+        gain = "" if score.gain_interval is None else f", lower by {score.gain_interval.summary()}"
+        before = said[score.simpler or "unchanged"]
+        return f"{what}. Log score on rows left out {score.log:.4g} after {before.log:.4g} of {before.method}{gain}."
+
+    @property
+    def classes_(self) -> npt.NDArray[np.int64]:
+        """The two outcomes."""
+        return np.array([0, 1])
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """Names of the columns of the table that it was fitted to."""
+        if getattr(self, "_columns", None) is None:
+            raise AttributeError("feature_names_in_")
+        return np.array(self._columns, dtype=object)
+
+    @property
+    def n_trees_(self) -> int:
+        """Number of boosted trees."""
+        return 0 if self._trees is None else int(self._trees.n_trees)
+
+    @property
+    def corrections_(self) -> tuple[SegmentCorrection, ...]:
+        """Corrections by segment, those that move most rows furthest first."""
+        found = []
+        for features, change, rows in self._blocks:
+            cuts = self._cuts[len(features) - 1]
+            names = tuple(cuts[at].name for at in features)
+            for cell in np.flatnonzero((rows > 0.0) & (change != 0.0)).tolist():
+                said = condition(cuts, features, cell)
+                found.append(SegmentCorrection(said, names, int(rows[cell]), float(change[cell])))
+        return tuple(sorted(found, key=lambda one: -one.n_rows * abs(one.log_odds_change)))
+
+    def _best_map(self, rows: Rows, seed: int) -> tuple[str, Recalibrator | None]:
+        """Whether one map for all is due, and which; where predictions tell nothing, a line may still say so."""
+        choice = choose_recalibrator(
+            rows.outcome,
+            rows.prediction,
+            sample_weight=rows.weight,
+            groups=rows.group,
+            cv=self.cv,
+            criterion="log",
+            level=self.level,
+            n_resamples=1,  # for the smooth error's interval alone, which decides nothing here
+            random_state=seed,
+        )
+        if choice.chosen == "constant":
+            return "global", PlattScaling()
+        unfitted = choice.recalibrator
+        return ("unchanged", None) if not isinstance(unfitted, Recalibrator) else ("global", unfitted)
+
+    def _corrected(self, table: FeatureTable, prediction: FloatArray) -> FloatArray:
+        """Probabilities of the event."""
+        if self.chosen_ in ("unchanged", "global"):
+            return prediction if self.recalibrator_ is None else mapped(self.recalibrator_, prediction)
+        cuts = Cuts(self._cuts, self._fine)
+        told, *features = (cut.name for cut in self._cuts[0])
+        values: dict[Name, Values] = {told: prediction}
+        values |= {name: table.values(name) for name in features}
+        score = old_log_odds(self.recalibrator_, prediction)
+        if self._trees is not None:
+            score = score + self._trees.change(cuts.table(values))
+        return inner_expit(corrected(score, self.shift_, self._blocks, cuts.cells(values), self._cuts))
+
+    def to_json(self) -> str:
+        """Return the fitted repair as JSON text, which `calibrant.recalibration.from_json` reads.
+
+        Raises
+        ------
+        InputError
+            If it is of boosted trees, or holds what JSON has no exact form for.
+        """
+        check_is_fitted(self, "chosen_")
+        if self._trees is not None:
+            raise InputError(
+                "method", "is boosted trees, which are not saved as JSON", allowed="pickle and joblib keep them"
+            )
+        return super().to_json()
+
+    def _check_parameters(self) -> None:
+        one_of(self.method, get_args(RepairMethod), "method")
+        if whole_from(self.max_depth, "max_depth", 1) > 2:
+            raise InputError("max_depth", f"is {self.max_depth}", allowed="it must be 1 or 2")
+        whole_from(self.cv, "cv", 2)
+        check_level(self.level)
+
+    def _check_fitted(self) -> None:
+        check(self.chosen_ in _CHOSEN[:3], "chosen_", f"must be one of {', '.join(_CHOSEN[:3])}")
+        check(1 <= len(self._cuts) <= 2, "_cuts", "must be of one depth or two")
+        check(all(len(cuts) == len(self._cuts[0]) >= 2 for cuts in self._cuts), "_cuts", "must be of all features")
+        check(len(self._cuts[0]) <= self.n_features_in_, "n_features_in_", "must be as many as are used, at least")
+        for features, change, _ in self._blocks:
+            check(len(features) <= len(self._cuts), "_blocks", "must not be deeper than the cuts")
+            check(features[-1] < len(self._cuts[0]), "_blocks", "must be of features that are cut")
+            size = math.prod([self._cuts[len(features) - 1][at].size for at in features])
+            check(change.size == size, "_blocks", "must have a correction for every cell")
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that two outcomes are needed, and that features may be text or missing."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

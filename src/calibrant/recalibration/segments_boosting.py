@@ -1,0 +1,173 @@
+"""Boosted trees that correct log-odds: by lightgbm where it is installed, else by scikit-learn's."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.recalibration.segments_corrections import Fitting
+
+_LEAVES = 8
+_LEAST_ROWS = 50  # to a leaf
+_RATE = 0.05
+_PENALTY = 10.0
+_PATIENCE = 20  # trees without a better log score on the rows left out
+_MOST_TREES = 400
+_LEAST_INFORMATION = 1e-9  # of a row, beside the row with most
+_FEW_ROWS = 50_000  # which one thread fits fastest
+_TREES_A_STEP = 5  # of scikit-learn's, between two steps of Newton's
+
+
+class Boosted(Protocol):
+    """Trees that were fitted."""
+
+    n_trees: int
+
+    def change(self, table: FloatArray) -> FloatArray:
+        """What is added to the log-odds of each row."""
+        ...
+
+
+def has_lightgbm() -> bool:
+    """Whether lightgbm is installed."""
+    return find_spec("lightgbm") is not None
+
+
+def fit_boosted(
+    rows: Fitting, table: FloatArray, categories: list[int], inside: IntArray, outside: IntArray, seed: int
+) -> Boosted | None:
+    """Trees on the features with the old log-odds as offset, as many as do best on rows left out; None if none does.
+
+    `table` holds numbers of cells, NaN where a value is missing. The trees are counted by a fit to the rows `inside`,
+    judged on those `outside`, and then fitted to all rows.
+    """
+    fit = partial(_with_lightgbm if has_lightgbm() else _with_scikit_learn, rows, table, categories, seed)
+    with threadpool_limits(1 if rows.offset.size < _FEW_ROWS else None, user_api="openmp"):
+        n_trees = fit(inside, outside, _MOST_TREES).n_trees
+        return fit(np.arange(rows.offset.size), None, n_trees) if n_trees else None
+
+
+class _OfLightgbm:
+    def __init__(self, booster: Any, n_trees: int) -> None:
+        self.booster, self.n_trees = booster, n_trees
+
+    def change(self, table: FloatArray) -> FloatArray:
+        if not self.n_trees:
+            return np.zeros(len(table))
+        return np.asarray(self.booster.predict(table, raw_score=True, num_iteration=self.n_trees), dtype=np.float64)
+
+
+def _with_lightgbm(
+    rows: Fitting,
+    table: FloatArray,
+    categories: list[int],
+    seed: int,
+    at: IntArray,
+    judged: IntArray | None,
+    most: int,
+) -> Boosted:
+    import lightgbm
+
+    options = {"feature_pre_filter": False, "verbosity": -1}
+
+    def data(part: IntArray, reference: Any = None) -> Any:
+        return lightgbm.Dataset(
+            table[part],
+            rows.outcome[part],
+            weight=rows.weight[part],
+            init_score=rows.offset[part],
+            categorical_feature=categories,
+            reference=reference,
+            params=options,
+        )
+
+    seen = data(at)
+    seen.construct()
+    # The first entry is the log score before any tree: early stopping would count from the first tree.
+    losses: list[float] = [] if judged is None else [_loss(rows, rows.offset, judged)]
+
+    def watch(environment: Any) -> None:
+        losses.append(environment.evaluation_result_list[0][2])
+        if len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE:
+            raise lightgbm.callback.EarlyStopException(len(losses), environment.evaluation_result_list)
+
+    booster = lightgbm.train(
+        {
+            **options,
+            "objective": "binary",
+            "metric": "binary_logloss",
+            "boost_from_average": False,
+            "learning_rate": _RATE,
+            "num_leaves": _LEAVES,
+            "min_data_in_leaf": _LEAST_ROWS,
+            "min_sum_hessian_in_leaf": 1.0,
+            "lambda_l2": _PENALTY,
+            "cat_l2": _PENALTY,
+            "deterministic": True,
+            "force_row_wise": True,
+            "seed": seed,
+            "num_threads": 1 if at.size < _FEW_ROWS else 0,
+        },
+        seen,
+        num_boost_round=most,
+        valid_sets=None if judged is None else [data(judged, seen)],
+        callbacks=None if judged is None else [watch],
+    )
+    return _OfLightgbm(booster, most if judged is None else int(np.argmin(losses)))
+
+
+class _OfScikitLearn:
+    def __init__(self, steps: list[Any]) -> None:
+        self.steps, self.n_trees = steps, len(steps) * _TREES_A_STEP
+
+    def change(self, table: FloatArray) -> FloatArray:
+        return sum((each.predict(table) for each in self.steps), np.zeros(len(table)))
+
+
+def _with_scikit_learn(
+    rows: Fitting,
+    table: FloatArray,
+    categories: list[int],
+    seed: int,
+    at: IntArray,
+    judged: IntArray | None,
+    most: int,
+) -> Boosted:
+    """Few trees at a time to Newton's working response: its classifier takes no offset (its issue 27109)."""
+    steps: list[Any] = []
+    score = rows.offset.copy()
+    losses = [] if judged is None else [_loss(rows, score, judged)]
+    for _ in range(-(-most // _TREES_A_STEP)):
+        residual, information = (each[at] for each in rows.residual_and_information(score))
+        trees = HistGradientBoostingRegressor(
+            learning_rate=_RATE,
+            max_iter=_TREES_A_STEP,
+            max_leaf_nodes=_LEAVES,
+            min_samples_leaf=_LEAST_ROWS,
+            l2_regularization=_PENALTY,
+            categorical_features=categories or None,
+            early_stopping=False,
+            random_state=seed,
+        )
+        # With these weights a leaf is -G / (H + penalty) and a split gains G^2 / (H + penalty), as for a classifier.
+        weight = np.maximum(information, _LEAST_INFORMATION * (information.max() or 1.0))
+        trees.fit(table[at], residual / weight, sample_weight=weight)
+        steps.append(trees)
+        score = score + trees.predict(table)
+        if judged is not None:
+            losses.append(_loss(rows, score, judged))
+            if (len(losses) - 1 - int(np.argmin(losses))) * _TREES_A_STEP >= _PATIENCE:
+                break
+    return _OfScikitLearn(steps if judged is None else steps[: int(np.argmin(losses))])
+
+
+def _loss(rows: Fitting, score: FloatArray, at: IntArray) -> float:
+    """Mean log score of some rows."""
+    outcome, weight = rows.outcome[at], rows.weight[at]
+    return float(weight @ np.logaddexp(0.0, np.where(outcome > 0.5, -score[at], score[at])) / max(weight.sum(), 1e-300))

@@ -1,0 +1,261 @@
+"""Corrections of log-odds by segment: each feature and pair shrunk by as much as its own cells show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.recalibration.kinds import check, column
+from calibrant.recalibration.segments_cells import Cut, blocks_of, crossing
+
+_SPREADS = np.logspace(-4.0, 1.0, 26)[:, None]
+"""Variances of the corrections within a block that are tried at first, in squared units of log-odds."""
+_MOST_PARTS = 30
+_LEAST_INFORMATION = 1.0  # sum of v (1 - v) in a cell that is corrected by itself
+_STEP = 1.0  # most that one Newton step moves log-odds
+_SETTLED = 1e-4
+_SWEEPS = 20
+_LEAST_ROWS = 100  # to a cell of a pair, on average
+
+
+class Block(NamedTuple):
+    """Corrections for the cells of one feature, or of a pair crossed.
+
+    Attributes
+    ----------
+    features : tuple of int
+        Which features.
+    change : ndarray of shape (k,)
+        What is added to the log-odds in each cell.
+    rows : ndarray of shape (k,)
+        Rows that the cell had in the fit.
+    """
+
+    features: tuple[int, ...]
+    change: FloatArray
+    rows: FloatArray
+
+
+class _Start(NamedTuple):
+    """What may be corrected next: all cells of a block, or one of them alone."""
+
+    gain: float
+    spread: float
+    features: tuple[int, ...]
+    only: int | None
+
+
+@dataclass(slots=True)
+class _Part:
+    """Corrections that share a variance."""
+
+    features: tuple[int, ...]
+    only: int | None
+    proof: float
+    spread: float
+    cell: IntArray
+    change: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitting:
+    """Rows that corrections are fitted to: what was predicted, what happened, and how much it tells.
+
+    Attributes
+    ----------
+    offset, outcome, weight : ndarray of shape (n,)
+        Old log-odds, outcomes, and weights whose sum is the effective number of rows.
+    """
+
+    offset: FloatArray
+    outcome: FloatArray
+    weight: FloatArray
+
+    def residual_and_information(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """First and minus second derivative of each row's log-likelihood in its log-odds."""
+        p, q = expit(score), expit(-score)
+        return self.weight * np.where(self.outcome > 0.5, q, -p), self.weight * p * q
+
+    def likelihood(self, score: FloatArray) -> float:
+        """Weighted log-likelihood."""
+        return float(-self.weight @ np.logaddexp(0.0, np.where(self.outcome > 0.5, -score, score)))
+
+
+def pair_bins(n_rows: float, n_bins: int) -> int:
+    """Cells that a number is cut into within a pair: fewer where rows are few."""
+    return int(np.clip(np.sqrt(n_rows / _LEAST_ROWS), 2, n_bins))
+
+
+def fit_corrections(
+    rows: Fitting, cells: list[list[IntArray]], cuts: list[list[Cut]]
+) -> tuple[float, tuple[Block, ...]]:
+    """One shift for all rows, and corrections by feature and by pair, the simplest first.
+
+    `cells` and `cuts` hold, for each depth, every feature's; the prediction is feature 0. The corrections of a block,
+    or of a single cell of one, are normal with mean 0 and a variance of their own, which is found by maximum
+    likelihood (Laplace's approximation, Fellner and Schall's update). They enter one after another while the
+    likelihood ratio, times the prior odds, is above 1. Before the rows are seen, even odds are that a depth needs
+    none; what is left is shared, half by its blocks and half by their single cells. At the end a feature's
+    corrections are taken out where those of its pairs explain as much.
+    """
+    score, shift = rows.offset.copy(), 0.0
+    parts: list[_Part] = []
+    for depth, (of_depth, cut) in enumerate(zip(cells, cuts, strict=True), start=1):
+        tried: set[tuple[tuple[int, ...], int | None]] = set()
+        while len(parts) < _MOST_PARTS:
+            start, proof = _most_promising(rows, score, blocks_of(len(cut), depth), tried, of_depth, cut)
+            if start.gain <= proof:
+                break
+            tried.add((start.features, start.only))
+            cell, size = crossing(of_depth, cut, start.features)
+            part = _Part(start.features, start.only, proof, start.spread, cell, np.zeros(size))
+            if _refit(rows, score, part) <= proof:
+                continue
+            parts.append(part)
+            score = score + part.change[cell]
+            score, shift = _settled(rows, score, shift, parts, 2)
+    if parts:
+        score, shift, parts = _without_nested(rows, score, shift, parts)
+        score, shift = _settled(rows, score, shift, parts, _SWEEPS)
+    blocks: dict[tuple[int, ...], Block] = {}
+    for part in parts:
+        if np.abs(part.change).max() > _SETTLED:
+            known = blocks.get(part.features)
+            change = part.change if known is None else known.change + part.change
+            blocks[part.features] = Block(part.features, change, _sums(part.cell, None, change.size))
+    return shift, tuple(blocks.values())
+
+
+def corrected(
+    offset: FloatArray, shift: float, blocks: tuple[Block, ...], cells: list[list[IntArray]], cuts: list[list[Cut]]
+) -> FloatArray:
+    """Log-odds with the corrections added."""
+    score = offset + shift
+    for block in blocks:
+        depth = len(block.features) - 1
+        score = score + block.change[crossing(cells[depth], cuts[depth], block.features)[0]]
+    return score
+
+
+def _sums(cell: IntArray, values: FloatArray | None, size: int) -> FloatArray:
+    """Sum of the values in each cell; without values the rows in it."""
+    return np.asarray(np.bincount(cell, values, size), dtype=np.float64)
+
+
+def _most_promising(
+    rows: Fitting,
+    score: FloatArray,
+    blocks: list[tuple[int, ...]],
+    tried: set[tuple[tuple[int, ...], int | None]],
+    cells: list[IntArray],
+    cuts: list[Cut],
+) -> tuple[_Start, float]:
+    """What has the highest posterior odds, by a quadratic at no correction, and the log likelihood ratio it needs."""
+    residual, information = rows.residual_and_information(score)
+    whole = alone = _Start(-np.inf, 1.0, (), None)
+    singles = 0
+    for features in blocks:
+        cell, size = crossing(cells, cuts, features)
+        slope, bend = _sums(cell, residual, size), _sums(cell, information, size)
+        ratio = 0.5 * (_SPREADS * slope**2 / (1.0 + bend * _SPREADS) - np.log1p(bend * _SPREADS))
+        total = ratio.sum(axis=1)
+        at = int(np.argmax(total))
+        if total[at] > whole.gain and (features, None) not in tried:
+            whole = _Start(float(total[at]), float(_SPREADS[at, 0]), features, None)
+        each = np.where(bend >= _LEAST_INFORMATION, ratio.max(axis=0), -np.inf)
+        singles += int(np.isfinite(each).sum())
+        each[[only for known, only in tried if known == features and only is not None]] = -np.inf
+        best = int(np.argmax(each))
+        if each[best] > alone.gain:
+            alone = _Start(float(each[best]), float(_SPREADS[np.argmax(ratio[:, best]), 0]), features, best)
+    needed = float(np.log(4.0 * max(len(blocks), 1))), float(np.log(4.0 * max(singles, 1)))
+    return (whole, needed[0]) if whole.gain - needed[0] >= alone.gain - needed[1] else (alone, needed[1])
+
+
+def _refit(rows: Fitting, others: FloatArray, part: _Part, steps: int = _SWEEPS) -> float:
+    """Fit a block and its variance given all else; returns its log likelihood ratio against no correction."""
+    for _ in range(steps):
+        step, bend = _newton(rows, others, part)
+        if step < _SETTLED:
+            break
+        told = float((bend * part.spread / (1.0 + bend * part.spread)).sum())
+        part.spread = float(np.clip(part.change @ part.change / max(told, 1e-12), 1e-6, 9.0))
+    return rows.likelihood(others + part.change[part.cell]) - rows.likelihood(others) - _price(part, bend)
+
+
+def _newton(rows: Fitting, others: FloatArray, part: _Part) -> tuple[float, FloatArray]:
+    """One step towards the penalised fit at the part's variance: its size, and the information of each cell before."""
+    size = part.change.size
+    free = np.ones(size) if part.only is None else (np.arange(size) == part.only) * 1.0
+    residual, information = rows.residual_and_information(others + part.change[part.cell])
+    bend = free * _sums(part.cell, information, size)
+    slope = free * _sums(part.cell, residual, size) - part.change / part.spread
+    step = np.clip(slope / (bend + 1.0 / part.spread), -_STEP, _STEP)
+    part.change = part.change + step
+    return float(np.abs(step).max()), bend
+
+
+def _price(part: _Part, bend: FloatArray) -> float:
+    """What the corrections of a part must gain in likelihood, by Laplace's approximation."""
+    return 0.5 * float(part.change @ part.change / part.spread + np.log1p(bend * part.spread).sum())
+
+
+def _without_nested(
+    rows: Fitting, score: FloatArray, shift: float, parts: list[_Part]
+) -> tuple[FloatArray, float, list[_Part]]:
+    """What remains when features whose pairs explain as much are taken out, one after another."""
+    for part in parts:
+        rest = [replace(other) for other in parts if other is not part]
+        if not any(set(part.features) < set(other.features) for other in rest):
+            continue
+        fewer, moved = _settled(rows, score - part.change[part.cell], shift, rest, _SWEEPS // 4)
+        if _evidence(rows, fewer, rest) + part.proof >= _evidence(rows, score, parts):
+            return _without_nested(rows, fewer, moved, rest)
+    return score, shift, parts
+
+
+def _evidence(rows: Fitting, score: FloatArray, parts: list[_Part]) -> float:
+    """Log-likelihood less what the corrections cost, each by itself."""
+    information = rows.residual_and_information(score)[1]
+    total = rows.likelihood(score)
+    for part in parts:
+        bend = _sums(part.cell, information, part.change.size)
+        if part.only is not None:
+            bend = np.where(np.arange(bend.size) == part.only, bend, 0.0)
+        total -= _price(part, bend)
+    return total
+
+
+def _settled(
+    rows: Fitting, score: FloatArray, shift: float, parts: list[_Part], sweeps: int
+) -> tuple[FloatArray, float]:
+    """All blocks and the shift fitted in turn, each given the others."""
+    for _ in range(sweeps):
+        before = score
+        residual, information = rows.residual_and_information(score)
+        step = float(np.clip(residual.sum() / max(information.sum(), 1e-12), -_STEP, _STEP))
+        score, shift = score + step, shift + step
+        for part in parts:
+            others = score - part.change[part.cell]
+            _refit(rows, others, part, steps=3)
+            score = others + part.change[part.cell]
+        if np.abs(score - before).max() < _SETTLED:
+            break
+    return score, shift
+
+
+def read_block(value: Any, name: str) -> Block:
+    """A block from JSON's own types."""
+    check(type(value) is list and len(value) == 3, name, "must be features, corrections and rows")
+    features, change, rows = value
+    whole = type(features) is list and all(type(each) is int and each >= 0 for each in features)
+    check(whole and features == sorted(set(features)), name, "must be of different features in their order")
+    check(len(features) in (1, 2), name, "must be of one feature or two")
+    found = Block(tuple(features), column(change, name), column(rows, name))
+    check(found.change.size == found.rows.size, name, "must have as many corrections as cells")
+    check(found.rows >= 0.0, name, "must not have fewer than no rows")
+    return found

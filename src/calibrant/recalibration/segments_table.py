@@ -1,0 +1,227 @@
+"""A table of features: columns by name or by place, each as numbers or as texts, or refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.rows import read_groups, require_single_outcomes
+from calibrant.door.values import counted
+
+Name = str | int
+Values = FloatArray | npt.NDArray[np.object_]
+"""Numbers, NaN where a value is missing; or texts, None where one is missing."""
+
+_LARGEST = float(np.finfo(np.float64).max)
+_NUMBERS = (int, float, Decimal, Fraction, np.number)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureTable:
+    """A user's table, whose columns are read one by one.
+
+    Attributes
+    ----------
+    names : tuple
+        Names of the columns; of an array their places.
+    n_rows : int
+        Rows.
+    named : bool
+        Whether columns have names of their own.
+    """
+
+    names: tuple[Name, ...]
+    n_rows: int
+    named: bool
+    _held: Any
+
+    @classmethod
+    def of(cls, table: Any) -> FeatureTable:
+        """Look at a data frame, or an array of two dimensions."""
+        if hasattr(table, "toarray"):
+            raise InputError("X", "is a sparse matrix", allowed="a data frame or a dense array is needed")
+        frame = nw.from_native(table, pass_through=True)
+        if isinstance(frame, nw.LazyFrame):
+            raise InputError("X", "is a table that is not in memory yet", allowed="collect it first")
+        if isinstance(frame, nw.DataFrame):
+            named = all(isinstance(name, str) for name in frame.columns)
+            names = tuple(frame.columns) if named else tuple(range(len(frame.columns)))
+            found = cls(names, len(frame), named, frame)
+        else:
+            found = cls._of_array(table)
+        if found.n_rows == 0:
+            raise InputError("X", "has no rows; at least one is needed")
+        return found
+
+    @classmethod
+    def _of_array(cls, table: Any) -> FeatureTable:
+        try:
+            masked: Any = table if isinstance(table, np.ma.MaskedArray) else None
+            array = np.asarray(table if masked is None else masked.astype(np.float64).filled(np.nan))
+            if array.dtype.kind == "U" and not isinstance(table, np.ndarray):
+                array = np.asarray(table, dtype=object)  # lists of texts and numbers stay what they are
+        except (TypeError, ValueError):
+            raise InputError("X", "is no table", allowed="a data frame or an array of shape (n, d) is needed") from None
+        if array.ndim != 2:
+            hint = "a data frame or an array of shape (n, d) is needed. Reshape your data if it has one column"
+            raise InputError("X", f"has shape {array.shape}", allowed=hint)
+        return cls(tuple(range(array.shape[1])), array.shape[0], False, array)
+
+    def place(self, name: Any, argument: str) -> Name:
+        """Return the name if there is such a column; places may be counted from the end."""
+        if isinstance(name, int | np.integer) and not isinstance(name, bool):
+            if -len(self.names) <= name < len(self.names):
+                return self.names[int(name)]
+        elif name in self.names:
+            return str(name)
+        shown = ", ".join(map(str, self.names[:8])) + (", ..." if len(self.names) > 8 else "")
+        raise InputError(argument, f"is {name!r:.60}, which is no column of X; its columns are {shown}")
+
+    def values(self, name: Name) -> Values:
+        """Numbers or texts of a column that can be a feature."""
+        if isinstance(self._held, nw.DataFrame):
+            return _of_series(self._held.get_column(self._held.columns[self.names.index(name)]), name)
+        return _of_array(self._held[:, self.names.index(name)], name)
+
+    def column(self, name: Name) -> Any:
+        """The column as it is, for the door to read."""
+        if isinstance(self._held, nw.DataFrame):
+            return self._held.get_column(self._held.columns[self.names.index(name)]).to_native()
+        return self._held[:, self.names.index(name)]
+
+
+def read_rows(
+    table: FeatureTable, prediction: Name, y: Any, sample_weight: Column | None, groups: Any
+) -> tuple[FloatArray, FloatArray, FloatArray | None, IntArray | None]:
+    """Outcomes, predictions, weights and numbers of groups; what is wrong is said of the user's own names."""
+    try:
+        outcome, said, weight = read_columns(y, table.column(prediction), sample_weight)
+        require_single_outcomes(outcome)
+    except InputError as problem:
+        if problem.argument == "y_prob":
+            raise _in_column(prediction, problem) from None
+        argument = "y" if problem.argument == "y_true" else problem.argument
+        words = problem.problem.replace("y_prob", "X").replace("y_true", "y")
+        raise InputError(argument, words, row=problem.row, allowed=problem.allowed) from None
+    return outcome, said, weight, None if groups is None else read_groups(groups, outcome.size)
+
+
+def read_prediction(table: FeatureTable, prediction: Name) -> FloatArray:
+    """The column of predictions alone."""
+    try:
+        return read_columns(np.zeros(table.n_rows), table.column(prediction), None)[1]
+    except InputError as problem:
+        raise _in_column(prediction, problem) from None
+
+
+def features_of(table: FeatureTable, features: Sequence[Name] | None, prediction: Name) -> tuple[Name, ...]:
+    """Features by name; all columns but the prediction's where none are named."""
+    if features is None:
+        return tuple(name for name in table.names if name != prediction)
+    if isinstance(features, str) or not hasattr(features, "__iter__"):
+        raise InputError("features", f"is {features!r:.40}", allowed="a sequence of columns is needed")
+    found = tuple(table.place(name, "features") for name in features)
+    if prediction in found:
+        raise InputError("features", f"holds {prediction!r}, the prediction itself", allowed="leave it out")
+    if len(set(found)) < len(found):
+        raise InputError("features", "names a column twice", allowed="each is needed once")
+    return found
+
+
+def refuse_outcome(name: Name, values: Values, outcome: FloatArray) -> None:
+    """Raise if a feature takes two values, one wherever the event happened and the other wherever it did not."""
+    if values.dtype.kind == "f":
+        told: Any = values
+        missing = bool(np.isnan(values).any())
+    else:
+        told, missing = values.astype(str), any(each is None for each in values)
+    kinds, place = np.unique(told, return_inverse=True)
+    if kinds.size != 2 or missing or outcome.min() == outcome.max():
+        return
+    if (place == outcome).all() or (place == 1 - outcome).all():
+        raise InputError("X", f"column {name!r} is the outcome itself, row by row", allowed="leave it out")
+
+
+def _in_column(name: Name, problem: InputError) -> InputError:
+    words = problem.problem.replace("y_prob", "it")
+    return InputError("X", f"column {name!r}, the prediction: {words}", row=problem.row, allowed=problem.allowed)
+
+
+def _refused(name: Name, what: str) -> InputError:
+    allowed = "features are numbers, texts, categories or truth values; leave it out or make one of it"
+    return InputError("X", f"column {name!r} holds {what}", allowed=allowed)
+
+
+def _of_series(series: Any, name: Name) -> Values:
+    dtype = series.dtype
+    if dtype.is_temporal():
+        raise _refused(name, "dates or times")
+    if dtype.is_nested() or dtype == nw.Binary:
+        raise _refused(name, f"values of type {dtype}")
+    if dtype.is_numeric():
+        null = series.is_null().to_numpy()
+        numbers = series.fill_null(0).cast(nw.Float64).to_numpy() if null.any() else series.cast(nw.Float64).to_numpy()
+        return _finite(np.where(null, np.nan, np.asarray(numbers, dtype=np.float64)))
+    return _of_objects(series.to_list(), name)
+
+
+def _of_array(column: npt.NDArray[Any], name: Name) -> Values:
+    kind = column.dtype.kind
+    if kind in "fiu":
+        return _finite(column.astype(np.float64))
+    if kind in "Mm":
+        raise _refused(name, "dates or times")
+    if kind == "c":
+        raise _refused(name, "complex numbers (Complex data not supported)")
+    return _of_objects(column.tolist(), name)
+
+
+def _of_objects(values: list[Any], name: Name) -> Values:
+    missing = np.array(
+        [each is None or type(each).__name__ in ("NAType", "NaTType") or each != each for each in values]
+    )
+    held = [each for each, gone in zip(values, missing, strict=True) if not gone]
+    truths = all(isinstance(each, bool | np.bool_) for each in held)
+    if not truths or not held:
+        if all(isinstance(each, _NUMBERS) and not isinstance(each, bool) for each in held):
+            numbers = np.full(len(values), np.nan)
+            numbers[~missing] = [float(each) for each in held]
+            return _finite(numbers)
+        for each in held:
+            if isinstance(each, date | time | timedelta | np.datetime64 | np.timedelta64):
+                raise _refused(name, "dates or times")
+            if not isinstance(each, (str, np.bool_, *_NUMBERS)):
+                raise _refused(name, f"a {type(each).__name__} (row {values.index(each)})")
+    texts = np.full(len(values), None, dtype=object)
+    texts[~missing] = [str(each) for each in held]
+    return texts
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _finite(numbers: FloatArray) -> FloatArray:
+    """Infinite values as the largest there are: cuts go by order alone, and are then numbers that can be saved."""
+    return np.asarray(np.clip(numbers, -_LARGEST, _LARGEST))
+
+
+def check_same_columns(table: FeatureTable, fitted: int, named: bool, owner: str) -> None:
+    """Raise unless a table without names has as many columns as the one it was fitted to."""
+    if named and not table.named:
+        raise InputError("X", f"has no names for its columns, but {owner} was fitted to columns with names")
+    if not named and len(table.names) != fitted:
+        held = counted(len(table.names), "feature")
+        raise InputError("X", f"X has {held}, but {owner} is expecting {counted(fitted, 'feature')} as input")

@@ -1,0 +1,339 @@
+"""Repair by segment: what is planted is found, what is calibrated is left alone, and no table is misread."""
+
+import pickle
+from datetime import date, datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from calibrant import InputError
+from calibrant.recalibration import SegmentRecalibrator, from_json
+from calibrant.recalibration import segments_boosting as boosting
+from calibrant.recalibration.judging import Rows
+from calibrant.recalibration.segments_cells import Cut, condition
+from calibrant.recalibration.segments_corrections import Fitting, _newton, _Part
+from calibrant.recalibration.segments_scores import compared
+from tests.strategies import examples
+
+
+def drawn(n, seed=0, shift=-1.5):
+    """A table whose predictions are right except where country = jp and device = tablet."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "y_prob": expit(rng.normal(-0.5, 1.0, n)),
+            "country": rng.choice(["de", "fr", "jp"], n),
+            "device": rng.choice(["phone", "tablet"], n),
+            "age": rng.integers(18, 80, n).astype(float),
+        }
+    )
+    table.loc[rng.random(n) < 0.05, "age"] = np.nan
+    hit = (table.country == "jp") & (table.device == "tablet")
+    true = expit(logit(table.y_prob) + shift * hit)
+    return table, (rng.random(n) < true).astype(int), hit.to_numpy(), true.to_numpy()
+
+
+TABLE, Y, HIT, TRUE = drawn(1500)
+QUICK = SegmentRecalibrator(method="segments", random_state=0)
+FITTED = clone(QUICK).fit(TABLE, Y)
+EVENT = FITTED.predict_proba(TABLE)[:, 1]
+
+
+def divergence(true, said):
+    return float(np.mean(true * np.log(true / said) + (1 - true) * np.log((1 - true) / (1 - said))))
+
+
+@pytest.mark.slow
+def test_a_planted_fault_is_found_named_and_repaired():
+    found = SegmentRecalibrator(random_state=0).fit(TABLE, Y)
+    assert found.chosen_ == "segments"
+    assert found.corrections_[0].condition == "country = jp and device = tablet"
+    table, _, _, true = drawn(2000, seed=1)
+    after = found.predict_proba(table)[:, 1]
+    assert divergence(true, after) < 0.35 * divergence(true, table.y_prob)
+    score = found.scores_[-2]
+    assert (score.method, score.kept, score.gain_interval.low > 0.0) == ("segments", True, True)
+    assert found.summary().startswith("Corrections of log-odds by segment: -1.")
+    assert found.score(table, drawn(2000, seed=1)[1]) < 0.0
+    again = from_json(found.to_json())
+    assert (again.predict_proba(table)[:, 1] == after).all()
+    assert (again.summary(), again.scores_, again.to_json()) == (found.summary(), found.scores_, found.to_json())
+
+
+def test_calibrated_predictions_are_left_as_they_are():
+    table, y, _, _ = drawn(600, seed=2, shift=0.0)
+    found = SegmentRecalibrator(random_state=0, max_depth=1, cv=3).fit(table, y)
+    assert found.chosen_ == "unchanged"
+    assert (found.predict_proba(table)[:, 1] == table.y_prob).all()
+    assert found.summary().startswith("Leave the predictions unchanged: no correction by features")
+    assert (found.corrections_, found.n_trees_, found.shift_) == ((), 0, 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lightgbm", [True, False])
+def test_trees_follow_a_smooth_drift_with_or_without_lightgbm(monkeypatch, lightgbm):
+    if lightgbm:
+        pytest.importorskip("lightgbm")
+    monkeypatch.setattr(boosting, "has_lightgbm", lambda: lightgbm)
+    monkeypatch.setattr(boosting, "_MOST_TREES", 60)
+    rng = np.random.default_rng(3)
+    x, prediction = rng.uniform(-2.0, 2.0, 600), expit(rng.normal(0.0, 1.0, 600))
+    true = expit(logit(prediction) + x)
+    y = (rng.random(600) < true).astype(int)
+    table = np.column_stack([prediction, x])
+    found = SegmentRecalibrator(0, method="boosting", random_state=0).fit(table, y)
+    assert found.n_trees_ > 0
+    assert divergence(true, found.predict_proba(table)[:, 1]) < 0.3 * divergence(true, prediction)
+    assert (pickle.loads(pickle.dumps(found)).predict_proba(table) == found.predict_proba(table)).all()
+    again = clone(found).fit(table, y)
+    assert (again.predict_proba(table) == found.predict_proba(table)).all()
+    with pytest.raises(InputError, match="boosted trees, which are not saved as JSON; pickle and joblib keep them"):
+        found.to_json()
+
+
+@examples(40)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 60), size=st.integers(1, 6), sure=st.booleans(), one=st.booleans())
+def test_a_block_is_the_penalised_fit(seed, n, size, sure, one):
+    """Newton's steps end at the minimum that a general optimiser finds, at the variance that they are given."""
+    rng = np.random.default_rng(seed)
+    offset = rng.normal(0.0, 2.0, n)
+    if sure:
+        offset[rng.random(n) < 0.2] = -27.6
+    rows = Fitting(offset, (rng.random(n) < 0.4) * 1.0, rng.integers(0, 4, n) * 1.0)
+    part = _Part((1,), 0 if one else None, 0.0, rng.choice([0.01, 0.3, 4.0]), rng.integers(0, size, n), np.zeros(size))
+    assert min(_newton(rows, offset, part)[0] for _ in range(200)) < 1e-9
+
+    def loss(change):
+        score = offset + change[part.cell]
+        return -rows.likelihood(score) + 0.5 * float(change @ change) / part.spread
+
+    free = [at for at in range(size) if part.only in (None, at)]
+
+    def of_free(values):
+        change = np.zeros(size)
+        change[free] = values
+        return loss(change)
+
+    best = minimize(of_free, np.zeros(len(free)), method="BFGS", options={"gtol": 1e-9})
+    assert loss(part.change) <= best.fun + 1e-6 * (1.0 + abs(best.fun))
+    assert all(part.change[at] == 0.0 for at in range(size) if at not in free)
+
+
+def test_rows_written_several_times_as_groups_prove_no_more():
+    rng = np.random.default_rng(4)
+    p = expit(rng.normal(size=300))
+    y, better = (rng.random(300) < p).astype(float), np.clip(p + 0.02 * rng.normal(size=300), 0.01, 0.99)
+    weight = rng.random(300)
+    once = Rows(y, p, weight, classes=False)
+    many = Rows(np.repeat(y, 5), np.repeat(p, 5), np.repeat(weight, 5), classes=False, group=np.repeat(range(300), 5))
+    _, first = compared(once, {"unchanged": p, "segments": better}, "unchanged", 0.05)
+    _, second = compared(many, {"unchanged": np.repeat(p, 5), "segments": np.repeat(better, 5)}, "unchanged", 0.05)
+    assert tuple(second[1].gain_interval) == pytest.approx(tuple(first[1].gain_interval), abs=1e-12)
+
+
+def test_a_richer_repair_is_kept_only_beyond_chance():
+    y = np.tile([0.0, 0.0, 0.0, 1.0], 100)
+    p = np.full(400, 0.4)
+    right, worse = np.full(400, 0.25), np.full(400, 0.45)
+    rows = Rows(y, p, None, classes=False)
+    assert compared(rows, {"unchanged": p, "segments": right, "boosting": right}, "unchanged", 0.05)[0] == "segments"
+    chosen, scores = compared(rows, {"unchanged": p, "segments": worse, "boosting": right}, "unchanged", 0.05)
+    assert chosen == "boosting"
+    assert [(score.simpler, score.kept) for score in scores] == [
+        (None, True),
+        ("unchanged", False),
+        ("unchanged", True),
+    ]
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pa.Table.from_pandas, lambda frame: frame.convert_dtypes()])
+def test_every_kind_of_frame_gives_the_same(kind):
+    if kind is pl.DataFrame:
+        kind = pl.from_pandas
+    shown = kind(TABLE)
+    assert np.allclose(clone(QUICK).fit(shown, Y).predict_proba(shown)[:, 1], EVENT, rtol=0, atol=0)
+
+
+def test_arrays_and_columns_in_another_order():
+    as_objects = TABLE.to_numpy(dtype=object)
+    by_place = clone(QUICK).set_params(prediction=0).fit(as_objects, Y)
+    assert (by_place.predict_proba(as_objects)[:, 1] == EVENT).all()
+    assert (FITTED.predict_proba(TABLE[TABLE.columns[::-1]].assign(more=1))[:, 1] == EVENT).all()
+    last = clone(QUICK).set_params(prediction=-1).fit(as_objects[:, ::-1], Y)
+    assert np.allclose(last.predict_proba(as_objects[:, ::-1])[:, 1], EVENT, atol=1e-3)
+    assert FITTED.feature_names_in_.tolist() == list(TABLE.columns)
+    assert not hasattr(by_place, "feature_names_in_")
+    assert (FITTED.predict(TABLE) == (EVENT > 0.5)).all()
+
+
+def test_unknown_categories_and_missing_values_at_predict_time():
+    odd = TABLE.iloc[:4].assign(country=["xx", None, "jp", "jp"], device=["tablet", "tablet", None, "yy"], age=np.nan)
+    event = FITTED.predict_proba(odd)[:, 1]
+    assert ((event > 0.0) & (event < 1.0)).all()
+    # What was never seen is not corrected, but by the shift of all rows.
+    before = FITTED.recalibrator_.predict(odd.y_prob) if FITTED.recalibrator_ else odd.y_prob.to_numpy()
+    single = [each for each in FITTED.corrections_ if each.condition == "country = jp"]
+    assert logit(event[:2]) == pytest.approx(logit(before[:2]) + FITTED.shift_)
+    assert single or logit(event[2:]) == pytest.approx(logit(before[2:]) + FITTED.shift_)
+
+
+def test_constant_features_and_predictions_of_exactly_0_and_1():
+    table = TABLE.assign(same=1, none=None, truth=TABLE.age > 40)
+    table.loc[:9, "y_prob"] = 0.0
+    table.loc[10:19, "y_prob"] = 1.0
+    found = clone(QUICK).fit(table, Y)
+    event = found.predict_proba(table)[:, 1]
+    assert ((event > 0.0) & (event < 1.0)).all()
+    assert not any("same" in each.features or "none" in each.features for each in found.corrections_)
+    # Wrong certainty is compared 1e-12 away from it: its log score is finite, and no correction wins by it.
+    some = Rows(np.array([1.0, 0.0] * 50), np.tile([0.0, 0.5], 50), None, classes=False)
+    assert np.isfinite(compared(some, {"unchanged": np.clip(some.prediction, 1e-12, 1)}, "unchanged", 0.05)[1][0].log)
+
+
+def test_weights_of_zero_take_rows_out():
+    weight = np.r_[np.ones(1500), np.zeros(300)]
+    more = pd.concat([TABLE, TABLE.iloc[:300].assign(age=40.0)], ignore_index=True)
+    found = clone(QUICK).fit(more, np.r_[Y, 1 - Y[:300]], weight)
+    assert divergence(TRUE, found.predict_proba(TABLE)[:, 1]) == pytest.approx(divergence(TRUE, EVENT), abs=2e-3)
+
+
+BAD = [
+    (TABLE.assign(day=date(2024, 1, 1)), {}, r"^X: column 'day' holds dates or times; features are numbers"),
+    (TABLE.assign(day=pd.Timestamp(2024, 1, 1)), {}, "^X: column 'day' holds dates or times"),
+    (TABLE.assign(day=pd.Timedelta(1, "s")), {}, "^X: column 'day' holds dates or times"),
+    (pl.from_pandas(TABLE).with_columns(l=pl.lit([1, 2])), {}, r"^X: column 'l' holds values of type List"),
+    (TABLE.assign(l=[[1]] * 1500), {}, r"^X: column 'l' holds a list \(row 0\)|^X: column 'l' holds values of type"),
+    (TABLE.assign(outcome=Y), {}, "^X: column 'outcome' is the outcome itself, row by row; leave it out"),
+    (TABLE.assign(outcome=np.where(Y, "no", "yes")), {}, "^X: column 'outcome' is the outcome itself"),
+    (TABLE, {"features": ["age", "y_prob"]}, "^features: holds 'y_prob', the prediction itself; leave it out"),
+    (TABLE, {"features": ["age", "age"]}, "^features: names a column twice"),
+    (TABLE, {"features": "age"}, "^features: is 'age'; a sequence of columns"),
+    (TABLE, {"features": ["aeg"]}, "^features: is 'aeg', which is no column of X; its columns are y_prob, country"),
+    (TABLE, {"prediction": "p"}, "^prediction: is 'p', which is no column of X"),
+    (TABLE[["y_prob"]], {}, "^X: has no feature besides the prediction; choose_recalibrator needs none"),
+    (TABLE.assign(y_prob=TABLE.y_prob * 100), {}, r"^X: column 'y_prob', the prediction: row \d+ is .* \[0, 1\]"),
+    (TABLE.iloc[:0], {}, "^X: has no rows"),
+    (TABLE.y_prob.to_numpy(), {}, r"^X: has shape \(1500,\); a data frame or an array of shape \(n, d\)"),
+    (sparse.csr_array(np.ones((1500, 2))), {}, "^X: is a sparse matrix; a data frame or a dense array"),
+    (pl.from_pandas(TABLE).lazy(), {}, "^X: is a table that is not in memory yet; collect it first"),
+    (np.full((1500, 2), np.datetime64("2024-01-01")), {"prediction": 0}, "the prediction: holds datetime64"),
+    (np.column_stack([TABLE.y_prob, [datetime(2024, 1, 1)] * 1500]), {"prediction": 0}, "^X: column 1 holds dates"),
+    (TABLE, {"method": "trees"}, "^method: is 'trees'; it must be one of 'auto', 'segments', 'boosting'"),
+    (TABLE, {"max_depth": 3}, "^max_depth: is 3; it must be 1 or 2"),
+    (TABLE, {"cv": 1}, "^cv: is 1"),
+    (TABLE, {"level": 0.95}, "^level: is 0.95"),
+]
+
+
+@pytest.mark.parametrize(("table", "changed", "said"), BAD, ids=range(len(BAD)))
+def test_what_cannot_be_used_is_refused_by_name(table, changed, said):
+    with pytest.raises(InputError, match=said):
+        clone(QUICK).set_params(**changed).fit(table, Y)
+
+
+def test_outcomes_that_cannot_be_used_are_refused():
+    with pytest.raises(InputError, match=r"^y: row 0 is 0.5; a test counts"):
+        clone(QUICK).fit(TABLE, np.full(1500, 0.5))
+    with pytest.raises(InputError, match=r"^y: has 3 rows but X has 1,500"):
+        clone(QUICK).fit(TABLE, [0, 1, 1])
+    with pytest.raises(InputError, match=r"^y_true: has 0 ones"):
+        clone(QUICK).fit(TABLE, np.zeros(1500))
+    with pytest.raises(InputError, match=r"^X: has no column 'country', which it was fitted to"):
+        FITTED.predict_proba(TABLE.drop(columns="country"))
+    with pytest.raises(InputError, match=r"^X: column 'age' holds texts; it held numbers when it was fitted"):
+        FITTED.predict_proba(TABLE.assign(age="old"))
+    with pytest.raises(InputError, match=r"^X: column 'country' holds numbers; it held texts when it was fitted"):
+        FITTED.predict_proba(TABLE.assign(country=1.0))
+
+
+@examples(100)
+@given(
+    values=st.lists(st.one_of(st.floats(allow_nan=True), st.sampled_from([0.0, 1.0, 2.0])), min_size=1, max_size=40),
+    n_bins=st.integers(1, 12),
+)
+def test_what_is_said_of_a_cell_holds_for_its_rows_alone(values, n_bins):
+    column = np.clip(np.array(values), -1e308, 1e308)
+    cut = Cut.fitted("x", column, n_bins)
+    cells = cut.cells(column)
+    assert cut.size <= max(n_bins, 1) + 2
+    for cell in range(cut.size):
+        said = condition([cut], (0,), cell)
+        if said == "x is not missing":
+            expected = ~np.isnan(column)
+        elif said == "x is missing":
+            expected = np.isnan(column)
+        else:
+            expected = np.array([bool(eval(said, {"x": x})) for x in column.tolist()])
+        assert (expected == (cells == cell)).all(), said
+
+
+def test_damaged_values_under_a_right_checksum_are_refused():
+    for name, value in {
+        "chosen_": "boosting",
+        "shift_": float("inf"),
+        "_cuts": (),
+        "n_features_in_": 1,
+        "_blocks": ((*FITTED._blocks[0][:1], np.zeros(2), np.zeros(2)),),
+    }.items():
+        damaged = pickle.loads(pickle.dumps(FITTED))
+        setattr(damaged, name, value)
+        with pytest.raises(InputError):
+            damaged.to_json()
+
+
+class OnAnyTable(ClassifierMixin, BaseEstimator):
+    """The repair behind a squashed first column and numbered labels, so that scikit-learn may draw what it likes."""
+
+    def fit(self, X, y, sample_weight=None):  # noqa: N803
+        X, y = validate_data(self, X, y, ensure_min_samples=2)  # noqa: N806
+        check_classification_targets(y)
+        self.classes_, label = np.unique(y, return_inverse=True)
+        if self.classes_.size != 2:
+            raise ValueError(f"Only binary classification is supported, and 2 classes: got {self.classes_.size} class")
+        weight = None if sample_weight is None else np.asarray(sample_weight, float)
+        self.repair_ = SegmentRecalibrator(0, method="segments", cv=2, max_depth=1, random_state=0)
+        self.repair_.fit(self._squashed(X), label, weight)
+        return self
+
+    def _squashed(self, X):  # noqa: N803
+        return np.column_stack([expit(X[:, 0]), X])
+
+    def predict_proba(self, X):  # noqa: N803
+        check_is_fitted(self)
+        return self.repair_.predict_proba(self._squashed(validate_data(self, X, reset=False)))
+
+    def predict(self, X):  # noqa: N803
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # a correction by features, no classifier of its own
+        return tags
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_checks_behind_an_adapter():
+    itself = "one of its features is the outcome itself, row by row, which is refused"
+    check_estimator(
+        OnAnyTable(),
+        expected_failed_checks={
+            "check_sample_weight_equivalence_on_dense_data": "copies of a row fall into different parts",
+            "check_sample_weights_shape": itself,
+            "check_sample_weights_not_overwritten": itself,
+        },
+    )
