@@ -81,6 +81,11 @@ _HOME = {
     "anytime-gate": ("anytime", "anytime_gate", "false verdicts of a gate that is watched, and its rows; minutes"),
     "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated stretches called beyond noise; a minute"),
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
+    "segment-repair": (
+        "segment_repair",
+        "segment_repair",
+        "repair by segment beside MCGrad and Platt scaling, on held-out rows; minutes",
+    ),
     "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
     "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),
     "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; minutes"),

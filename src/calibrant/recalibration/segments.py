@@ -201,15 +201,20 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         self.scores_: tuple[RepairScore, ...] = ()
         if self.method == "auto":
             self.chosen_, self.scores_ = compared(rows, candidates.crossed(splits), first, self.level)
+        simpler = {score.method: score.simpler for score in self.scores_}
         everywhere = slice(None)
         self.recalibrator_, offset = candidates.mapped(everywhere)
         self.shift_ = 0.0
         self._blocks: tuple[Block, ...] = ()
         self._trees, self._fine = None, []
-        if self.chosen_ == "segments":
-            self.shift_, self._blocks = candidates.segments(everywhere, offset)
         if self.chosen_ == "boosting":
             self._trees, self._fine = candidates.boosting(everywhere, offset), cuts.fine
+            if self._trees is None:  # it helped parts of the rows, but nothing comes of it on all of them
+                self.chosen_ = simpler.get("boosting") or "boosting"
+        if self.chosen_ == "segments":
+            self.shift_, self._blocks = candidates.segments(everywhere, offset)
+            if not self._blocks:
+                self.chosen_ = simpler.get("segments") or "segments"
         self._cuts = cuts.by_depth
         self._columns = tuple(map(str, table.names)) if table.named else None
         self.n_features_in_ = len(table.names)

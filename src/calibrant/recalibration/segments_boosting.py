@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.recalibration.segments_corrections import Fitting
+from calibrant.resampling.folds import Split
 
 _LEAVES = 8
 _LEAST_ROWS = 50  # to a leaf
@@ -40,17 +40,21 @@ def has_lightgbm() -> bool:
 
 
 def fit_boosted(
-    rows: Fitting, table: FloatArray, categories: list[int], inside: IntArray, outside: IntArray, seed: int
+    rows: Fitting, table: FloatArray, categories: list[int], splits: list[Split], seed: int
 ) -> Boosted | None:
     """Trees on the features with the old log-odds as offset, as many as do best on rows left out; None if none does.
 
-    `table` holds numbers of cells, NaN where a value is missing. The trees are counted by a fit to the rows `inside`,
-    judged on those `outside`, and then fitted to all rows.
+    `table` holds numbers of cells, NaN where a value is missing. How many trees do best on the rows that each split
+    leaves out, on average, is what is then fitted to all rows.
     """
-    fit = partial(_with_lightgbm if has_lightgbm() else _with_scikit_learn, rows, table, categories, seed)
+    fit = _with_lightgbm if has_lightgbm() else _with_scikit_learn
     with threadpool_limits(1 if rows.offset.size < _FEW_ROWS else None, user_api="openmp"):
-        n_trees = fit(inside, outside, _MOST_TREES).n_trees
-        return fit(np.arange(rows.offset.size), None, n_trees) if n_trees else None
+        curves = [fit(rows, table, categories, seed, inside, outside, _MOST_TREES)[1] for inside, outside in splits]
+        longest = max(map(len, curves))
+        # A curve ends where it has risen for long: it stays there.
+        mean = np.mean([curve + [curve[-1]] * (longest - len(curve)) for curve in curves], axis=0)
+        steps = int(np.argmin(mean))
+        return fit(rows, table, categories, seed, np.arange(rows.offset.size), None, steps)[0] if steps else None
 
 
 class _OfLightgbm:
@@ -58,9 +62,7 @@ class _OfLightgbm:
         self.booster, self.n_trees = booster, n_trees
 
     def change(self, table: FloatArray) -> FloatArray:
-        if not self.n_trees:
-            return np.zeros(len(table))
-        return np.asarray(self.booster.predict(table, raw_score=True, num_iteration=self.n_trees), dtype=np.float64)
+        return np.asarray(self.booster.predict(table, raw_score=True), dtype=np.float64)
 
 
 def _with_lightgbm(
@@ -71,7 +73,7 @@ def _with_lightgbm(
     at: IntArray,
     judged: IntArray | None,
     most: int,
-) -> Boosted:
+) -> tuple[Boosted, list[float]]:
     import lightgbm
 
     options = {"feature_pre_filter": False, "verbosity": -1}
@@ -119,7 +121,7 @@ def _with_lightgbm(
         valid_sets=None if judged is None else [data(judged, seen)],
         callbacks=None if judged is None else [watch],
     )
-    return _OfLightgbm(booster, most if judged is None else int(np.argmin(losses)))
+    return _OfLightgbm(booster, most), losses
 
 
 class _OfScikitLearn:
@@ -138,12 +140,12 @@ def _with_scikit_learn(
     at: IntArray,
     judged: IntArray | None,
     most: int,
-) -> Boosted:
+) -> tuple[Boosted, list[float]]:
     """Few trees at a time to Newton's working response: its classifier takes no offset (its issue 27109)."""
     steps: list[Any] = []
     score = rows.offset.copy()
     losses = [] if judged is None else [_loss(rows, score, judged)]
-    for _ in range(-(-most // _TREES_A_STEP)):
+    for _ in range(most if judged is None else most // _TREES_A_STEP):
         residual, information = (each[at] for each in rows.residual_and_information(score))
         trees = HistGradientBoostingRegressor(
             learning_rate=_RATE,
@@ -164,7 +166,7 @@ def _with_scikit_learn(
             losses.append(_loss(rows, score, judged))
             if (len(losses) - 1 - int(np.argmin(losses))) * _TREES_A_STEP >= _PATIENCE:
                 break
-    return _OfScikitLearn(steps if judged is None else steps[: int(np.argmin(losses))])
+    return _OfScikitLearn(steps), losses
 
 
 def _loss(rows: Fitting, score: FloatArray, at: IntArray) -> float:

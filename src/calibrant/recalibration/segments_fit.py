@@ -22,7 +22,8 @@ CLIP = 1e-12
 """Predictions closer than this to 0 or 1 are read as being this far from it."""
 _BINS = 10
 _FINE_BINS = 64  # for trees, which put cells together again
-_PARTS = 5  # one of which counts the trees
+_PARTS = 5  # which are left out in turn to count the trees
+_MANY_ROWS = 10_000  # of which one part is enough to count them
 
 
 class Cuts(NamedTuple):
@@ -107,9 +108,10 @@ class Candidates:
         parts = min(_PARTS, outcome.size if group is None else np.unique(group).size)
         if parts < 2:
             return None
-        inside, outside = folds(outcome, parts, groups=group, seed=self.seed)[0]
-        rows = self._fitting(at, offset)
-        return fit_boosted(rows, self.table[at], self.cuts.categories, inside, outside, self.seed)
+        splits = folds(outcome, parts, groups=group, seed=self.seed)
+        if outcome.size >= _MANY_ROWS:
+            splits = splits[:1]
+        return fit_boosted(self._fitting(at, offset), self.table[at], self.cuts.categories, splits, self.seed)
 
     def crossed(self, splits: list[Split]) -> dict[str, FloatArray]:
         """Every row as each candidate predicts it from the others."""
