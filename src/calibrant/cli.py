@@ -10,7 +10,7 @@ import typer
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
-from calibrant.terminal import Progress, check_target
+from calibrant.terminal import Progress, check_target, page
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
@@ -127,7 +127,7 @@ def audit_file(
             progress("Writing the report")
             found.to_html(html)
         progress.stop()
-        show(found.to_json() if json else found.summary())
+        show(found.to_json() if json else page(found))
         if html is not None:
             (tell if json else show)(f"Report: {html}")
 
@@ -275,7 +275,7 @@ def demo(
         except FileError as problem:
             raise FileError("--folder", problem.problem) from None
         progress.stop()
-        show(found.summary())
+        show(page(found))
         show(f"Report: {target}")
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.door.errors import FileError
 from calibrant.exits import escaped
 
+if TYPE_CHECKING:
+    from calibrant.findings.comparison import Comparison
+    from calibrant.findings.found import Audit
+
+_PAGE, _LEAST = 80, 24
+"""Columns of a page, and of one on a terminal that is narrower than can be read."""
 _PATIENCE = 2.0
 """Seconds of work after which progress is shown."""
 
@@ -35,6 +43,22 @@ def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
         raise FileError(option, f"the folder {str(folder)!r} cannot be written to: {problem.strerror}") from None
+
+
+def page(found: Audit | Comparison) -> str:
+    """A finding's page for whoever reads the standard output: no wider than a terminal, in letters that it can show."""
+    from calibrant.report.letters import ASCII, UNICODE
+    from calibrant.report.text import page as text_page
+
+    width = _PAGE
+    if sys.stdout is not None and sys.stdout.isatty():
+        width = max(_LEAST, min(width, shutil.get_terminal_size().columns))
+    try:
+        "".join(astuple(UNICODE)).encode(getattr(sys.stdout, "encoding", None) or "ascii")
+        marks = UNICODE
+    except (UnicodeError, LookupError):
+        marks = ASCII
+    return text_page(found, width, marks)
 
 
 class Progress:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from calibrant import audit, corp_decomposition
-from calibrant.report.diagram import draw_diagram, heavy, limits
+from calibrant.report.diagram import draw_diagram
+from calibrant.report.frame import heavy, limits
 
 
 def sample(n=1500, seed=0):

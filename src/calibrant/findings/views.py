@@ -19,6 +19,10 @@ def view(module: str, name: str) -> Any:
 class Finding(Result):
     """What every finding can be asked to show of itself."""
 
+    def __str__(self) -> str:
+        """The answer in about ten lines; `summary` is the whole page."""
+        return str(view("text", "short")(self))
+
     def summary(self) -> str:
         """Return it as a page of plain text, at most 80 columns wide."""
         return str(view("text", "page")(self))

@@ -28,7 +28,7 @@ from calibrant.findings.words import (
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.diagram import beyond
+from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import curves_svg, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts, reality

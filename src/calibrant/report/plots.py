@@ -9,7 +9,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from calibrant.report.diagram import draw_density, draw_diagram, faded_curve, limits
+from calibrant.report.diagram import draw_density, draw_diagram, faded_curve
+from calibrant.report.frame import limits
 from calibrant.report.look import COLOURS, STYLE, as_svg, tidy
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
-from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -26,7 +25,8 @@ from calibrant.findings.words import (
     sentence,
     whole,
 )
-from calibrant.report.verdict import band_in_words
+from calibrant.report.letters import Marks, picture
+from calibrant.report.verdict import band_in_words, discrimination
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -38,25 +38,38 @@ _WIDTH = 80
 _SHOWN = 20  # segments or periods
 
 
-@singledispatch
-def page(finding: Any) -> str:
-    """Return a finding's page, at most 80 columns wide, without colours."""
-    raise TypeError(f"{type(finding).__name__} is no finding")
-
-
-@page.register
-def _(audit: Audit) -> str:
+def page(finding: Audit | Comparison, width: int = _WIDTH, marks: Marks | None = None) -> str:
+    """Return a finding's page, so many columns wide, without colours; with a picture where there are marks for it."""
     buffer = io.StringIO()
-    console = Console(file=buffer, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
+    console = Console(file=buffer, width=width, color_system=None, highlight=False, markup=False, emoji=False)
+    drawn = [] if marks is None else picture(finding, width, marks)
+    if isinstance(finding, Audit):
+        _of_audit(finding, console, drawn)
+    else:
+        _of_comparison(finding, console, drawn)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+def short(finding: Audit | Comparison) -> str:
+    """Return the answer in about ten lines: what `print` shows."""
+    if isinstance(finding, Audit):
+        said = [finding.sentences[0], *finding.answer.details, discrimination(finding), facts(finding)]
+    else:
+        said = [finding.sentence]
+        said += [f"{name}: {a.sentences[0]}" for name, a in zip(finding.names, finding.audits, strict=True)]
+    return "\n".join(line for each in said for line in textwrap.wrap(each, _WIDTH))
+
+
+def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
     title = f"Calibration of {audit.title}" if audit.title else "Calibration"
-    for line in (*_wrapped(title), "=" * min(_WIDTH, len(title)), ""):
-        console.print(line)
-    for said in audit.sentences:
-        for line in _wrapped(said):
-            console.print(line)
+    _say(console, title)
+    console.print("=" * min(console.width, len(title)))
     console.print()
-    for line in _wrapped(facts(audit)):
-        console.print(line)
+    for said in audit.sentences:
+        _say(console, said)
+    console.print()
+    _say(console, facts(audit))
+    _draw(console, drawn)
 
     _heading(console, "Measures")
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -72,20 +85,16 @@ def _(audit: Audit) -> str:
     if not audit.regions:
         console.print(NO_REGION)
     for region in audit.regions:
-        for line in _wrapped(f"- {region.summary()}", indent="  "):
-            console.print(line)
+        _say(console, f"- {region.summary()}", indent="  ")
 
     _heading(console, "Is it real?")
     for line in (f"{test.title}: {test.summary()}" for test in audit.tests.values()):
-        for each in _wrapped(f"- {line}", indent="  "):
-            console.print(each)
+        _say(console, f"- {line}", indent="  ")
     for line in reality(audit):
-        for each in _wrapped(f"- {line}", indent="  "):
-            console.print(each)
+        _say(console, f"- {line}", indent="  ")
 
     _heading(console, "What to do")
-    for line in _wrapped(audit.advice.words):
-        console.print(line)
+    _say(console, audit.advice.words)
     if audit.advice.scores:
         console.print(_methods(audit.advice))
     if audit.advice.code:
@@ -96,12 +105,10 @@ def _(audit: Audit) -> str:
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}, the worst first")
         for segment in audit.segments[:_SHOWN]:
-            for line in _wrapped(f"- {_segment(segment, chance=not audit.rates)}", indent="  "):
-                console.print(line)
+            _say(console, f"- {_segment(segment, chance=not audit.rates)}", indent="  ")
     if audit.periods:
         _heading(console, "Drift")
-        for line in _wrapped(periods_in_words(audit.periods)):
-            console.print(line)
+        _say(console, periods_in_words(audit.periods))
         if len(audit.periods) > _SHOWN:
             every = -(-len(audit.periods) // _SHOWN)
             console.print(
@@ -112,28 +119,22 @@ def _(audit: Audit) -> str:
     if audit.classes is not None:
         _heading(console, f"All {audit.classes.n_classes} classes")
         for test in audit.classes.tests.values():
-            for line in _wrapped(f"- {test.title}: {test.summary()}", indent="  "):
-                console.print(line)
+            _say(console, f"- {test.title}: {test.summary()}", indent="  ")
         console.print(_questions(audit.classes))
 
-    held = sum(inequality.holds for inequality in audit.ties.inequalities)
-    _heading(console, f"Inequalities between the measures: {held} of {len(audit.ties.inequalities)} hold here")
-    for inequality in audit.ties.inequalities:
-        mark = "holds" if inequality.holds else "FAILS"
+    held, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
+    _heading(console, "Do the numbers agree with one another?")
+    _say(console, f"{held} of {n} inequalities between the measures, each a theorem, hold here.")
+    for inequality in audit.violations:
         values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
-        for line in _wrapped(f"{mark}  {values}  {inequality.words}", indent=" " * 7):
-            console.print(line)
+        _say(console, f"FAILS  {values}  {inequality.words}", indent=" " * 7)
     if audit.seed is not None:
         _foot(console, repeats(audit.seed))
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-@page.register
-def _(comparison: Comparison) -> str:
-    buffer = io.StringIO()
-    console = Console(file=buffer, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
-    for line in _wrapped(comparison.sentence):
-        console.print(line)
+def _of_comparison(comparison: Comparison, console: Console, drawn: Sequence[str]) -> None:
+    _say(console, comparison.sentence)
+    _draw(console, drawn)
     console.print()
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
@@ -145,11 +146,9 @@ def _(comparison: Comparison) -> str:
     for name, audit in zip(comparison.names, comparison.audits, strict=True):
         _heading(console, name)
         for said in audit.sentences:
-            for line in _wrapped(said):
-                console.print(line)
+            _say(console, said)
     if comparison.seed is not None:
         _foot(console, repeats(comparison.seed))
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
 def _segment(segment: Segment, chance: bool) -> str:
@@ -255,11 +254,18 @@ def _heading(console: Console, words: str) -> None:
     console.print("-" * len(words))
 
 
-def _foot(console: Console, words: str) -> None:
-    console.print()
-    for line in _wrapped(words):
+def _draw(console: Console, drawn: Sequence[str]) -> None:
+    if drawn:
+        console.print()
+    for line in drawn:
         console.print(line)
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, _WIDTH, subsequent_indent=indent)
+def _foot(console: Console, words: str) -> None:
+    console.print()
+    _say(console, words)
+
+
+def _say(console: Console, text: str, indent: str = "") -> None:
+    for line in textwrap.wrap(text, console.width, subsequent_indent=indent):
+        console.print(line)

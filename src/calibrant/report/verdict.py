@@ -31,7 +31,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates))
     if audit.periods:
         said.append(periods_in_words(audit.periods))
-    said.append(_discrimination(audit))
+    said.append(discrimination(audit))
     test = audit.tests["calibration_test"].result
     if isinstance(test, CalibrationTestResult):
         said.append(f"Assumed: {test.assumption}.")
@@ -40,7 +40,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _discrimination(audit: Audit) -> str:
+def discrimination(audit: Audit) -> str:
     """A useless predictor can be calibrated: how well this one tells outcomes apart."""
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."

@@ -1,0 +1,82 @@
+"""The picture in letters: its size, its letters, that marks are where the numbers are; and what `print` shows."""
+
+import io
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+
+from calibrant import audit
+from calibrant.findings.comparison import compare
+from calibrant.report.frame import limits
+from calibrant.report.letters import ASCII, UNICODE, picture
+from calibrant.terminal import page
+from tests.contradictions import audited
+
+RNG = np.random.default_rng(5)
+V = RNG.beta(0.8, 1.4, 700)
+Y = (RNG.random(700) < V**1.6).astype(float)
+FOUND = audit(Y, V, random_state=0, n_resamples=39)
+
+
+@pytest.mark.slow
+def test_the_picture_keeps_to_its_size_and_letters_for_audits_of_every_kind():
+    audits = [FOUND, audit([1], [0.5], random_state=0), audit([0, 1], [0.0, 1.0], random_state=0)]
+    audits += [audited(seed) for seed in (3, 8, 12)]
+    for found, marks, width in product(audits, (UNICODE, ASCII), (30, 47, 60, 200)):
+        drawn = picture(found, width, marks)
+        assert 0 < len(drawn) <= 16
+        assert max(map(len, drawn)) <= min(width, 60)
+        assert marks is UNICODE or "".join(drawn).isascii()
+    assert picture(FOUND, 29, ASCII) == []
+
+
+def test_marks_are_where_the_numbers_are():
+    table = FOUND.reliability
+    drawn = picture(FOUND, 60, ASCII)
+    rows = [line.partition("|")[2] for line in drawn if "|" in line]
+    columns, low, high = max(map(len, rows)), *limits(FOUND)
+    assert (low, high) == (0.0, 1.0)
+    seen = 0
+    for k, row in enumerate(rows):
+        for column, letter in enumerate(row):
+            at = (column + 0.5) / columns
+            if letter in "#o":
+                outcome = np.interp(at, table.prediction, table.outcome)
+                assert abs((len(rows) - k - 0.5) / len(rows) - outcome) < 1.0 / len(rows)
+                seen += 1
+            elif letter == ".":
+                assert abs((len(rows) - k - 0.5) / len(rows) - at) < 1.0 / len(rows)
+    assert seen > columns / 2
+
+
+def test_two_curves_have_a_letter_each():
+    both = (FOUND, audit(Y, V**2, random_state=0, n_resamples=39))
+    drawn = picture(compare(("x" * 90, "square"), both, (None, None)), 60, ASCII)
+    assert len(drawn) <= 16
+    body = "".join(line for line in drawn if "|" in line)
+    assert body.count("a") > 10 < body.count("b")
+    assert any("b square" in line for line in drawn)
+
+
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-8", "●"), ("ascii", "#"), ("latin-1", "#")])
+def test_the_page_is_in_letters_that_the_terminal_has_and_as_wide_as_it(monkeypatch, encoding, mark):
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    said = page(FOUND)
+    assert f"{mark} observed" in said
+    said.encode(encoding)
+    assert max(map(len, said.splitlines())) <= 80
+    monkeypatch.setattr(out, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "44")
+    assert max(len(line) for line in page(FOUND).partition("Measures")[0].splitlines()) <= 44
+
+
+def test_print_shows_the_answer_in_about_ten_lines():
+    said = str(FOUND)
+    assert said.replace("\n", " ").startswith(FOUND.answer.sentence)
+    assert 5 <= said.count("\n") + 1 <= 12
+    assert max(map(len, said.splitlines())) <= 80
+    assert repr(FOUND).startswith("Audit(")
+    assert "●" not in FOUND.summary()
