@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
@@ -52,37 +54,88 @@ def test_overconfidence_is_found_and_undone(recalibrator):
         assert fitted.temperature_ == pytest.approx(2, rel=0.1)
 
 
-@pytest.mark.parametrize("recalibrator", [VectorScaling(), DirichletScaling()], ids=str)
+def loss_of(fitted, table, label, mass):
+    """What a fit of vector or Dirichlet scaling makes least, as its documentation has it."""
+    k = table.shape[1]
+    effective = (mass**2).sum()
+    happened = np.log(fitted.predict(table)[np.arange(label.size), label])
+    vector = isinstance(fitted, VectorScaling)
+    diagonal = fitted.scale_ if vector else fitted.matrix_.diagonal()
+    penalty = 0.5 * effective * ((diagonal - 1) ** 2).sum()
+    odir = None if vector else fitted.intercept
+    penalty += 0.5 * effective * (fitted.shift_**2).sum() if odir is None else odir * (fitted.shift_**2).mean()
+    if not vector and fitted.off_diagonal_ is not None:
+        penalty += fitted.off_diagonal_ * (fitted.matrix_[~np.eye(k, dtype=bool)] ** 2).mean()
+    return penalty - (mass * happened).sum()
+
+
+FITS = [VectorScaling(), DirichletScaling(), DirichletScaling(off_diagonal=0.3, intercept=0.2)]
+
+
+@pytest.mark.parametrize("recalibrator", FITS, ids=str)
 def test_softmax_fits_are_optimal(recalibrator):
     label, table = overconfident(300)
     weight = np.random.default_rng(1).random(300) + 0.1
     fitted = clone(recalibrator).fit(table, label, weight)
-    vector = isinstance(recalibrator, VectorScaling)
-    names = ("scale_", "shift_") if vector else ("matrix_", "shift_")
-    identity = np.ones(4) if vector else np.eye(4)
+    names = ["scale_"] if isinstance(recalibrator, VectorScaling) else ["matrix_"]
     mass = weight / weight.sum()
-
-    def loss():
-        happened = np.log(fitted.predict(table)[np.arange(300), label])
-        away = ((getattr(fitted, names[0]) - identity) ** 2).sum() + (fitted.shift_**2).sum()
-        return -(mass * happened).sum() + 0.5 * (mass**2).sum() * away
-
-    best = loss()
+    best = loss_of(fitted, table, label, mass)
     rng = np.random.default_rng(0)
-    for name in names:
+    for name in (*names, "shift_"):
         kept = getattr(fitted, name)
         for size in (1e-4, 1e-2):
             for _ in range(40):
-                setattr(fitted, name, kept + size * rng.normal(size=kept.shape))
-                assert loss() >= best - 1e-13
+                setattr(fitted, name, kept + size * rng.normal(size=kept.shape) * (kept != 0.0))
+                assert loss_of(fitted, table, label, mass) >= best - 1e-13
         setattr(fitted, name, kept)
 
 
-def test_many_classes_take_the_other_road():
+@pytest.mark.parametrize("recalibrator", FITS, ids=str)
+def test_many_classes_are_fitted_to_the_optimum_too(recalibrator):
     rng = np.random.default_rng(0)
-    table = rng.dirichlet(np.ones(30), 400)
-    label = (rng.random(400)[:, None] > table.cumsum(axis=1)).sum(axis=1)
-    assert VectorScaling().fit(table, label).predict(table).sum(axis=1) == pytest.approx(1)
+    table = rng.dirichlet(np.full(30, 0.5), 400)
+    label = (rng.random(400)[:, None] > (table**0.5 / (table**0.5).sum(axis=1, keepdims=True)).cumsum(axis=1)).sum(
+        axis=1
+    )
+    fitted = clone(recalibrator).fit(table, label)
+    assert fitted.predict(table).sum(axis=1) == pytest.approx(1)
+    mass = np.full(400, 1 / 400)
+    best = loss_of(fitted, table, label, mass)
+    name = "scale_" if isinstance(recalibrator, VectorScaling) else "matrix_"
+    kept = getattr(fitted, name)
+    for _ in range(20):
+        setattr(fitted, name, kept + 1e-4 * rng.normal(size=kept.shape) * (kept != 0.0))
+        assert loss_of(fitted, table, label, mass) >= best - 1e-12
+
+
+def test_the_temperature_is_where_the_derivative_is_zero():
+    for k, sharpen in ((3, 3.0), (30, 0.2), (30, 40.0)):
+        label, table = overconfident(200, k, sharpen, seed=k)
+        weight = np.random.default_rng(k).random(200)
+        found = TemperatureScaling(clip=1e-300).fit(table, label, weight).temperature_
+        score = np.log(np.maximum(table, 1e-300))
+
+        def slope(t, score=score, weight=weight, label=label):
+            p = softmax(score / t, axis=1)
+            return np.average((p * score).sum(axis=1) - score[np.arange(200), label], weights=weight)
+
+        if 1e-3 < found < 1e3:
+            assert found == pytest.approx(brentq(slope, found / 2, found * 2, xtol=1e-14), rel=1e-9)
+
+
+def test_what_lies_off_the_diagonal_is_fitted_only_where_it_shows():
+    """Estimated by moments: mixed classes are unmixed; where nothing mixes, 870 entries more cost next to nothing."""
+    rng = np.random.default_rng(3)
+    score = 2 * rng.normal(size=(3000, 30))
+    held = {}
+    for mixing in (0.0, 0.15):
+        truth = softmax(score @ (0.7 * np.eye(30) + mixing * rng.normal(size=(30, 30))), axis=1)
+        label = (rng.random(3000)[:, None] > truth.cumsum(axis=1)).sum(axis=1).clip(0, 29)
+        said = softmax(score, axis=1)
+        fits = [each.fit(said[:1500], label[:1500]) for each in (VectorScaling(), DirichletScaling())]
+        held[mixing] = [-np.log(each.predict(said[1500:])[np.arange(1500), label[1500:]]).mean() for each in fits]
+    assert held[0.0][1] < held[0.0][0] + 0.01
+    assert held[0.15][1] < held[0.15][0] - 0.1
 
 
 @SEVERAL

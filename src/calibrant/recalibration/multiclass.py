@@ -4,12 +4,12 @@ from __future__ import annotations
 
 __all__ = ["DirichletScaling", "MulticlassRecalibrator", "VectorScaling"]
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,14 +17,12 @@ from calibrant.door.arguments import positive
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.kernels.sums import dot
 from calibrant.recalibration.curves.base import check_clip
-from calibrant.recalibration.kinds import Kind, check, column, labels, square
+from calibrant.recalibration.kinds import Kind, check, column, labels, number, optional, square
+from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
 from calibrant.recalibration.stored import Stored
 
 FloatArray = npt.NDArray[np.float64]
-
-_MOST_NEWTON = 25  # classes: above, the Hessian is larger than what it saves
 
 
 class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  # type: ignore[misc]
@@ -51,11 +49,11 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Fit the map to class probabilities, labels and weights; InputError if they cannot be used."""
         return self.fit_classes(multiclass_sample(y_true, y_prob, sample_weight=sample_weight))
 
-    def fit_classes(self, sample: MulticlassSample) -> Self:
-        """Fit the map to what was read already."""
+    def fit_classes(self, sample: MulticlassSample, stop: Stop | None = None) -> Self:
+        """Fit the map to what was read already; OutOfTime if `stop`, which is asked now and then, says so."""
         self._check_parameters()
         self.classes_ = np.array(sample.labels)
-        self._fit_classes(sample)
+        self._fit_classes(sample, stop)
         return self
 
     def predict(self, y_prob: Any) -> FloatArray:
@@ -87,7 +85,7 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _n_features_out(self) -> int:
         return int(self.classes_.size)
 
-    def _fit_classes(self, sample: MulticlassSample) -> None:
+    def _fit_classes(self, sample: MulticlassSample, stop: Stop | None) -> None:
         raise NotImplementedError
 
     def _map_classes(self, table: FloatArray) -> FloatArray:
@@ -161,9 +159,9 @@ class VectorScaling(MulticlassRecalibrator):
         )
         super()._check_fitted()
 
-    def _fit_classes(self, sample: MulticlassSample) -> None:
+    def _fit_classes(self, sample: MulticlassSample, stop: Stop | None) -> None:
         k = sample.n_classes
-        weights = _fit_softmax(sample, self.penalty, self.clip, np.eye(k, dtype=bool))
+        weights = fit_softmax(_problem(sample, self.clip, self.penalty, np.inf), stop=stop)
         self.scale_, self.shift_ = np.diag(weights[:k]).copy(), weights[k]
 
     def _map_classes(self, table: FloatArray) -> FloatArray:
@@ -179,13 +177,19 @@ class VectorScaling(MulticlassRecalibrator):
 
 
 class DirichletScaling(MulticlassRecalibrator):
-    """A linear map of the logarithms of all class probabilities: Dirichlet calibration.
+    """A linear map of the logarithms of all class probabilities: Dirichlet calibration, or matrix scaling.
 
     Parameters
     ----------
     penalty : float, default 1.0
-        Weight, in rows, of half the squared departure from the identity. Kull et al. penalise only what is off the
-        diagonal; this penalty keeps every fit finite and unique.
+        Weight, in rows, of half the squared departure of diagonal and shifts from the identity. It keeps every fit
+        finite and unique.
+    off_diagonal : float, optional
+        Weight of the mean square of the entries off the diagonal, beside the mean log loss: the lambda of Kull et al.'s
+        ODIR. By default it is estimated: one over the rows times the mean square that the entries show beyond chance.
+        Where they show none the matrix is diagonal.
+    intercept : float, optional
+        Weight of the mean square of the shifts, ODIR's mu, in place of `penalty` for them.
     clip : float, default 1e-12
         Probabilities below it are read as it.
 
@@ -195,12 +199,20 @@ class DirichletScaling(MulticlassRecalibrator):
         Corrected probabilities are proportional to exp(log(p) @ matrix + shift).
     shift_ : ndarray of shape (K,)
         Shifts.
+    off_diagonal_ : float or None
+        The weight that was used; None where the matrix is diagonal.
     classes_ : ndarray of shape (K,)
         Labels, in the order of the columns.
 
     See Also
     --------
     VectorScaling, TemperatureScaling
+
+    Notes
+    -----
+    The K (K - 1) entries off the diagonal are more than most samples can tell: of 100 classes and 10,000 rows they
+    would take as much from chance as a log score of half a nat. The estimate is by moments (the score test of a
+    variance component): entries are taken as draws around 0, as ridge regression does.
 
     References
     ----------
@@ -215,14 +227,31 @@ class DirichletScaling(MulticlassRecalibrator):
     [[0.02, 0.96, 0.02]]
     """
 
-    _fitted: ClassVar[dict[str, Kind]] = {"matrix_": square, "shift_": column, "classes_": labels}
+    _fitted: ClassVar[dict[str, Kind]] = {
+        "matrix_": square,
+        "shift_": column,
+        "off_diagonal_": optional(number),
+        "classes_": labels,
+    }
 
-    def __init__(self, penalty: float = 1.0, clip: float = 1e-12) -> None:
+    def __init__(
+        self,
+        penalty: float = 1.0,
+        off_diagonal: float | None = None,
+        intercept: float | None = None,
+        clip: float = 1e-12,
+    ) -> None:
         self.penalty = penalty
+        self.off_diagonal = off_diagonal
+        self.intercept = intercept
         self.clip = clip
 
     def _check_parameters(self) -> None:
         positive(self.penalty, "penalty")
+        if self.off_diagonal is not None:
+            positive(self.off_diagonal, "off_diagonal")
+        if self.intercept is not None:
+            positive(self.intercept, "intercept")
         check_clip(self.clip)
 
     def _check_fitted(self) -> None:
@@ -233,10 +262,23 @@ class DirichletScaling(MulticlassRecalibrator):
         )
         super()._check_fitted()
 
-    def _fit_classes(self, sample: MulticlassSample) -> None:
+    def _fit_classes(self, sample: MulticlassSample, stop: Stop | None) -> None:
         k = sample.n_classes
-        weights = _fit_softmax(sample, self.penalty, self.clip, np.ones((k, k), dtype=bool))
+        problem = _problem(sample, self.clip, self.penalty, np.inf)
+        weights = fit_softmax(problem, stop=stop)
+        least = float(problem.ridge[0, 0])
+        if self.off_diagonal is None:
+            mean_square = spread_between(problem, weights)
+            off = max(least, float((problem.mass**2).sum()) / mean_square) if mean_square > 0.0 else np.inf
+        else:
+            off = 2.0 * self.off_diagonal / (k * (k - 1))
+        ridge = np.where(np.isfinite(problem.ridge), problem.ridge, off)
+        if self.intercept is not None:
+            ridge[k] = 2.0 * self.intercept / k
+        if off < np.inf or self.intercept is not None:
+            weights = fit_softmax(replace(problem, ridge=ridge), weights, stop)
         self.matrix_, self.shift_ = weights[:k], weights[k]
+        self.off_diagonal_ = 0.5 * off * k * (k - 1) if off < np.inf else None
 
     def _map_classes(self, table: FloatArray) -> FloatArray:
         return inner_softmax(log_probabilities(table, self.clip) @ self.matrix_ + self.shift_)
@@ -251,48 +293,15 @@ class DirichletScaling(MulticlassRecalibrator):
         )
 
 
-def _fit_softmax(sample: MulticlassSample, penalty: float, clip: float, free: npt.NDArray[np.bool_]) -> FloatArray:
-    """Matrix of the free entries and shifts, shape (K + 1, K), of the penalised likeliest softmax map."""
-    n, k = sample.y_prob.shape
+def _problem(sample: MulticlassSample, clip: float, penalty: float, off_diagonal: float) -> SoftmaxProblem:
+    """The fit of all rows, with a penalty in rows of the diagonal and the shifts, and this one off the diagonal."""
+    k = sample.n_classes
     mass = masses(sample)
-    design = np.hstack([log_probabilities(sample.y_prob, clip), np.ones((n, 1))])
-    ridge = penalty * float((mass**2).sum())  # one over the effective number of rows
-    identity = np.eye(k + 1, k)
-    open_ = np.vstack([free, np.ones(k, dtype=bool)])
-    row = np.arange(n)
-    root = np.sqrt(mass)
-
-    def full(theta: FloatArray) -> FloatArray:
-        weights = np.zeros((k + 1, k))
-        weights[open_] = theta
-        return weights
-
-    def value_and_gradient(theta: FloatArray) -> tuple[float, FloatArray]:
-        score = log_softmax(design @ full(theta), axis=1)
-        away = theta - identity[open_]
-        error = np.exp(score) * mass[:, None]
-        error[row, sample.y_true] -= mass
-        value = 0.5 * ridge * dot(away, away) - dot(mass, score[row, sample.y_true])
-        return value, (design.T @ error)[open_] + ridge * away
-
-    def hessian(theta: FloatArray) -> FloatArray:
-        probability = softmax(design @ full(theta), axis=1) * mass[:, None] ** 0.5
-        block = np.empty((k + 1, k, k + 1, k))
-        for a in range(k):
-            for b in range(a, k):
-                both = probability[:, a] * (-probability[:, b] if a != b else root - probability[:, a])
-                block[:, a, :, b] = block[:, b, :, a] = (design * both[:, None]).T @ design
-        used = np.flatnonzero(open_)
-        return np.asarray(block.reshape(k * (k + 1), -1)[np.ix_(used, used)] + ridge * np.eye(used.size))
-
-    start = identity[open_]
-    if k <= _MOST_NEWTON:
-        options = {"gtol": 1e-10, "maxiter": 200}
-        fit = minimize(value_and_gradient, start, method="trust-exact", jac=True, hess=hessian, options=options)
-    else:
-        options = {"gtol": 1e-8, "ftol": 1e-15, "maxiter": 2000, "maxfun": 4000}
-        fit = minimize(value_and_gradient, start, method="L-BFGS-B", jac=True, options=options)
-    return full(np.asarray(fit.x, dtype=np.float64))
+    ridge = np.full((k + 1, k), off_diagonal)
+    own = penalty * float((mass**2).sum())  # one over the effective number of rows
+    ridge[np.arange(k), np.arange(k)] = own
+    ridge[k] = own
+    return SoftmaxProblem(log_probabilities(sample.y_prob, clip), sample.y_true, mass, ridge)
 
 
 def log_probabilities(table: FloatArray, clip: float) -> FloatArray:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 __all__ = ["TemperatureScaling"]
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.kernels.sums import dot
+from calibrant.kernels.softmax import inverse_temperature_slope
 from calibrant.recalibration.base import FloatArray, Recalibrator, read_predictions
 from calibrant.recalibration.curves.temperature import TemperatureCurve, temperature
 from calibrant.recalibration.kinds import Kind, check, count, ends, number, optional
@@ -45,8 +45,8 @@ class TemperatureScaling(TemperatureCurve, Recalibrator):
     Notes
     -----
     ``fit`` takes y_prob of shape (n,), or of shape (n, K) with labels. The maximum-likelihood temperature, exactly: the
-    root of a monotone derivative, found by scipy's ``brentq``. The order of the classes never changes. Where every row
-    favours what happened the likeliest temperature is 0, and 1e-3 is taken. Predictions that are all 1/2, or
+    root of a monotone derivative, by Newton's method between bounds. The order of the classes never changes. Where
+    every row favours what happened the likeliest temperature is 0, and 1e-3 is taken. Predictions that are all 1/2, or
     1/K, leave it at 1.
 
     References
@@ -78,13 +78,9 @@ class TemperatureScaling(TemperatureCurve, Recalibrator):
         score = log_probabilities(sample.y_prob, self.clip)
         score -= score.max(axis=1, keepdims=True)
         mass = masses(sample)
-        happened = dot(mass, score[np.arange(score.shape[0]), sample.y_true])
-
-        def slope(inverse: float) -> float:
-            expected = (softmax(inverse * score, axis=1) * score).sum(axis=1)
-            return dot(mass, expected) - happened
-
-        self.temperature_ = temperature(slope)
+        self.temperature_ = temperature(
+            partial(inverse_temperature_slope, np.ascontiguousarray(score), sample.y_true, mass)
+        )
         return self
 
     def predict(self, y_prob: Any) -> FloatArray:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from calibrant.door.sample import Sample
@@ -19,6 +18,7 @@ from calibrant.recalibration.kinds import check
 FloatArray = npt.NDArray[np.float64]
 
 COLDEST, HOTTEST = 1e-3, 1e3
+_STEPS, _CLOSE = 200, 4e-16
 
 
 class TemperatureCurve(Curve):
@@ -42,7 +42,13 @@ class TemperatureCurve(Curve):
         levels = Levels.from_sample(sample)
         x = log_odds(levels.prediction, self.clip)
         self.domain_: tuple[float, float] | None = (float(levels.prediction[0]), float(levels.prediction[-1]))
-        self.temperature_ = temperature(lambda inverse: dot(levels.mass, x * (expit(inverse * x) - levels.rate)))
+
+        def slope(inverse: float) -> tuple[float, float]:
+            chance = expit(inverse * x)
+            curved = chance * expit(-inverse * x)
+            return dot(levels.mass, x * (chance - levels.rate)), dot(levels.mass, x * x * curved)
+
+        self.temperature_ = temperature(slope)
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         return inner_expit(log_odds(prediction, self.clip) / self.temperature_)
@@ -53,14 +59,27 @@ class TemperatureCurve(Curve):
         return f"Temperature scaling divides log-odds by {self.temperature_:.3f}{what}."
 
 
-def temperature(slope: Callable[[float], float]) -> float:
-    """Temperature at which the derivative of the log score with respect to its inverse is zero."""
-    if slope(0.0) == slope(1.0):  # nothing to scale: every score is zero
+def temperature(slope: Callable[[float], tuple[float, float]]) -> float:
+    """Temperature at which the derivative of the log score with respect to its inverse is zero.
+
+    `slope` returns that derivative, which never falls, and its own; Newton's method, kept between what is known to be
+    too low and too high.
+    """
+    low, high = 1.0 / HOTTEST, 1.0 / COLDEST
+    at = 1.0
+    first, second = slope(at)
+    if first == 0.0 and second == 0.0:  # nothing to scale: every score is zero
         return 1.0
-    if slope(1.0 / HOTTEST) >= 0.0:
+    if slope(low)[0] >= 0.0:
         return HOTTEST
-    if slope(1.0 / COLDEST) <= 0.0:
+    if slope(high)[0] <= 0.0:
         return COLDEST
-    # In the logarithm, so that the root is found to a relative precision.
-    root = brentq(lambda log_t: slope(np.exp(-log_t)), np.log(COLDEST), np.log(HOTTEST), xtol=1e-13, rtol=1e-13)
-    return float(np.exp(root))
+    for _ in range(_STEPS):
+        low, high = (at, high) if first < 0.0 else (low, at)
+        step = at - first / second if second > 0.0 else high
+        after = step if low < step < high else float(np.sqrt(low * high))
+        if abs(after - at) <= _CLOSE * at or not low < after < high:
+            return 1.0 / after
+        at = after
+        first, second = slope(at)
+    return 1.0 / at

@@ -1,0 +1,219 @@
+"""The likeliest softmax maps of log probabilities, with a penalty: Newton's method with conjugate gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from calibrant.kernels.softmax import curved, errors, softmax_and_loss, spreads
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Stop = Callable[[], bool]
+
+_STEPS, _INNER = 100, 400
+_NEAR = 1e-15  # what a fit may lose, in nats per row, for each number that is fitted
+_FLAT = 1e-9  # of the largest eigenvalue: directions that the preconditioner takes for flat
+
+
+class OutOfTime(Exception):  # noqa: N818
+    """The time that a caller allowed is over before a fit is done."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftmaxProblem:
+    """Minimise the log loss of softmax(x W + b) plus half of sum of ridge * ([W; b] - identity)^2.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n, K)
+        Log probabilities.
+    label, mass : ndarray of shape (n,)
+        Class of each row, and its share of the weight.
+    ridge : ndarray of shape (K + 1, K)
+        Penalties of the entries, the shifts last; infinite where an entry is not free.
+    """
+
+    x: FloatArray
+    label: IntArray
+    mass: FloatArray
+    ridge: FloatArray
+
+    @property
+    def free(self) -> npt.NDArray[np.bool_]:
+        """Entries that are fitted."""
+        return np.isfinite(self.ridge)
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether each class has a factor and a shift alone."""
+        k = self.x.shape[1]
+        return not self.free[:k][~np.eye(k, dtype=bool)].any()
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """What the softmax is taken of, for entries of shape (K + 1, K)."""
+        k = self.x.shape[1]
+        if self.diagonal:
+            return np.asarray(self.x * weights[:k].diagonal() + weights[k])
+        found = self.x @ weights[:k]
+        found += weights[k]
+        return np.asarray(found)
+
+    def back(self, each: FloatArray) -> FloatArray:
+        """Derivative by the entries of what has this derivative by the scores."""
+        k = self.x.shape[1]
+        found = np.zeros((k + 1, k))
+        if self.diagonal:
+            found[np.arange(k), np.arange(k)] = np.einsum("ik,ik->k", self.x, each)
+        else:
+            np.matmul(self.x.T, each, out=found[:k])
+        found[k] = each.sum(axis=0)
+        return found
+
+
+def fit_softmax(problem: SoftmaxProblem, start: FloatArray | None = None, stop: Stop | None = None) -> FloatArray:
+    """Entries of shape (K + 1, K) of the one minimum: the matrix, then the shifts.
+
+    Newton steps, each found by conjugate gradients, until next to nothing can be gained; OutOfTime if `stop` says so
+    first. One thread: sums must not depend on the number of processors, and products this small gain nothing by more.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        return _fit(problem, start, stop)
+
+
+def _fit(problem: SoftmaxProblem, start: FloatArray | None, stop: Stop | None) -> FloatArray:
+    k = problem.x.shape[1]
+    identity = np.eye(k + 1, k)
+    free = problem.free
+    ridge = np.where(free, problem.ridge, 0.0)
+    near = _NEAR * float(free.sum())
+    weights = identity.copy() if start is None else np.where(free, start, identity)
+
+    def value(at: FloatArray) -> tuple[float, FloatArray]:
+        probability = problem.scores(at)
+        loss = softmax_and_loss(probability, problem.label, problem.mass)
+        return loss + 0.5 * float((ridge * (at - identity) ** 2).sum()), probability
+
+    loss, probability = value(weights)
+    error = np.empty_like(probability)
+    for _ in range(_STEPS):
+        if stop is not None and stop():
+            raise OutOfTime
+        errors(probability, problem.label, problem.mass, error)
+        gradient = np.where(free, problem.back(error) + ridge * (weights - identity), 0.0)
+        step = _newton_step(problem, ridge, probability, gradient, near, stop)
+        gain = -float((gradient * step).sum())  # twice what the quadratic model promises
+        if gain <= 2.0 * near:
+            break
+        size = 1.0
+        while True:
+            tried = weights + size * step
+            after, new = value(tried)
+            if after <= loss - 1e-4 * size * gain + 1e-16 * abs(loss):
+                break
+            size *= 0.5
+            if size < 1e-8:
+                return weights
+        weights, loss, probability = tried, after, new
+    return weights
+
+
+def _newton_step(
+    problem: SoftmaxProblem,
+    ridge: FloatArray,
+    probability: FloatArray,
+    gradient: FloatArray,
+    near: float,
+    stop: Stop | None,
+) -> FloatArray:
+    """Conjugate gradients for (Hessian) step = -gradient, as exactly as the gradient is small."""
+    free = problem.free
+    precondition = _preconditioner(problem, ridge, probability)
+
+    def hessian(direction: FloatArray) -> FloatArray:
+        moved = problem.scores(direction)
+        curved(probability, problem.mass, moved)
+        return np.where(free, problem.back(moved) + ridge * direction, 0.0)
+
+    step, residual = np.zeros_like(gradient), -gradient
+    towards = precondition(residual)
+    direction = towards.copy()
+    size = float((residual * towards).sum())
+    wanted = size * min(0.1, math.sqrt(size)) ** 2
+    for _ in range(_INNER):
+        if size <= max(wanted, 0.1 * near):
+            break
+        if stop is not None and stop():
+            raise OutOfTime
+        bent = hessian(direction)
+        along = size / float((direction * bent).sum())
+        step += along * direction
+        residual = residual - along * bent
+        towards = precondition(residual)
+        before, size = size, float((residual * towards).sum())
+        direction = towards + (size / before) * direction
+    return step
+
+
+def _preconditioner(
+    problem: SoftmaxProblem, ridge: FloatArray, probability: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """A cheap inverse of nearly the Hessian: that of each class's factor and shift, and the rest by its diagonal."""
+    k = problem.x.shape[1]
+    free = problem.free
+    spread = np.empty_like(probability)
+    spreads(probability, problem.mass, spread)
+    at = np.arange(k)
+    cross = np.einsum("ik,ik->k", spread, problem.x)
+    shifts = spread.sum(axis=0) + ridge[k]
+    if problem.diagonal:
+        factors = np.einsum("ik,ik,ik->k", spread, problem.x, problem.x) + ridge[at, at]
+        rest = np.ones((k + 1, k))
+    else:
+        rest = np.ones((k + 1, k))
+        rest[:k] = (problem.x**2).T @ spread + ridge[:k]
+        factors = rest[at, at].copy()
+    determinant = np.maximum(factors * shifts - cross**2, _FLAT * factors * shifts)
+
+    def inverse(of: FloatArray) -> FloatArray:
+        found = np.where(free, of / rest, 0.0)
+        found[at, at] = (shifts * of[at, at] - cross * of[k]) / determinant
+        found[k] = (factors * of[k] - cross * of[at, at]) / determinant
+        return found
+
+    return inverse
+
+
+def spread_between(problem: SoftmaxProblem, weights: FloatArray) -> float:
+    """Mean square of what the entries off the diagonal would be, from a fit without them; 0 where nothing shows it.
+
+    By moments: the derivative of the loss by such an entry has the variance v of chance, its information h over the
+    rows, and h^2 times its mean square beside that. The class's own factor and shift, which were fitted, are projected
+    out of h.
+    """
+    k = problem.x.shape[1]
+    probability = problem.scores(weights)
+    softmax_and_loss(probability, problem.label, problem.mass)
+    error, spread = np.empty_like(probability), np.empty_like(probability)
+    errors(probability, problem.label, problem.mass, error)
+    spreads(probability, problem.mass, spread)
+    at, x = np.arange(k), problem.x
+    with threadpool_limits(1, user_api="blas"):
+        slope, mean, square = x.T @ error, x.T @ spread, (x**2).T @ spread
+        cross = x.T @ (spread * x)
+    total, own, own_square = spread.sum(axis=0), mean[at, at], square[at, at]
+    determinant = np.maximum(own_square * total - own**2, _FLAT * own_square * total)
+    told = np.zeros((k, k))
+    seen = determinant > 0.0
+    top = total * cross**2 - 2.0 * own * cross * mean + own_square * mean**2
+    np.divide(top, determinant, out=told, where=np.broadcast_to(seen, (k, k)))
+    information = np.maximum(square - told, 0.0)
+    information[at, at], slope[at, at] = 0.0, 0.0
+    chance = information * float((problem.mass**2).sum())
+    known = float((information**2).sum())
+    return max(0.0, float((slope**2 - chance).sum()) / known) if known > 0.0 else 0.0
