@@ -27,6 +27,7 @@ FUNCTIONS = {
     if inspect.isfunction(getattr(room, name))
     and list(inspect.signature(getattr(room, name)).parameters)[:2] == ["y_true", "y_prob"]
     and "canonical" not in name  # of classes
+    and "class_wise" not in name
 }
 LEVELS = sorted(name for name, each in FUNCTIONS.items() if "level" in inspect.signature(each).parameters)
 SEEDS = sorted(name for name, each in FUNCTIONS.items() if "random_state" in inspect.signature(each).parameters)

@@ -109,6 +109,8 @@ MADE = {
     "CalibrationMonitor": monitor,
     "CalibrationSketch": sketch,
     "CalibrationTestResult": lambda: calibrant.calibration_test(Y, V, n_resamples=39, random_state=0),
+    "ClassEvidence": lambda: calibrant.inference.class_wise_test(LABELS, TABLE).each_class[0],
+    "ClassWiseResult": lambda: calibrant.inference.class_wise_test(LABELS, TABLE),
     "ClassicalResult": lambda: calibrant.spiegelhalter_test(Y, V),
     "ComparisonResult": lambda: calibrant.compare_calibration(Y, V, V**2, n_resamples=39, random_state=0),
     "ClinicalCalibration": lambda: calibrant.clinical_calibration(Y, V, n_resamples=39, random_state=0),

@@ -75,6 +75,21 @@ def canonical(ax: Axes) -> None:
     chance(ax, np.array([error(table, s) for s in range(_DRAWS)]), error(flatter, 1), "squared canonical kernel error")
 
 
+def class_wise(ax: Axes) -> None:
+    rng = np.random.default_rng(2)
+    table = rng.dirichlet(np.full(60, 0.3), 6000)
+    wrong = table * np.where(np.arange(60) % 12 == 0, 0.55, 1.0)
+    ends = (wrong / wrong.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    found = calibrant.inference.class_wise_test((rng.random((6000, 1)) > ends[:, :-1]).sum(axis=1), table)
+    ordered = sorted(found.each_class, key=lambda each: each.rate - each.mean_prediction)
+    for i, each in enumerate(ordered):
+        colour = HIGH if each.qvalue <= found.level else HAIRLINE
+        ax.plot([i, i], [100 * end for end in each.bias_interval], color=colour, lw=2)
+        ax.plot(i, 100 * (each.rate - each.mean_prediction), ".", color=INK, ms=3)
+    ax.axhline(0, color=MUTED, lw=1)
+    ax.set(xlabel="60 classes; red: found miscalibrated", ylabel="seen less predicted, points")
+
+
 def cumulative(ax: Axes) -> None:
     y, v = overconfident(500)
     order = np.argsort(v)
@@ -306,6 +321,7 @@ PICTURES: dict[str, Picture] = {
     "kernel_calibration_test": kernel,
     "averaged_two_bin_test": two_bin,
     "canonical_kernel_test": canonical,
+    "class_wise_test": class_wise,
     "cumulative_calibration_test": cumulative,
     "cox_test": cox,
     "hosmer_lemeshow_test": hosmer_lemeshow,

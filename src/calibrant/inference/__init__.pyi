@@ -8,6 +8,9 @@ from calibrant.inference.calibration import calibration_test as calibration_test
 from calibrant.inference.canonical import canonical_kernel_test as canonical_kernel_test
 from calibrant.inference.chi_squared import hosmer_lemeshow_test as hosmer_lemeshow_test
 from calibrant.inference.chi_squared import miller_test as miller_test
+from calibrant.inference.class_wise import ClassEvidence as ClassEvidence
+from calibrant.inference.class_wise import ClassWiseResult as ClassWiseResult
+from calibrant.inference.class_wise import class_wise_test as class_wise_test
 from calibrant.inference.classical import ClassicalResult as ClassicalResult
 from calibrant.inference.classical import CoxResult as CoxResult
 from calibrant.inference.classical import cox_test as cox_test
@@ -51,6 +54,8 @@ from calibrant.inference.verified_bounds import squared_error_rows as squared_er
 __all__ = [
     "CalibrationMonitor",
     "CalibrationTestResult",
+    "ClassEvidence",
+    "ClassWiseResult",
     "ClassicalResult",
     "ComparisonResult",
     "CorpRegions",
@@ -73,6 +78,7 @@ __all__ = [
     "calibration_gate",
     "calibration_test",
     "canonical_kernel_test",
+    "class_wise_test",
     "compare_all",
     "compare_calibration",
     "corp_regions",

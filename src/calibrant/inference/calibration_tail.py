@@ -31,8 +31,7 @@ def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
     only sums are known, by the `bound` that these allow.
     """
     excess = units.excess
-    if bound is None:
-        bound = chernoff if units.group is None else _by_group
+    bound = bound or sum_bound
     constant = 1.0 / math.sqrt(float(units.variance.sum()))
     angles = math.pi * np.arange(_MIXTURES) / _MIXTURES
     directions: list[tuple[float, float, FloatArray]] = []
@@ -47,6 +46,11 @@ def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
         add(0.5 / (k * (k + 1)), parts.wave[parts.block, k])
     best = sorted(range(len(directions)), key=lambda i: -directions[i][0])[:_TRIED]
     return min(0.0, *(bound(units, directions[i][2]) - math.log(0.5 * directions[i][1]) for i in best))
+
+
+def sum_bound(units: Units, direction: FloatArray) -> float:
+    """Log of a bound on P(sum of direction * excess >= what was seen), of single rows or of independent groups."""
+    return (chernoff if units.group is None else _by_group)(units, direction)
 
 
 def chernoff(units: Units, direction: FloatArray) -> float:

@@ -1,0 +1,51 @@
+"""One class's predictions in cells, for exact tails of its events."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calibrant.kernels.compiled import njit
+from calibrant.kernels.types import FloatArray, IntArray
+
+
+@njit(nogil=True, cache=True)
+def class_cells(prediction: FloatArray, row: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+    """Rows, mean prediction and events by cell, in the order of the predictions, and the events predicted impossible.
+
+    Cells are equally wide in the angle whose sine is the root of the prediction, and those that hold no row are left
+    out; so are rows predicted exactly 0 or 1. row: the rows that are of the class.
+    """
+    n = prediction.size
+    low, high = 1.0, 0.0
+    for i in range(n):
+        p = prediction[i]
+        if 0.0 < p < 1.0:
+            low, high = min(low, p), max(high, p)
+    count, total, ones = np.zeros(cells), np.zeros(cells), np.zeros(cells)
+    impossible, certain = 0, 0
+    if high > 0.0:
+        start = math.asin(math.sqrt(low))
+        width = math.asin(math.sqrt(high)) - start
+        scale = cells / width if width > 0.0 else 0.0
+    else:
+        start, scale = 0.0, 0.0
+    for i in range(n):
+        p = prediction[i]
+        if 0.0 < p < 1.0:
+            at = min(int(max(0.0, (math.asin(math.sqrt(p)) - start) * scale)), cells - 1)
+            count[at] += 1.0
+            total[at] += p
+        elif p >= 1.0:
+            certain += 1
+    for i in row:
+        p = prediction[i]
+        if 0.0 < p < 1.0:
+            ones[min(int(max(0.0, (math.asin(math.sqrt(p)) - start) * scale)), cells - 1)] += 1.0
+        elif p <= 0.0:
+            impossible += 1
+        else:
+            certain -= 1
+    held = count > 0.0
+    return count[held], total[held] / count[held], ones[held], impossible + certain
