@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from calibrant import InputError, lower_calibration_distance
-from calibrant.recalibration import choose_recalibrator
+from calibrant.door.classes import multiclass_sample
+from calibrant.recalibration import DirichletScaling, choose_recalibrator
+from calibrant.recalibration.softmax_fit import OutOfTime
 from tests.strategies import drawn_classes
 
 
@@ -59,3 +61,37 @@ def test_of_two_columns_the_positive_class_is_recalibrated():
         assert choice.recalibrator.predict(p).tolist() == expected.recalibrator.predict(p).tolist()
     with pytest.raises(InputError, match="pos_label: says which of two"):
         choose_recalibrator([0, 1, 2], np.full((3, 3), 1 / 3), pos_label=1)
+
+
+def test_a_time_limit_leaves_out_what_is_not_done_and_says_so():
+    label, table = drawn_classes(400, 4, 0, 2.0)
+    told = []
+    choice = choose_recalibrator(label, table, n_resamples=5, random_state=0, time_limit=1e-9, progress=told.append)
+    assert [score.method for score in choice.scores] == ["unchanged"]
+    assert dict(choice.skipped) == dict.fromkeys(["temperature", "vector", "dirichlet"], "the time was up")
+    assert choice.chosen == "unchanged"
+    assert "Not compared: temperature: the time was up; vector" in choice.summary()
+    assert told == ["temperature", "vector", "dirichlet"]
+    full = choose_recalibrator(label, table, n_resamples=5, random_state=0)
+    assert choose_recalibrator(label, table, n_resamples=5, random_state=0, time_limit=600).scores == full.scores
+    assert dict(full.skipped) == {}
+
+
+def test_a_fit_that_takes_too_long_is_given_up():
+    label, table = drawn_classes(100, 4, 0, 2.0)
+    with pytest.raises(OutOfTime):
+        DirichletScaling().fit_classes(multiclass_sample(label, table), stop=lambda: True)
+
+
+@pytest.mark.slow
+def test_classes_that_are_right_are_left_alone_and_one_wrong_class_is_enough():
+    changed = 0
+    for seed in range(5):
+        label, table = drawn_classes(200, 4, seed)
+        changed += choose_recalibrator(label, table, n_resamples=2, random_state=0).chosen != "unchanged"
+    assert changed <= 1
+    table = np.random.default_rng(1).dirichlet(np.ones(10), 3000)
+    true = table * np.where(np.arange(10) == 3, 0.6, 1.0)
+    ends = (true / true.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    label = (np.random.default_rng(2).random((3000, 1)) > ends[:, :-1]).sum(axis=1)
+    assert choose_recalibrator(label, table, n_resamples=2, random_state=0).chosen == "vector"

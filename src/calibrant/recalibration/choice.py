@@ -4,7 +4,8 @@ from __future__ import annotations
 
 __all__ = ["RecalibrationChoice", "RecalibrationScore"]
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -79,7 +80,8 @@ class RecalibrationChoice(Result):
         ``"unchanged"`` where `calibration_test` does not reject. Where it does, the better of temperature and Platt
         scaling by log score, if its likelihood ratio against the predictions as they are is at least 1 / level on rows
         it was not fitted to, unless a richer method is better beyond chance: then the first of those that is as good
-        as the best. Of classes, the first method that is not worse than the best beyond chance.
+        as the best. Of classes, of the methods whose likelihood ratio is as large the first that is not worse than the
+        best of them beyond chance.
         ``"constant"`` where none is better, beyond chance, than the mean outcome (the frequencies of classes) for all.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
         The chosen method fitted to all rows; None if the predictions are best left unchanged, or carry no information.
@@ -98,6 +100,8 @@ class RecalibrationChoice(Result):
         Whether the chosen map leaves no two of these predictions in the opposite order.
     pvalue : float or None
         Of `calibration_test` of the predictions as they are; None for classes.
+    skipped : mapping of str to str
+        Methods that were not compared, with the reason.
 
     See Also
     --------
@@ -115,6 +119,7 @@ class RecalibrationChoice(Result):
     direction: Literal["right", "wrong", "none"] = "none"
     order_kept: bool = True
     pvalue: float | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a method by its name."""
@@ -144,6 +149,9 @@ class RecalibrationChoice(Result):
                 f"Ruled out in spite of a better {_words(self.criterion)}: {names}, which can return exactly 0 or 1, "
                 "where one wrong outcome makes the log score infinite."
             )
+        if self.skipped:
+            left_out = "; ".join(f"{name.replace('_', ' ')}: {why}" for name, why in self.skipped.items())
+            said.append(f"Not compared: {left_out}.")
         return " ".join(said)
 
     def _what_to_do(self) -> str:

@@ -19,7 +19,9 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
+from calibrant.door.values import ReadOnly
 from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows
+from calibrant.measures.clock import Clock
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.choice import RecalibrationChoice, RecalibrationScore, scored
@@ -34,6 +36,7 @@ from calibrant.recalibration.judging import (
     says_certain,
     smooth_half_width,
 )
+from calibrant.recalibration.softmax_fit import OutOfTime
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
@@ -47,6 +50,7 @@ CLASS_METHODS = ("temperature", "vector", "dirichlet")
 _DISTANCE_TOLERANCE = 1e-5
 _SIMPLE = (TemperatureCurve, PlattCurve)  # of one and of two numbers
 _ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
+_MOST_WORK = 5e8  # rows times the square of the classes, above which an audit leaves Dirichlet scaling out
 _SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
 
 
@@ -63,6 +67,8 @@ def choose_recalibrator(
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> RecalibrationChoice:
     """Compare recalibrations on rows they were not fitted to, and say which to use, if any.
 
@@ -94,6 +100,11 @@ def choose_recalibrator(
         Redrawn samples behind the interval of the smooth error.
     random_state : int, Generator or None
         Seed of the split and of the redrawn samples; None is a fresh one.
+    time_limit : float, optional
+        Seconds after which no further method is begun, and a fit of classes is given up; methods that are left are
+        named in ``.skipped``. With it the result depends on the machine.
+    progress : callable, optional
+        Told the name of each method before it is fitted.
 
     Returns
     -------
@@ -133,16 +144,35 @@ def choose_recalibrator(
     'temperature'
     """
     rows = Rows.of(y_true, y_prob, sample_weight, pos_label, groups)
-    choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state)
+    clock = Clock(time_limit)
+    choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress)
     found = choice.recalibrator
     return replace(choice, recalibrator=found.as_estimator()) if isinstance(found, Curve) else choice
 
 
 def choose_on_rows(
-    rows: SingleRows | MulticlassSample, *, level: float, n_resamples: int, random_state: RandomState
+    rows: SingleRows | MulticlassSample,
+    *,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+    progress: Callable[[str], None] | None = None,
 ) -> RecalibrationChoice:
-    """`choose_recalibrator` of rows that were read already, with its usual methods; its recalibrator may be a curve."""
-    return _choose_on(Rows.read(rows), None, 5, "brier", level, n_resamples, random_state)
+    """`choose_recalibrator` of rows that were read already, with its usual methods, but none that takes minutes.
+
+    Its recalibrator may be a curve.
+    """
+    found = Rows.read(rows)
+    methods: Sequence[Any] | None = None
+    skipped = {}
+    if found.classes:
+        n, k = found.prediction.shape
+        methods = CLASS_METHODS
+        if n * k * k > _MOST_WORK:
+            methods = tuple(name for name in CLASS_METHODS if name != "dirichlet")
+            skipped["dirichlet"] = f"takes minutes with {k:,} classes"
+    choice = _choose_on(found, methods, 5, "brier", level, n_resamples, random_state, Clock(None), progress)
+    return replace(choice, skipped=ReadOnly({**skipped, **choice.skipped}))
 
 
 def _choose_on(
@@ -153,6 +183,8 @@ def _choose_on(
     level: float,
     n_resamples: int,
     random_state: RandomState,
+    clock: Clock,
+    progress: Callable[[str], None] | None,
 ) -> RecalibrationChoice:
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
@@ -192,17 +224,29 @@ def _choose_on(
 
     judged = [judge("unchanged", rows.prediction)]
     certain = []
+    skipped = {}
     for name, recalibrator in zip(names, recalibrators, strict=True):
-        crossed = rows.crossed(recalibrator, splits)
+        if progress is not None:
+            progress(name)
+        try:
+            if clock.up:
+                raise OutOfTime
+            crossed = rows.crossed(recalibrator, splits, clock)
+            # Fitted to all rows last, so that each is the map that would be used.
+            rows.fitted(recalibrator, clock=clock)
+        except OutOfTime:
+            skipped[name] = "the time was up"
+            continue
         judged.append(judge(name, crossed))
-        # Fitted to all rows last, so that each is the map that would be used.
-        rows.fitted(recalibrator)
         if says_certain(recalibrator, rows.prediction) or _holds_certainty(crossed, rows.classes):
             certain.append(name)
-    fitted: dict[str, Any] = dict(zip(names, recalibrators, strict=True))
+    fitted: dict[str, Any] = {
+        name: each for name, each in zip(names, recalibrators, strict=True) if name not in skipped
+    }
     allowed = [each for each in judged if each.method not in certain]
     if test is None:
-        best, chosen = _as_good_as_best(allowed, losses, interval_of, criterion)
+        better = [allowed[0], *(each for each in allowed[1:] if _likelier(each, allowed[0], level, rows.effective))]
+        best, chosen = _as_good_as_best(better[1:] or better, losses, interval_of, criterion)
     else:
         simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
         best, chosen = _choose(allowed, simple, losses, interval_of, criterion, level, rows.effective)
@@ -228,7 +272,7 @@ def _choose_on(
             direction = "wrong" if turned and not kept else direction
     return RecalibrationChoice(
         tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
-        direction, kept, None if test is None else test.pvalue,
+        direction, kept, None if test is None else test.pvalue, ReadOnly(skipped),
     )  # fmt: skip
 
 
@@ -275,14 +319,18 @@ def _choose(
     """Best method, and the one to use: a simple one, unless a richer is better beyond chance."""
     unchanged = judged[0]
     base = min((score for score in judged if score.method in simple), key=lambda score: score.log)
-    # A likelihood ratio of 1 / level, on rows that the map was not fitted to.
-    if base is not unchanged and not (unchanged.log - base.log) * effective >= -np.log(level):
+    if base is not unchanged and not _likelier(base, unchanged, level, effective):
         base = unchanged
     richer = [score for score in judged if score.method not in simple]
     best = min((*richer, base), key=lambda score: scored(score, criterion))
     if not _worse(base, best, losses, interval_of, criterion):
         return best.method, base.method
     return _as_good_as_best(richer, losses, interval_of, criterion)
+
+
+def _likelier(score: RecalibrationScore, unchanged: RecalibrationScore, level: float, effective: float) -> bool:
+    """Whether its likelihood ratio is 1 / level or more, on rows that the map was not fitted to."""
+    return bool((unchanged.log - score.log) * effective >= -np.log(level))
 
 
 def _as_good_as_best(

@@ -20,6 +20,7 @@ from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.rows import read_groups
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
+from calibrant.measures.clock import Clock
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.curves.base import Curve
 from calibrant.resampling.folds import Split, cross_fitted, folds
@@ -111,15 +112,15 @@ class Rows:
             raise InputError("groups", f"leave one outcome alone outside one of {parts} parts; lower cv")
         return found
 
-    def crossed(self, recalibrator: Any, splits: list[Split]) -> FloatArray:
-        """Every row as mapped by a fit that has not seen its outcome."""
+    def crossed(self, recalibrator: Any, splits: list[Split], clock: Clock) -> FloatArray:
+        """Every row as mapped by a fit that has not seen its outcome; OutOfTime where the time is up first."""
 
         def map_others(train: IntArray, test: IntArray) -> FloatArray:
-            return mapped(self.fitted(recalibrator, train), self.prediction[test])
+            return mapped(self.fitted(recalibrator, train, clock), self.prediction[test])
 
         return cross_fitted(map_others, splits)
 
-    def fitted(self, recalibrator: Any, rows: Any = slice(None)) -> Any:
+    def fitted(self, recalibrator: Any, rows: Any = slice(None), clock: Clock | None = None) -> Any:
         """Fit a map to these rows; they were read already."""
         weight = None if self.weight is None else self.weight[rows]
         if weight is not None:
@@ -127,7 +128,9 @@ class Rows:
         if self.classes:
             classes = tuple(range(self.prediction.shape[1]))
             part = MulticlassSample(self.outcome[rows], ClassTable(self.prediction[rows]), weight, classes)
-            return recalibrator.fit_classes(part)
+            if clock is None or isinstance(recalibrator, Curve):  # temperature scaling takes no time
+                return recalibrator.fit_classes(part)
+            return recalibrator.fit_classes(part, lambda: clock.up)
         return recalibrator.fit_sample(Sample.of_arrays(self.outcome[rows], self.prediction[rows], weight))
 
     def constant(self, splits: list[Split]) -> FloatArray:
