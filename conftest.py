@@ -9,7 +9,14 @@ from hypothesis import settings
 # twenty times as long as the work. It is read when NumPy is first imported; commands that tests start inherit it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-collect_ignore = [] if find_spec("torch") else ["src/calibrant/torch.py"]
+NEEDS = {
+    "torch": "torch",
+    "integrations/torchmetrics": "torchmetrics",
+    "integrations/ignite": "ignite",
+    "integrations/hf_evaluate": "evaluate",
+    "integrations/lm_eval": "lm_eval",
+}
+collect_ignore = [f"src/calibrant/{module}.py" for module, library in NEEDS.items() if not find_spec(library)]
 pytest_plugins = ["tests.processor_seconds"]
 
 # How many examples a test draws: in percent of what it asks for (`tests.strategies.examples`). Every run draws others.

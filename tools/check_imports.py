@@ -27,7 +27,7 @@ FLOORS = (
     {"segments"},
     {"findings"},
     {"report"},
-    {"scoring", "torch", "demo", "experiments", "terminal"},
+    {"scoring", "torch", "integrations", "demo", "experiments", "terminal"},
     {"cli"},
     {"__main__"},
 )
@@ -49,6 +49,7 @@ LIBRARIES: dict[str, set[str]] = {
     "report": {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
     "scoring": {"numpy", "sklearn"},
     "torch": {"numpy", "torch"},
+    "integrations": {"numpy", "torch", "torchmetrics", "ignite", "evaluate", "datasets", "lm_eval"},
     "demo": {"numpy", "sklearn"},
     "experiments": {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow", "mapie", "probcal"},
     "terminal": {"rich"},

@@ -1,0 +1,1 @@
+"""Exact calibration errors inside other libraries; each module needs its own, which calibrant does not bring."""
