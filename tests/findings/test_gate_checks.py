@@ -1,6 +1,7 @@
 """The gate as a product: what it is of, its checks one by one, and one verdict in every form."""
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -109,11 +110,25 @@ def test_the_worst_counts():
     assert of("undecided", "beyond", "within") == "beyond"
 
 
+def test_of_many_segments_a_person_is_shown_the_worst_and_machines_all(rows, monkeypatch):
+    monkeypatch.setattr("calibrant.findings.gated._MOST_SHOWN", 2)
+    result = gated(rows).rows
+    verdicts = ["within", "undecided", "within", "beyond"]
+    checks = [Check(f"c{i}", "segment", replace(result, verdict=each)) for i, each in enumerate(verdicts)]
+    found = Gated("t", tuple(checks))
+    assert [line.partition(":")[0].strip() for line in found.summary().splitlines()[1:]] == ["c3", "c1", "and 2 more"]
+    assert found.summary().endswith("and 2 more: 2 within")
+    assert "\n\nAnd 2 more: 2 within.\n" in gate_as_markdown(found)
+    assert gate_as_junit(found).count("<testcase") == len(found.to_dict()["checks"]) == 4
+
+
 def test_missing_keys_and_several_columns_name_segments(tmp_path):
     place = [None if i % 2 else "a|b" for i in range(6_000)]
-    path = written(tmp_path / "rows.parquet", y_true=CALIBRATED, y_prob=ROWS, place=place, size=np.arange(6_000) % 2)
+    size = np.where(np.arange(6_000) % 2, 1, 10 - np.arange(6_000) % 4)
+    path = written(tmp_path / "rows.parquet", y_true=CALIBRATED, y_prob=ROWS, place=place, size=size)
     names = [check.name for check in gated(path, by=("place", "size")).checks]
-    assert names == ["all rows", "place = (missing), size = 1", "place = a|b, size = 0"]
+    segments = ["place = a|b, size = 8", "place = a|b, size = 10", "place = (missing), size = 1"]
+    assert names == ["all rows", *segments]
 
 
 def test_too_many_segments_are_refused(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,12 +54,12 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     before = None if asked.baseline is None else _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     told.progress("Segments")
-    segments = _segments(table, names, asked) if asked.by else {}
+    segments = _segments(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None)
     told.progress("Bounds")
     with named_as_in_table(names):
         checks = [Check("all rows", "rows", decided(read, asked, shares))]
-        for name, groups in segments.items():
+        for name, groups in segments:
             checks.append(Check(name, "segment", _gate_of(groups, asked, shares)))
     if before is not None and asked.baseline is not None:
         told.progress("Baseline")
@@ -72,8 +73,8 @@ def check_state(state: Path, asked: Asked) -> Gated:
     return Gated(state.name, (Check("all rows", "rows", gate_so_far(state, asked)),))
 
 
-def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> dict[str, Groups]:
-    """The cells of each segment, by its name, in the order of the names."""
+def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Groups]]:
+    """Name and cells of each segment, in the order of its values."""
     held = {argument: names[argument] for argument in ("y_true", "y_prob")}
     groups = table.groups(held, asked.by, FINE)
     of = numbers_of(groups.keys)
@@ -82,12 +83,21 @@ def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> dict[str,
     if starts.size > MOST_SEGMENTS:
         raise InputError("by", f"makes {starts.size:,} segments", allowed=f"at most {MOST_SEGMENTS:,} are gated")
     keys = groups.keys[order[starts].tolist()].rows()
-    found = {}
-    for key, first, last in zip(keys, starts, [*starts[1:], order.size], strict=True):
-        rows = order[first:last]
-        said = ", ".join(f"{name} = {_shown(value)}" for name, value in zip(asked.by, key, strict=True))
-        found[said] = replace(groups, index=groups.index[rows], cells=groups.cells[rows])
-    return dict(sorted(found.items()))
+    found = [
+        (key, replace(groups, index=groups.index[rows], cells=groups.cells[rows]))
+        for key, rows in zip(keys, np.split(order, starts[1:]), strict=True)
+    ]
+    return [(_named(asked.by, key), part) for key, part in sorted(found, key=lambda each: _in_order(each[0]))]
+
+
+def _in_order(key: tuple[Any, ...]) -> list[Any]:
+    """Values of one kind in their own order, what is missing last."""
+    return [(value is None, "" if value is None else value) for value in key]
+
+
+def _named(by: tuple[str, ...], key: tuple[Any, ...]) -> str:
+    shown = ("(missing)" if value is None else value for value in key)
+    return ", ".join(f"{name} = {value}" for name, value in zip(by, shown, strict=True))
 
 
 def _gate_of(groups: Groups, asked: Asked, shares: int) -> GateResult:
@@ -97,10 +107,6 @@ def _gate_of(groups: Groups, asked: Asked, shares: int) -> GateResult:
     rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) + NATIVE_ROUNDING
     held = sample_from_cells(index, cells, FINE), moments_from_cells(index, cells, FINE, rounding)
     return gate_of_cells(*held, max_distance=limit, level=asked.level, shares=shares)
-
-
-def _shown(value: object) -> str:
-    return "(missing)" if value is None else str(value)
 
 
 def _baseline(path: str, asked: Asked, told: Told) -> Side:

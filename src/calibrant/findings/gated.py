@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +13,8 @@ from calibrant.inference.not_worse import NotWorse
 from calibrant.inference.regret import RegretBounds
 
 _WORST_FIRST: tuple[Verdict, ...] = ("beyond", "undecided", "within")
+_MOST_SHOWN = 100
+"""Checks that a person is shown; JSON and JUnit's XML have all."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,17 +84,28 @@ class Gated(Result):
         """The verdict, and how many checks there are of each."""
         if len(self.checks) == 1:
             return self.rows.summary()
-        count = Counter(check.verdict for check in self.checks)
-        told = ", ".join(f"{count[verdict]} {verdict}" for verdict in _WORST_FIRST if count[verdict])
-        return f"{self.verdict}: of {counted(len(self.checks), 'check')}, {told}"
+        return f"{self.verdict}: of {counted(len(self.checks), 'check')}, {_counts(self.checks)}"
+
+    def shown(self) -> tuple[list[Check], str]:
+        """The checks that a person is shown, the worst first, and in words how many are left out."""
+        worst_first = sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.verdict))
+        rest = worst_first[_MOST_SHOWN:]
+        return worst_first[:_MOST_SHOWN], f"and {len(rest):,} more: {_counts(rest)}" if rest else ""
 
     def summary(self) -> str:
         """The verdict, then a line for each check, the worst first; of one check its sentence."""
         if len(self.checks) == 1:
             return self.rows.summary()
-        worst_first = sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.verdict))
-        return "\n".join([self.headline, *(f"  {check.summary()}" for check in worst_first)])
+        checks, rest = self.shown()
+        return "\n".join(
+            [self.headline, *(f"  {check.summary()}" for check in checks), *([f"  {rest}"] if rest else [])]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gate of all rows, the verdict being that of all checks, and the checks."""
         return {**self.rows.to_dict(), "verdict": self.verdict, "checks": [check.to_dict() for check in self.checks]}
+
+
+def _counts(checks: Sequence[Check]) -> str:
+    count = Counter(check.verdict for check in checks)
+    return ", ".join(f"{count[verdict]:,} {verdict}" for verdict in _WORST_FIRST if count[verdict])

@@ -68,9 +68,11 @@ def gate_as_markdown(found: Gated) -> str:
         "| check | verdict | what is proved |",
         "| --- | --- | --- |",
     ]
-    for check in found.checks:
+    checks, rest = found.shown()
+    for check in checks:
         said = check.result.summary()
         lines.append(f"| {_marked(check.name)} | {_COLOURS[check.verdict]} {check.verdict} | {_marked(said)} |")
+    lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
     return "\n".join([*lines, "", f"Exit code {EXIT_CODES[found.verdict]}.", ""])
 
 
