@@ -51,7 +51,7 @@ def score(inside, ones, v, count, weight, n_alike):
     second = sum(variance)
     third = sum(x * weight[i] * (1 - 2 * v[i]) for x, i in zip(variance, inside, strict=True))
     total, rise, fall = (evidence(x, second, third) for x in excursions(inside, ones, v, count, weight))
-    return max(total, max(rise, fall) - 2 * math.log(4)) - 2 * math.log(n_alike)
+    return max(total, max(rise, fall) - 2 * math.log(8)) - math.log(n_alike)
 
 
 def scores(segments, draws, v, count, weight):

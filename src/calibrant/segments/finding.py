@@ -143,14 +143,14 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> Found
 def _by_tail(units: Units, formed: Formed, found: Search, segment: int) -> float:
     """A p-value for all segments at once from Chernoff's bound on a segment's total, both sides of it.
 
-    Segments that fix equally many features share the error equally, and so do these kinds.
+    A segment's share of the error goes as one over the root of the number of those that fix as many features.
     """
     rows = formed.order[slice(*formed.ends[segment])]
     one = np.ones(rows.size)
     v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
     part = calibration_units.Units(v, count, ones, weight, rows.size, None, 0.0)
-    kinds = len({len(each) for each in formed.chosen})
-    shares = math.log(2.0 * kinds / _BY_TAIL) + 0.5 * formed.handicap[segment]
+    all_shares = float(np.exp(-0.5 * formed.handicap).sum())
+    shares = math.log(2.0 * all_shares / _BY_TAIL) + 0.5 * formed.handicap[segment]
     return min(1.0, max(LEAST, math.exp(chernoff(part, one if found.total[segment] > 0.0 else -one) + shares)))
 
 

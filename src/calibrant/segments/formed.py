@@ -94,7 +94,7 @@ class Formed:
     second, third : ndarray of shape (segments,)
         Variance and third central moment of its total, were the predictions calibrated.
     handicap : ndarray of shape (segments,)
-        Twice the logarithm of the number of segments that fix as many features.
+        Logarithm of the number of segments that fix as many features.
     """
 
     features: tuple[Feature, ...]
@@ -175,7 +175,7 @@ def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: in
         place += order.size
     joined, bounds = np.concatenate(orders), np.array(ends, np.int64)
     depth = np.array([len(each) for each in chosen])
-    handicap = 2.0 * np.log(np.bincount(depth)[depth])
+    handicap = np.log(np.bincount(depth)[depth])
     second, third = kernel.cumulants(v, count, units.weight, joined, bounds)
     return Formed(tuple(features), chosen, values, joined, bounds, second, third, handicap)
 

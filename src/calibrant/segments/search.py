@@ -13,8 +13,9 @@ from calibrant.kernels import found as kernel
 from calibrant.resampling.threads import in_blocks
 from calibrant.segments.formed import Formed, Units
 
-STRETCH = 2.0 * math.log(4.0)
-"""The range of a Brownian path is four times as likely to be large as its end is: so much evidence is taken off."""
+STRETCH = 2.0 * math.log(8.0)
+"""Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
+half of the end's share of the error."""
 _LANES = 128
 _DRAWN = 2**28  # bytes of redrawn events a thread
 
