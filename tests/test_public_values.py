@@ -105,6 +105,7 @@ MADE = {
     "Audit": audited,
     "BinaryReduction": lambda: calibrant.door.multiclass_sample(LABELS, TABLE).top_label(),
     "Bracket": lambda: calibrant.calibration_distance(Y, V),
+    "CalibrationBelt": lambda: calibrant.decisions.calibration_belt(Y, V),
     "CalibrationBins": lambda: calibrant.calibration_bins(Y, V),
     "CalibrationMonitor": monitor,
     "CalibrationSketch": sketch,

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.door.ends import confidence
-from calibrant.report.look import COLOURS, new_axes
+from calibrant.report.look import COLOURS, new_axes, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from calibrant.decisions.belt import CalibrationBelt
     from calibrant.decisions.clinical import ClinicalCalibration
 
 _TALL = 0.08  # of the axis, for the tallest bar of the distribution
@@ -40,7 +41,26 @@ def draw_clinical(found: ClinicalCalibration, ax: Axes | None) -> Axes:
     said = "\n".join(f"{name} {found.estimates[name].summary()}" for name in _CORNER)
     ax.annotate(said, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="x-small", color=COLOURS["ink"])
     ax.set(xlim=(0.0, end), ylim=(base - 1.2 * _TALL * end, end), xlabel="predicted risk", ylabel="observed proportion")
+    tidy(ax)
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.18), frameon=False, fontsize="x-small")
+    return ax
+
+
+def draw_belt(found: CalibrationBelt, ax: Axes | None) -> Axes:
+    """Draw curve and belt against the diagonal."""
+    ax = ax if ax is not None else new_axes()
+    most = float(found.prediction[-1])
+    end = 1.0 if most > 0.5 else min(1.0, 1.3 * most)
+    ax.plot([0.0, end], [0.0, end], color=COLOURS["muted"], lw=1, dashes=(4, 3), label="ideal")
+    label = f"{confidence(found.level)} belt"
+    ax.fill_between(
+        found.prediction, found.observed_lower, found.observed_upper, color=COLOURS["band"], lw=0, label=label
+    )
+    ax.plot(found.prediction, found.observed, color=COLOURS["curve"], lw=2.0, label=f"degree {found.degree}")
+    ax.annotate(f"p = {found.pvalue:.3g}", (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="small")
+    ax.set(xlim=(0.0, end), ylim=(0.0, end), xlabel="predicted risk", ylabel="observed proportion")
+    tidy(ax)
+    ax.legend(loc="lower right", frameon=False, fontsize="small")
     return ax
 
 

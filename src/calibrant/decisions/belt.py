@@ -1,0 +1,367 @@
+"""The calibration belt: a polynomial in the log-odds, its degree chosen forward, and all polynomials that fit as well.
+
+Definitions, and what the choice does to the likelihood ratio's distribution, are in docs/decisions.md.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CalibrationBelt", "calibration_belt"]
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr, ndtri
+
+from calibrant.decisions.cases import Cases
+from calibrant.decisions.line import Line
+from calibrant.decisions.views import drawing
+from calibrant.door.arguments import check_level
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.ends import confidence
+from calibrant.door.errors import InputError
+from calibrant.door.rows import require_single_outcomes
+from calibrant.door.values import Result, counted
+from calibrant.inference.result import LEAST
+from calibrant.kernels.logistic import logistic_derivatives
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HIGHEST = 4  # degree
+_CHOSEN = 0.95  # the share of chance gains that a degree more has to exceed
+_ENTERS = float(ndtri(0.5 + 0.5 * _CHOSEN))  # the same of the gain's root, which is half-normal
+_POINTS = 61
+_CELLS = 4096  # of log-odds, on which the ends of the belt are found where there are more
+_NODE, _WEIGHT = np.polynomial.legendre.leggauss(64)
+_STEPS = 100
+_FAR = 1e4  # coefficients, in units of the features' spread: further out the fit has no end
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalibrationBelt(Result):
+    """A smooth calibration curve, and a belt that holds it; made by `calibration_belt`.
+
+    Attributes
+    ----------
+    degree : int
+        Of the polynomial in the log-odds of the prediction, from 1 to 4.
+    coefficients : ndarray of shape (degree + 1,)
+        Of the powers of the log-odds, from 0 on; 0, 1, 0, ... if calibrated.
+    statistic : float
+        Twice the log-likelihood that the polynomial gains over the predictions themselves.
+    pvalue : float
+        Probability, were the predictions calibrated and this degree chosen, of a statistic as large.
+    reject : bool
+        Whether the p-value is at most `level`.
+    prediction, observed, observed_lower, observed_upper : ndarray of shape (61,)
+        The curve and the belt from the lowest prediction to the highest, half of the places even in rank and half in
+        log-odds.
+    level : float
+        One minus the confidence of the belt, taken as a whole.
+    n_rows : int
+        Rows, or trials, that it rests on.
+    rows_left_out : int
+        Predictions of exactly 0 or 1, which have no log-odds.
+
+    See Also
+    --------
+    calibration_belt, ClinicalCalibration
+    """
+
+    degree: int
+    coefficients: FloatArray
+    statistic: float
+    pvalue: float
+    reject: bool
+    prediction: FloatArray
+    observed: FloatArray
+    observed_lower: FloatArray
+    observed_upper: FloatArray
+    level: float
+    n_rows: int
+    rows_left_out: int
+
+    def summary(self) -> str:
+        """Say where the belt leaves the diagonal, and how sure that is."""
+        parts = []
+        for outside, what in (
+            (self.observed_lower > self.prediction, "too low"),
+            (self.observed_upper < self.prediction, "too high"),
+        ):
+            edges = np.flatnonzero(np.diff(np.concatenate([[False], outside, [False]]).astype(np.int64)))
+            ranges = [f"{self.prediction[a]:.3g} to {self.prediction[b - 1]:.3g}" for a, b in edges.reshape(-1, 2)]
+            if ranges:
+                parts.append(f"{what} from {' and from '.join(ranges)}")
+        said = f"predictions are {' and '.join(parts)}" if parts else "nowhere does it leave the diagonal"
+        return (
+            f"Calibration belt of degree {self.degree} (p = {self.pvalue:.3g}): with {confidence(self.level)} "
+            f"confidence {said} ({counted(self.n_rows, 'row')})."
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw curve and belt on a matplotlib Axes, a new one by default, and return it."""
+        return cast("Axes", drawing("clinical", "draw_belt")(self, ax))
+
+
+def calibration_belt(
+    y_true: Column, y_prob: Column, *, trials: Column | None = None, level: float = 0.05
+) -> CalibrationBelt:
+    """Fit the GiViTI calibration belt: which smooth calibration curves agree with the rows.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1, of independent rows; with trials shares of events.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1], of a model that was fitted to other rows.
+    trials : column of shape (n,), optional
+        Number of trials of each row, of which `y_true` is the share of events: it counts as so many rows.
+    level : float, default 0.05
+        One minus the confidence of the belt, and of the test.
+
+    Returns
+    -------
+    CalibrationBelt
+        Curve, belt and p-value; ``.summary()``, ``.plot()``.
+
+    Raises
+    ------
+    InputError
+        If a column or the level cannot be used; if fewer than two distinct predictions lie between 0 and 1; if a cut
+        tells events from other rows, so that no curve fits best.
+
+    See Also
+    --------
+    clinical_calibration, calibration_test
+
+    Notes
+    -----
+    log-odds(event) is a polynomial in log-odds(prediction): from a line on a degree more is taken as long as twice the
+    log-likelihood rises by more than the 95% point of chi-square, up to 4. Given the degree m, twice the gain over the
+    predictions themselves is chi-square with two degrees of freedom, plus m - 1 squares that are known to be above that
+    point. All polynomials of degree m whose likelihood is within the quantile of this distribution make the belt. It
+    holds in large samples, and where the true curve is such a polynomial. Its ends are found on 4,096 stretches of
+    log-odds where there are more. There are no weights or groups: the
+    likelihood is of single outcomes, independent of one another. Cost: a
+    sort, some twenty passes, and some thousand over the stretches.
+
+    References
+    ----------
+    Nattino, Finazzi and Bertolini, A new calibration test and a reappraisal of the calibration belt for the assessment
+    of prediction models based on dichotomous outcomes, Statistics in Medicine 33, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.decisions import calibration_belt
+    >>> rng = np.random.default_rng(0)
+    >>> y_prob = rng.random(2000)
+    >>> belt = calibration_belt(rng.random(2000) < y_prob**2, y_prob)
+    >>> belt.reject, bool((belt.observed_upper < belt.prediction).any())
+    (True, True)
+    """
+    level = check_level(level)
+    cases = Cases.read(y_true, y_prob, None, trials)
+    if trials is None:
+        require_single_outcomes(cases.y)
+    cases = cases.single()
+    line = Line.of(cases)
+    if line is None or line.odds.size < 2:
+        raise InputError("y_prob", "has fewer than two distinct values between 0 and 1; a line needs two")
+    if line.separated() != 0.0:
+        raise InputError("y_true", "is told apart by a cut of the predictions, or all the same: no curve fits best")
+    powers = _Powers.of(line)
+    chosen, low = _chosen(line, powers)
+    degree = chosen.size - 1
+    bisector = float((line.mass * (np.logaddexp(0.0, line.odds) - line.rate * line.odds)).sum())
+    statistic = max(0.0, 2.0 * (bisector - low))
+    pvalue = max(LEAST, survival(statistic, degree))
+    at = _grid(line)
+    own = powers.features(at, degree)
+    coarse = _pooled(line)
+    features = powers.features(coarse.odds, degree)
+    lower, upper = (_ends(coarse, features, chosen, quantile(level, degree), own, sign) for sign in (-1.0, 1.0))
+    return CalibrationBelt(
+        degree=degree,
+        coefficients=powers.coefficients(chosen),
+        statistic=statistic,
+        pvalue=pvalue,
+        reject=pvalue <= level,
+        prediction=expit(at),
+        observed=expit(chosen @ own),
+        observed_lower=expit(lower),
+        observed_upper=expit(upper),
+        level=level,
+        n_rows=int(line.mass.sum()),
+        rows_left_out=int(np.count_nonzero((cases.v == 0.0) | (cases.v == 1.0))),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Powers:
+    """Powers of the log-odds, made orthogonal and of size 1 on the rows, the lower ones first."""
+
+    centre: float
+    size: float
+    inverse: FloatArray
+
+    @classmethod
+    def of(cls, line: Line) -> _Powers:
+        share = line.mass / line.mass.sum()
+        centre = float((share * line.odds).sum())
+        size = math.sqrt(float((share * (line.odds - centre) ** 2).sum()))
+        highest = min(_HIGHEST, line.odds.size - 1)
+        raw = ((line.odds - centre) / size)[:, None] ** np.arange(highest + 1)
+        return cls(centre, size, np.linalg.inv(np.linalg.qr(np.sqrt(share)[:, None] * raw, mode="r")))
+
+    @property
+    def highest(self) -> int:
+        """The highest degree that the rows have a value for."""
+        return int(self.inverse.shape[0]) - 1
+
+    def features(self, odds: FloatArray, degree: int) -> FloatArray:
+        """The first of them at some log-odds, as logistic_derivatives takes them."""
+        raw = ((odds - self.centre) / self.size)[:, None] ** np.arange(degree + 1)
+        return np.ascontiguousarray((raw @ self.inverse[: degree + 1, : degree + 1]).T)
+
+    def coefficients(self, theta: FloatArray) -> FloatArray:
+        """Of the powers of the log-odds themselves."""
+        degree = theta.size - 1
+        scaled = self.inverse[: degree + 1, : degree + 1] @ theta
+        shift = np.polynomial.Polynomial([-self.centre / self.size, 1.0 / self.size])
+        whole = np.polynomial.Polynomial(scaled)(shift)
+        return np.pad(np.asarray(whole.coef, dtype=np.float64), (0, degree + 1 - whole.coef.size))
+
+
+def _grid(line: Line) -> FloatArray:
+    """Log-odds at which the belt is drawn: half of them even in rank, half in the log-odds."""
+    rank = (line.mass.cumsum() - 0.5 * line.mass) / line.mass.sum()
+    even = np.linspace(line.odds[0], line.odds[-1], _POINTS // 2 + 1)
+    by_rank = np.interp((np.arange(_POINTS // 2) + 0.5) / (_POINTS // 2), rank, line.odds)
+    return np.sort(np.concatenate([even, by_rank]))
+
+
+def _chosen(line: Line, powers: _Powers) -> tuple[FloatArray, float]:
+    """Coefficients of the polynomial that is chosen, and minus its log-likelihood."""
+    found, low = _fit(line, powers.features(line.odds, 1), np.zeros(2))
+    if found is None:
+        raise InputError("y_true", "is nearly told apart by a cut of the predictions: no curve fits best")
+    for degree in range(2, powers.highest + 1):
+        higher, value = _fit(line, powers.features(line.odds, degree), np.append(found, 0.0))
+        if higher is None or 2.0 * (low - value) <= _ENTERS**2:
+            break
+        found, low = higher, value
+    return found, low
+
+
+def _fit(
+    line: Line, features: FloatArray, start: FloatArray, push: FloatArray | None = None
+) -> tuple[FloatArray | None, float]:
+    """The least of minus the log-likelihood less push . theta, and the former there; None where it has no least."""
+    theta = start
+    push = np.zeros(theta.size) if push is None else push
+
+    def at(point: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        value, gradient, hessian = logistic_derivatives(features, line.rate, line.mass, point)
+        return value - float(push @ point), gradient - push, hessian
+
+    value, gradient, hessian = at(theta)
+    for _ in range(_STEPS):
+        try:
+            step = np.linalg.solve(hessian, gradient)
+        except np.linalg.LinAlgError:
+            return None, math.inf
+        decrement = float(step @ gradient)
+        if decrement <= 1e-12 * (1.0 + abs(value)):
+            theta = theta - step
+            return theta, at(theta)[0] + float(push @ theta)
+        share = 1.0
+        while share > 1e-10:
+            found = at(theta - share * step)
+            if found[0] <= value - 1e-4 * share * decrement:
+                break
+            share *= 0.5
+        else:
+            return theta, value + float(push @ theta)
+        theta = theta - share * step
+        value, gradient, hessian = found
+        if np.abs(theta).max() > _FAR:
+            return None, math.inf
+    return None, math.inf
+
+
+def _pooled(line: Line) -> Line:
+    """The line's rows, where there are many put together with neighbours of nearly the same log-odds."""
+    if line.odds.size <= _CELLS:
+        return line
+    place = np.floor(_CELLS * (line.mass.cumsum() - 0.5 * line.mass) / line.mass.sum()).astype(np.int64)
+    first = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
+    mass = np.add.reduceat(line.mass, first)
+    odds, rate = (np.add.reduceat(line.mass * column, first) / mass for column in (line.odds, line.rate))
+    return Line(np.stack([np.ones(odds.size), odds]), np.clip(rate, 0.0, 1.0), mass)
+
+
+def _ends(
+    line: Line, features: FloatArray, best: FloatArray, allowed: float, at: FloatArray, sign: float
+) -> FloatArray:
+    """The most (or least) that polynomials reach whose likelihood is within what is allowed, at each place.
+
+    They maximise likelihood plus a multiple of the height there; the multiple is found from the last one.
+    """
+    fitted, low = _fit(line, features, best)
+    best = best if fitted is None else fitted
+    _, _, hessian = logistic_derivatives(features, line.rate, line.mass, best)
+    found = np.empty(at.shape[1])
+    for i in range(found.size):
+        height = np.ascontiguousarray(at[:, i])
+        towards = np.linalg.solve(hessian, height)
+        spread = math.sqrt(float(height @ towards))
+        push, theta = math.sqrt(allowed) / spread, best + sign * math.sqrt(allowed) / spread * towards
+        low_push, high_push = 0.0, math.inf
+        for _ in range(_STEPS):
+            tried, value = _fit(line, features, theta, sign * push * height)
+            used = math.inf if tried is None else 2.0 * (value - low)
+            if tried is not None:
+                theta = tried
+            if abs(used - allowed) <= 1e-9 * allowed:
+                break
+            low_push, high_push = (push, high_push) if used < allowed else (low_push, push)
+            new = push * math.sqrt(allowed / used) if 0.0 < used < math.inf else 0.0
+            if not low_push < new < high_push:
+                new = 0.5 * (low_push + high_push) if high_push < math.inf else 2.0 * push
+            push = new
+        found[i] = float(theta @ height)
+    return found
+
+
+def survival(statistic: float, degree: int) -> float:
+    """Probability that chi-square with 2 degrees of freedom and degree - 1 squares above the bar add up to as much."""
+    return float(_survival(np.array([statistic]), degree)[0])
+
+
+def _survival(statistic: FloatArray, degree: int) -> FloatArray:
+    """The same of many: one square is half-normal's, u above the bar, and is integrated by Gauss-Legendre."""
+    if degree == 1:
+        return np.exp(-0.5 * np.maximum(statistic, 0.0))
+    rest = (degree - 2) * _ENTERS**2  # what the other squares add up to at least
+    last = np.sqrt(np.maximum(statistic - rest, _ENTERS**2))
+    if degree == 2:
+        # The density of u and what the rest then has to exceed make up for one another.
+        within = np.exp(-0.5 * last**2) * (last - _ENTERS)
+    else:
+        half = 0.5 * (last - _ENTERS)[..., None]
+        u = _ENTERS + half * (_NODE + 1.0)
+        inner = np.exp(-0.5 * u * u) * _survival(statistic[..., None] - u * u, degree - 1)
+        within = half[..., 0] * (inner @ _WEIGHT)
+    found = (math.sqrt(2.0 / math.pi) * within + 2.0 * ndtr(-last)) / (1.0 - _CHOSEN)
+    return np.asarray(np.minimum(found, 1.0))
+
+
+def quantile(level: float, degree: int) -> float:
+    """The statistic that is exceeded with this probability."""
+    least = (degree - 1) * _ENTERS**2
+    far = least - 2.0 * math.log(level) + 60.0
+    return float(brentq(lambda t: survival(t, degree) - level, least, far, xtol=1e-10))

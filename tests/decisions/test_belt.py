@@ -1,0 +1,151 @@
+"""The calibration belt: the degree and its distribution as givitiR has them, ends by brute force, what is refused."""
+
+from itertools import pairwise
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from scipy.optimize import NonlinearConstraint, minimize
+
+from calibrant import InputError
+from calibrant.decisions import calibration_belt
+from calibrant.decisions.belt import quantile, survival
+
+# 1 - givitiStatCdf(t, m, "external", .95) of R's givitiR 1.3 at t = 3, 8, 14, 20, 30.
+GIVITIR = {
+    1: [0.2231301601, 0.0183156389, 0.0009118820, 0.0000453999, 0.0000003059],
+    2: [1.0, 0.3473850330, 0.0295825791, 0.0019748978, 0.0000180336],
+    3: [1.0, 0.9991773207, 0.3278657652, 0.0381913770, 0.0005657416],
+    4: [1.0, 1.0, 0.9466390576, 0.3104111028, 0.0099377955],
+}
+
+
+def drawn(n, seed, power=1.0):
+    rng = np.random.default_rng(seed)
+    v = rng.random(n)
+    return (rng.random(n) < v**power).astype(float), v
+
+
+def minus_log_likelihood(theta, odds, y):
+    z = np.polynomial.polynomial.polyval(odds, theta)
+    return float((np.logaddexp(0, z) - y * z).sum())
+
+
+def slope_of(theta, odds, y):
+    z = np.polynomial.polynomial.polyval(odds, theta)
+    return (1 / (1 + np.exp(-z)) - y) @ odds[:, None] ** np.arange(theta.size)
+
+
+@pytest.mark.parametrize("degree", GIVITIR)
+def test_the_distribution_is_givitir_s(degree):
+    found = [survival(t, degree) for t in (3, 8, 14, 20, 30)]
+    assert found == pytest.approx(GIVITIR[degree], abs=6e-11)
+    for level in (0.5, 0.05, 1e-6):
+        assert survival(quantile(level, degree), degree) == pytest.approx(level, rel=1e-6)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4])
+def test_the_distribution_by_drawing_it(degree):
+    rng = np.random.default_rng(degree)
+    high = rng.chisquare(1, 2_000_000)
+    high = high[high > 3.841458820694124]
+    drawn = rng.chisquare(2, high.size // 3) + sum(
+        high[k * (high.size // 3) :][: high.size // 3] for k in range(degree - 1)
+    )
+    for t in (10.0, 15.0, 22.0):
+        share = (drawn > t).mean()
+        assert survival(t, degree) == pytest.approx(share, abs=5 * np.sqrt(share / drawn.size) + 1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bend", "degree"), [(0.0, 1), (0.9, 2)])
+def test_curve_and_ends_by_brute_force(bend, degree):
+    rng = np.random.default_rng(3)
+    odds = rng.normal(0.0, 1.2, 300)
+    y = (rng.random(300) < 1 / (1 + np.exp(-(0.3 + 0.8 * odds + bend * odds**2)))).astype(float)
+    v = 1 / (1 + np.exp(-odds))
+    found = calibration_belt(y, v)
+    assert found.degree == degree
+    fits = [
+        minimize(minus_log_likelihood, np.zeros(k + 1), (odds, y), jac=slope_of, tol=1e-10)
+        for k in range(1, degree + 2)
+    ]
+    gains = [2 * (a.fun - b.fun) for a, b in pairwise(fits)]
+    assert all(gain > 3.8415 for gain in gains[:-1])
+    assert gains[-1] <= 3.8415
+    best = fits[degree - 1]
+    assert found.coefficients == pytest.approx(best.x, abs=1e-4)
+    statistic = 2 * (minus_log_likelihood(np.array([0.0, 1.0]), odds, y) - best.fun)
+    assert found.statistic == pytest.approx(statistic, abs=1e-5)
+    assert found.pvalue == pytest.approx(survival(statistic, degree), rel=1e-4)
+    allowed = quantile(0.05, degree)
+    within = NonlinearConstraint(
+        lambda theta: 2 * (minus_log_likelihood(theta, odds, y) - best.fun),
+        -1.0,
+        allowed,
+        jac=lambda t: 2 * slope_of(t, odds, y),
+    )
+    for i in (0, 15, 30, 45, 60):
+        height = np.log(found.prediction[i] / (1 - found.prediction[i])) ** np.arange(degree + 1)
+        for sign, end in ((-1, found.observed_lower[i]), (1, found.observed_upper[i])):
+            tried = minimize(
+                lambda t, h=height, s=sign: -s * float(t @ h),
+                best.x,
+                jac=lambda _t, h=height, s=sign: -s * h,
+                constraints=[within],
+                method="SLSQP",
+                options={"ftol": 1e-12, "maxiter": 500},
+            )
+            assert end == pytest.approx(1 / (1 + np.exp(-float(tried.x @ height))), abs=1e-4)
+
+
+def test_it_holds_the_diagonal_of_calibrated_rows_and_leaves_it_otherwise():
+    right = calibration_belt(*drawn(3000, 0))
+    assert not right.reject
+    assert (right.observed_lower <= right.prediction).all()
+    assert (right.prediction <= right.observed_upper).all()
+    assert "nowhere does it leave the diagonal" in right.summary()
+    wrong = calibration_belt(*drawn(3000, 0, power=1.7))
+    assert wrong.reject
+    assert "too high from" in wrong.summary()
+    for found in (right, wrong):
+        assert (found.observed_lower <= found.observed).all()
+        assert (found.observed <= found.observed_upper).all()
+        assert (np.diff(found.prediction) >= 0).all()
+    assert (calibration_belt(*drawn(3000, 0), level=0.2).observed_upper <= right.observed_upper).all()
+
+
+def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
+    y, v = drawn(2000, 1, power=1.4)
+    v = np.round(v, 1)
+    values = np.unique(v[(v > 0) & (v < 1)])
+    shares = np.array([y[v == x].mean() for x in values])
+    pooled = calibration_belt(shares, values, trials=np.array([(v == x).sum() for x in values]))
+    held = (v > 0) & (v < 1)
+    single = calibration_belt(y[held], v[held])
+    for name in ("observed", "observed_lower", "observed_upper", "coefficients"):
+        np.testing.assert_allclose(getattr(pooled, name), getattr(single, name), atol=1e-7)
+    assert calibration_belt(y, v).rows_left_out == np.count_nonzero(~held)
+    y, v = drawn(3000, 2, power=1.4)
+    whole = calibration_belt(y, v)
+    monkeypatch.setattr("calibrant.decisions.belt._CELLS", 500)
+    coarse = calibration_belt(y, v)
+    assert coarse.statistic == whole.statistic
+    np.testing.assert_allclose(coarse.observed_upper, whole.observed_upper, atol=1e-3)
+    with mpl.rc_context({"backend": "agg"}):
+        assert [each.get_label() for each in whole.plot().get_lines()] == ["ideal", f"degree {whole.degree}"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([0, 1, 1], [0.5, 0.5, 0.5]), "y_prob: has fewer than two distinct values"),
+        (([0, 1], [0.0, 1.0]), "y_prob: has fewer than two distinct values"),
+        (([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4]), "y_true: is told apart by a cut"),
+        (([0, 0, 0], [0.1, 0.2, 0.3]), "y_true: is told apart by a cut"),
+        (([0.5, 0, 1], [0.1, 0.2, 0.3]), "y_true: row 0 is 0.5"),
+    ],
+)
+def test_what_is_refused(columns, message):
+    with pytest.raises(InputError, match=message):
+        calibration_belt(*columns)
