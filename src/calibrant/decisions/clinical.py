@@ -29,7 +29,7 @@ from calibrant.kernels.sums import dot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Curve = Literal["lowess"]
+Curve = Literal["lowess", "spline"]
 _FEWEST_GROUPS = 30  # robust variances of fewer are too small
 _ANY = Interval(-math.inf, math.inf)
 
@@ -50,6 +50,8 @@ class ClinicalCalibration(Result):
         Mean, median, 90th percentile and maximum over rows of |curve - prediction|.
     c_statistic, brier_score : Estimate
         Area under the ROC curve, and mean squared error.
+    curve : {"lowess", "spline"}
+        How the flexible curve was made.
     prediction, observed, observed_lower, observed_upper : ndarray of shape (a,)
         The flexible curve with a band that holds it everywhere together with probability 1 - level.
     rows_left_out : int
@@ -82,6 +84,7 @@ class ClinicalCalibration(Result):
     emax: Estimate
     c_statistic: Estimate
     brier_score: Estimate
+    curve: Curve
     prediction: FloatArray
     observed: FloatArray
     observed_lower: FloatArray
@@ -167,9 +170,10 @@ def clinical_calibration(
     groups : column of shape (n,), optional
         Which group (hospital, patient, table row) a row belongs to: groups are drawn independently, rows within one
         need not be.
-    curve : {"lowess"}
+    curve : {"lowess", "spline"}
         The flexible curve: locally weighted lines through the nearest two thirds of the rows, as R's lowess and so
-        rms's val.prob draw it by default.
+        rms's val.prob draw it by default; or a penalised cubic spline with five degrees of freedom, in which a row
+        counts by its weight alone (the nearest rows of lowess are counted, however much they weigh).
     level : float, default 0.05
         Probability with which an interval misses, each by itself.
     n_resamples : int, default 999
@@ -237,7 +241,7 @@ def clinical_calibration(
     scales = robust_scales(cases, line)
     intercept, slope = intercept_and_slope(line, allowed, scales)
     large = in_the_large(line, allowed, scales, (intercept.value, slope.value))
-    drawn = smoothed(cases, level, n_resamples, random_state)
+    drawn = smoothed(cases, level, n_resamples, random_state, spline=curve == "spline")
     certain = (cases.v == 0.0) | (cases.v == 1.0)
     weight = cases.weight
     return ClinicalCalibration(
@@ -251,6 +255,7 @@ def clinical_calibration(
         emax=drawn.emax,
         c_statistic=c_statistic(cases, level),
         brier_score=brier_score(cases, level),
+        curve=curve,
         prediction=drawn.prediction,
         observed=drawn.fitted,
         observed_lower=np.clip(drawn.fitted - drawn.half_width, 0.0, 1.0),

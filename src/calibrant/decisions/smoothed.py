@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.estimate import Estimate
+from calibrant.decisions.spline import spline_rows
 from calibrant.door.arguments import RandomState
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
@@ -24,7 +25,7 @@ _CELLS = 400  # stretches of predictions whose noise is drawn as one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Smoothed:
-    """A lowess curve with what its noise could be.
+    """A flexible curve with what its noise could be.
 
     Attributes
     ----------
@@ -43,7 +44,9 @@ class Smoothed:
     emax: Estimate
 
 
-def smoothed(cases: Cases, level: float, n_resamples: int, random_state: RandomState) -> Smoothed:
+def smoothed(
+    cases: Cases, level: float, n_resamples: int, random_state: RandomState, *, spline: bool = False
+) -> Smoothed:
     """Fit the curve, and draw what noise would make of it."""
     sample = cases.sample
     held = sample.weight > 0.0
@@ -52,14 +55,11 @@ def smoothed(cases: Cases, level: float, n_resamples: int, random_state: RandomS
     rate = np.clip(sample.weighted_outcome[held] / sample.weight[held], 0.0, 1.0)
     count = np.ascontiguousarray(sample.count[held])
     at = anchors(x, _STEP * float(x[-1] - x[0]))
-    rows = max(2.0, np.floor(SHARE * count.sum() + 1e-7))
-    widths = bandwidths(x, count, at, rows)
     cell = np.minimum(np.floor(_CELLS * (mass.cumsum() - 0.5 * mass)).astype(np.int64), _CELLS - 1)
     cell = np.unique(cell, return_inverse=True)[1]
     k = int(cell[-1]) + 1
     fitted, one_row, shares = np.empty(at.size), np.empty(at.size), np.empty((at.size, k))
-    for a, (i, width) in enumerate(zip(at, widths, strict=True)):
-        weight = local_weights(x, mass, x[i], width, float(x[-1] - x[0]))
+    for a, weight in enumerate(spline_rows(x, mass, at) if spline else _lowess_rows(x, mass, count, at)):
         fitted[a] = dot(weight, rate)
         one_row[a] = float(np.abs(weight / count).max())
         shares[a] = np.bincount(cell, weight, k)
@@ -89,6 +89,13 @@ def smoothed(cases: Cases, level: float, n_resamples: int, random_state: RandomS
         read(lambda e: _quantile(e, 0.9, count if plain else mass, plain)),
         read(lambda e: float(e.max())),
     )
+
+
+def _lowess_rows(x: FloatArray, mass: FloatArray, count: FloatArray, at: IntArray) -> Iterator[FloatArray]:
+    """What the mean outcome at each prediction contributes to lowess at some of them, one place after the other."""
+    rows = max(2.0, np.floor(SHARE * count.sum() + 1e-7))
+    for i, width in zip(at, bandwidths(x, count, at, rows), strict=True):
+        yield local_weights(x, mass, x[i], width, float(x[-1] - x[0]))
 
 
 def _quantile(values: FloatArray, share: float, weight: FloatArray, plain: bool) -> float:

@@ -28,7 +28,7 @@ def draw_clinical(found: ClinicalCalibration, ax: Axes | None) -> Axes:
     ax.fill_between(
         found.prediction, found.observed_lower, found.observed_upper, color=COLOURS["band"], lw=0, label=label
     )
-    ax.plot(found.prediction, found.observed, color=COLOURS["curve"], lw=2.0, label="lowess")
+    ax.plot(found.prediction, found.observed, color=COLOURS["curve"], lw=2.0, label=found.curve)
     ax.plot(*found.deciles.T, "^", color=COLOURS["ink"], ms=5, label="tenths of the rows")
     centre = (np.arange(found.histogram.shape[1]) + 0.5) / found.histogram.shape[1]
     scale = _TALL * end / max(float(found.histogram.max()), 1e-300)
