@@ -173,6 +173,11 @@ def test_arrays_and_columns_in_another_order():
     assert (FITTED.predict_proba(TABLE[TABLE.columns[::-1]].assign(more=1))[:, 1] == EVENT).all()
     last = clone(QUICK).set_params(prediction=-1).fit(as_objects[:, ::-1], Y)
     assert np.allclose(last.predict_proba(as_objects[:, ::-1])[:, 1], EVENT, atol=1e-3)
+    assert (by_place.predict_proba(TABLE)[:, 1] == EVENT).all()
+    with pytest.raises(InputError, match=r"^X: has no names for its columns, but SegmentRecalibrator"):
+        FITTED.predict_proba(as_objects)
+    with pytest.raises(InputError, match=r"^X: X has 3 features, but SegmentRecalibrator is expecting 4 features"):
+        by_place.predict_proba(as_objects[:, :3])
     assert FITTED.feature_names_in_.tolist() == list(TABLE.columns)
     assert not hasattr(by_place, "feature_names_in_")
     assert (FITTED.predict(TABLE) == (EVENT > 0.5)).all()
@@ -222,6 +227,7 @@ BAD = [
     (TABLE, {"features": "age"}, "^features: is 'age'; a sequence of columns"),
     (TABLE, {"features": ["aeg"]}, "^features: is 'aeg', which is no column of X; its columns are y_prob, country"),
     (TABLE, {"prediction": "p"}, "^prediction: is 'p', which is no column of X"),
+    (pd.concat([TABLE, TABLE[["age"]]], axis=1), {}, "^X: has two columns 'age'; each needs a name of its own"),
     (TABLE[["y_prob"]], {}, "^X: has no feature besides the prediction; choose_recalibrator needs none"),
     (TABLE.assign(y_prob=TABLE.y_prob * 100), {}, r"^X: column 'y_prob', the prediction: row \d+ is .* \[0, 1\]"),
     (TABLE.iloc[:0], {}, "^X: has no rows"),
@@ -248,7 +254,7 @@ def test_outcomes_that_cannot_be_used_are_refused():
         clone(QUICK).fit(TABLE, np.full(1500, 0.5))
     with pytest.raises(InputError, match=r"^y: has 3 rows but X has 1,500"):
         clone(QUICK).fit(TABLE, [0, 1, 1])
-    with pytest.raises(InputError, match=r"^y_true: has 0 ones"):
+    with pytest.raises(InputError, match=r"^y: has 0 ones and 1,500 zeros; cv=5 needs"):
         clone(QUICK).fit(TABLE, np.zeros(1500))
     with pytest.raises(InputError, match=r"^X: has no column 'country', which it was fitted to"):
         FITTED.predict_proba(TABLE.drop(columns="country"))

@@ -70,6 +70,7 @@ def segment_repair(quick: bool = False, _data: Path | None = None) -> Reproducti
                 error = _standard_error(gain)
                 if abs(gain.mean()) > 2.0 * error:
                     (won if gain.mean() > 0.0 else lost).append(f"{rival} on {name}")
+    parts.append(_calibrated_tables(quick))
     if not quick and "lightgbm" not in missing:
         parts.append(_without_lightgbm(tables))
     body = _INTRODUCTION.format(real=_RUNS[True], drawn=_RUNS[False], cells=_CELLS, least=_LEAST)
@@ -229,6 +230,21 @@ def _section(name: str, runs: list[dict[str, Score]]) -> str:
     )
 
 
+def _calibrated_tables(quick: bool) -> str:
+    """How often calibrated predictions are changed."""
+    rows = []
+    for n in (300,) if quick else (500, 2000):
+        chosen: Counter[str] = Counter()
+        runs = 2 if quick else 100
+        for run in range(runs):
+            part = _drawn("none", np.random.default_rng([run, n]), n)
+            found = SegmentRecalibrator(random_state=run).fit(_frame(part), part.outcome)
+            chosen[found.chosen_] += 1
+        rows.append([f"{n:,}", runs, *(chosen[each] for each in ("unchanged", "global", "segments", "boosting"))])
+    head = ["rows", "tables", "unchanged", "global", "segments", "boosting"]
+    return "## How often calibrated predictions are changed\n\n" + table(head, rows)
+
+
 def _without_lightgbm(tables: dict[str, Draw]) -> str:
     """Boosted trees by either library, on the same rows."""
     rows = []
@@ -282,30 +298,31 @@ def _of_statsmodels(name: str, outcome: str, without: tuple[str, ...], above: fl
 
 
 def _generated(kind: str) -> Draw:
-    """Predictions that are right, but for 1.35 times the risk in one pair's cell, or a drift with age."""
-
     def draw(rng: np.random.Generator, quick: bool) -> tuple[Part, Part]:
-        return _one(rng, 500 if quick else 20_000), _one(rng, 500 if quick else 20_000)
-
-    def _one(rng: np.random.Generator, n: int) -> Part:
-        features: dict[str, Any] = {
-            "country": rng.choice(["de", "fr", "jp"], n),
-            "device": rng.choice(["desktop", "phone", "tablet", "tv", "watch", "other"], n),
-            "plan": rng.choice(["free", "paid"], n),
-            "age": rng.normal(45.0, 15.0, n),
-            "income": rng.lognormal(0.0, 1.0, n),
-            "visits": rng.poisson(3.0, n),
-        }
-        prediction = expit(-1.5 + 0.8 * rng.normal(size=n) + 0.2 * np.log(features["income"]))
-        true = prediction
-        if kind == "pair":
-            hit = (features["country"] == "jp") & (features["device"] == "tablet")
-            true = np.where(hit, np.minimum(1.35 * prediction, 1.0), prediction)
-        if kind == "drift":
-            true = expit(logit(prediction) + 0.3 * np.sin((features["age"] - 45.0) / 15.0))
-        return Part(prediction, features, (rng.random(n) < true).astype(np.int64), true)
+        n = 500 if quick else 20_000
+        return _drawn(kind, rng, n), _drawn(kind, rng, n)
 
     return draw
+
+
+def _drawn(kind: str, rng: np.random.Generator, n: int) -> Part:
+    """Predictions that are right, but for 1.35 times the risk in one pair's cell, or a drift with age."""
+    features: dict[str, Any] = {
+        "country": rng.choice(["de", "fr", "jp"], n),
+        "device": rng.choice(["desktop", "phone", "tablet", "tv", "watch", "other"], n),
+        "plan": rng.choice(["free", "paid"], n),
+        "age": rng.normal(45.0, 15.0, n),
+        "income": rng.lognormal(0.0, 1.0, n),
+        "visits": rng.poisson(3.0, n),
+    }
+    prediction = expit(-1.5 + 0.8 * rng.normal(size=n) + 0.2 * np.log(features["income"]))
+    true = prediction
+    if kind == "pair":
+        hit = (features["country"] == "jp") & (features["device"] == "tablet")
+        true = np.where(hit, np.minimum(1.35 * prediction, 1.0), prediction)
+    if kind == "drift":
+        true = expit(logit(prediction) + 0.3 * np.sin((features["age"] - 45.0) / 15.0))
+    return Part(prediction, features, (rng.random(n) < true).astype(np.int64), true)
 
 
 _TABLES: dict[str, Draw] = {

@@ -31,11 +31,12 @@ from calibrant.recalibration.segments_table import (
     FeatureTable,
     Name,
     Values,
-    check_same_columns,
     features_of,
+    in_words_of,
     read_prediction,
     read_rows,
     refuse_outcome,
+    same_columns,
 )
 from calibrant.recalibration.stored import Stored, stored
 
@@ -192,9 +193,9 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         rng, seed = seeded(self.random_state)
         seed = int(rng.integers(2**31)) if seed is None else seed % 2**31
         rows = Rows(outcome, prediction, weight, classes=False, group=group)
-        splits = rows.splits(self.cv, seed)
-        first, unfitted = self._best_map(rows, seed)
-
+        with in_words_of(told):
+            splits = rows.splits(self.cv, seed)
+            first, unfitted = self._best_map(rows, seed)
         cuts = Cuts.fitted(values, self.max_depth)
         candidates = Candidates(rows, cuts, cuts.cells(values), cuts.table(values), unfitted, seed)
         self.chosen_: str = self.method
@@ -223,8 +224,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: N803
         """Return corrected probabilities of shape (n, 2): of no event, and of the event."""
         check_is_fitted(self, "chosen_")
-        table = FeatureTable.of(X)
-        check_same_columns(table, self.n_features_in_, self._columns is not None, type(self).__name__)
+        named = self._columns is not None
+        table = same_columns(FeatureTable.of(X), self.n_features_in_, named, type(self).__name__)
         missing = next((cut.name for cut in self._cuts[0] if cut.name not in table.names), None)
         if missing is not None:
             raise InputError("X", f"has no column {missing!r}, which it was fitted to")
@@ -353,7 +354,9 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         check(self.chosen_ in _CHOSEN[:3], "chosen_", f"must be one of {', '.join(_CHOSEN[:3])}")
         check(1 <= len(self._cuts) <= 2, "_cuts", "must be of one depth or two")
         check(all(len(cuts) == len(self._cuts[0]) >= 2 for cuts in self._cuts), "_cuts", "must be of all features")
-        check(len(self._cuts[0]) <= self.n_features_in_, "n_features_in_", "must be as many as are used, at least")
+        names: Sequence[Name] = range(self.n_features_in_) if self._columns is None else self._columns
+        check(len(names) == self.n_features_in_, "n_features_in_", "must be the number of the columns")
+        check(all(cut.name in names for cuts in self._cuts for cut in cuts), "_cuts", "must be of columns of the table")
         for features, change, _ in self._blocks:
             check(len(features) <= len(self._cuts), "_blocks", "must not be deeper than the cuts")
             check(features[-1] < len(self._cuts[0]), "_blocks", "must be of features that are cut")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -50,10 +51,19 @@ class FeatureTable:
         """Look at a data frame, or an array of two dimensions."""
         if hasattr(table, "toarray"):
             raise InputError("X", "is a sparse matrix", allowed="a data frame or a dense array is needed")
-        frame = nw.from_native(table, pass_through=True)
+        try:
+            frame = nw.from_native(table, pass_through=True)
+        except nw.exceptions.DuplicateError:
+            twice = next(name for name in table.columns if list(table.columns).count(name) > 1)
+            raise InputError("X", f"has two columns {twice!r}", allowed="each needs a name of its own") from None
         if isinstance(frame, nw.LazyFrame):
             raise InputError("X", "is a table that is not in memory yet", allowed="collect it first")
         if isinstance(frame, nw.DataFrame):
+            twice = {name for name in frame.columns if frame.columns.count(name) > 1}
+            if twice:
+                raise InputError(
+                    "X", f"has two columns {min(twice, key=str)!r}", allowed="each needs a name of its own"
+                )
             named = all(isinstance(name, str) for name in frame.columns)
             names = tuple(frame.columns) if named else tuple(range(len(frame.columns)))
             found = cls(names, len(frame), named, frame)
@@ -104,24 +114,16 @@ def read_rows(
     table: FeatureTable, prediction: Name, y: Any, sample_weight: Column | None, groups: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, IntArray | None]:
     """Outcomes, predictions, weights and numbers of groups; what is wrong is said of the user's own names."""
-    try:
+    with in_words_of(prediction):
         outcome, said, weight = read_columns(y, table.column(prediction), sample_weight)
         require_single_outcomes(outcome)
-    except InputError as problem:
-        if problem.argument == "y_prob":
-            raise _in_column(prediction, problem) from None
-        argument = "y" if problem.argument == "y_true" else problem.argument
-        words = problem.problem.replace("y_prob", "X").replace("y_true", "y")
-        raise InputError(argument, words, row=problem.row, allowed=problem.allowed) from None
     return outcome, said, weight, None if groups is None else read_groups(groups, outcome.size)
 
 
 def read_prediction(table: FeatureTable, prediction: Name) -> FloatArray:
     """The column of predictions alone."""
-    try:
+    with in_words_of(prediction):
         return read_columns(np.zeros(table.n_rows), table.column(prediction), None)[1]
-    except InputError as problem:
-        raise _in_column(prediction, problem) from None
 
 
 def features_of(table: FeatureTable, features: Sequence[Name] | None, prediction: Name) -> tuple[Name, ...]:
@@ -152,9 +154,17 @@ def refuse_outcome(name: Name, values: Values, outcome: FloatArray) -> None:
         raise InputError("X", f"column {name!r} is the outcome itself, row by row", allowed="leave it out")
 
 
-def _in_column(name: Name, problem: InputError) -> InputError:
-    words = problem.problem.replace("y_prob", "it")
-    return InputError("X", f"column {name!r}, the prediction: {words}", row=problem.row, allowed=problem.allowed)
+@contextmanager
+def in_words_of(prediction: Name) -> Iterator[None]:
+    """What is wrong with y_true and y_prob is said of y, and of the column of X that holds the prediction."""
+    try:
+        yield
+    except InputError as problem:
+        words = problem.problem.replace("y_prob", "X").replace("y_true", "y")
+        if problem.argument == "y_prob":
+            words = f"column {prediction!r}, the prediction: {words}"
+        argument = {"y_prob": "X", "y_true": "y"}.get(problem.argument, problem.argument)
+        raise InputError(argument, words, row=problem.row, allowed=problem.allowed) from None
 
 
 def _refused(name: Name, what: str) -> InputError:
@@ -218,10 +228,11 @@ def _finite(numbers: FloatArray) -> FloatArray:
     return np.asarray(np.clip(numbers, -_LARGEST, _LARGEST))
 
 
-def check_same_columns(table: FeatureTable, fitted: int, named: bool, owner: str) -> None:
-    """Raise unless a table without names has as many columns as the one it was fitted to."""
+def same_columns(table: FeatureTable, fitted: int, named: bool, owner: str) -> FeatureTable:
+    """The table as one with columns like those of the fit: by their names, or as many in the same order."""
     if named and not table.named:
         raise InputError("X", f"has no names for its columns, but {owner} was fitted to columns with names")
     if not named and len(table.names) != fitted:
         held = counted(len(table.names), "feature")
         raise InputError("X", f"X has {held}, but {owner} is expecting {counted(fitted, 'feature')} as input")
+    return table if named else replace(table, names=tuple(range(fitted)), named=False)
