@@ -49,6 +49,23 @@ def at_most(value: float, digits: int) -> str:
     return _significant(value, digits, ROUND_CEILING)
 
 
+def range_decimals(width: float) -> int:
+    """Decimals that show a range of predictions to two digits of its width; at least 2."""
+    return max(2, min(_MOST_DECIMALS, 1 - math.floor(math.log10(width)))) if width > 0.0 else 6
+
+
+def readable(low: float, high: float) -> tuple[str, str]:
+    """Both ends of a range of predictions, rounded outwards to as many decimals as its width asks for.
+
+    >>> readable(1.18e-05, 0.5087), readable(0.2, 0.2)
+    (('0.00', '0.51'), ('0.2', '0.2'))
+    """
+    if high <= low:
+        return at_least(low, 3), at_most(high, 3)
+    decimals = range_decimals(high - low)
+    return _fixed(low, decimals, ROUND_FLOOR, False), _fixed(high, decimals, ROUND_CEILING, False)
+
+
 def rounded_down(end: float) -> str:
     """Return a lower end in six decimals, no higher than it is."""
     return _rounded(end, ROUND_FLOOR)

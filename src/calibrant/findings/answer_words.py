@@ -6,6 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import Interval, confidence
+from calibrant.door.outwards import readable
 from calibrant.findings.words import rate, sentence, whole
 from calibrant.inference.gate import rounded_rows
 
@@ -21,7 +22,7 @@ _SAID = {
     "not confident enough": "Not confident enough",
     "uneven": "Uneven",
 }
-_METHODS = {
+METHODS = {
     "temperature": "temperature scaling",
     "platt": "Platt scaling",
     "beta": "beta scaling",
@@ -78,9 +79,9 @@ def _for_example(found: Answer) -> str:
     if found.direction in ("too high", "too low"):
         if first.share > 0.9:
             return f": it says {says} on average, and {happens} happen"
-        low, high = rate(first.low), rate(first.high)
-        if low == high:
-            return f" where it says {low}: {happens} happen"
+        if first.low == first.high:
+            return f" where it says {rate(first.low)}: {happens} happen"
+        low, high = (f"{(100 * Decimal(end)).normalize():f}%" for end in readable(first.low, first.high))
         return f" between {low} and {high}: it says {says} there on average, and {happens} happen"
     told = f": where it says about {says}, {happens} happen"
     for other in found.examples[1:]:
@@ -140,7 +141,7 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         return [advice.words] if found.state == "worth correcting" else []
     before, after = advice["unchanged"], advice[advice.chosen or ""]
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
-    do = f"What to do: recalibrate, by {_METHODS.get(advice.chosen or '', advice.chosen)}."
+    do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
     if near < far:
         return [f"{do} On rows that it was not fitted to, the distance falls from {points(far)} to {points(near)}."]
     return [f"{do} On rows that it was not fitted to, the log score is better."]

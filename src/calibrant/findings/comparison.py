@@ -11,8 +11,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import seeded
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
-from calibrant.door.outwards import outwards
-from calibrant.findings.answer_words import points
+from calibrant.findings.answer_words import most_points, points
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number
@@ -77,8 +76,11 @@ class Comparison(Finding):
         rows = [
             ("what it comes to", *(found.state for found in answers)),
             ("direction", *(found.direction or "-" for found in answers)),
-            ("distance from calibration", *(number(found.size) for found in answers)),
-            ("population's, at most", *("-" if x.interval is None else outwards(*x.interval)[1] for x in answers)),
+            ("distance, percentage points", *(points(found.size) for found in answers)),
+            (
+                "in the population, at most",
+                *("-" if x.interval is None else most_points(x.interval, x.max_distance) for x in answers),
+            ),
             ("what to do", *(found.action for found in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.outwards import readable
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.findings.words import ends, number, percent
@@ -158,8 +159,10 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
         else:
             joined.append((first, last))
     found = []
-    for first, last in joined:
-        stretch = _without_idle_ends(contribution, variance, first, last)
+    trimmed = [_without_idle_ends(contribution, variance, first, last) for first, last in joined]
+    between = [0, *(each.stop for each in trimmed)], [*(each.start for each in trimmed[1:]), side.size]
+    for (first, _), tight, free_from, free_to in zip(joined, trimmed, *between, strict=False):
+        stretch = _with_round_ends(sample.prediction, tight, free_from, free_to)
         weight, error = float(mass[stretch].sum()), float(residual[stretch].sum())
         if error * side[first] > 0.0:  # joining may have turned it
             found.append(
@@ -178,6 +181,18 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
                 )
             )
     return tuple(sorted(found, key=lambda region: -region.share))
+
+
+def _with_round_ends(v: FloatArray, stretch: slice, free_from: int, free_to: int) -> slice:
+    """The stretch up to round numbers outside it, so that its ends can be told in few digits; short of its neighbours.
+
+    The ends were within noise, so they may as well be where they are read easily.
+    """
+    if v[stretch.start] == v[stretch.stop - 1]:
+        return stretch
+    low, high = readable(float(v[stretch.start]), float(v[stretch.stop - 1]))
+    first, last = np.searchsorted(v, float(low), "left"), np.searchsorted(v, float(high), "right")
+    return slice(max(int(first), free_from), min(int(last), free_to))
 
 
 def _divergence(seen: float, predicted: float) -> float:

@@ -23,6 +23,10 @@ class Finding(Result):
         """The answer in about ten lines; `summary` is the whole page."""
         return str(view("text", "short")(self))
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first screen, sentences and picture."""
+        return str(view("notebook", "cell")(self))
+
     def summary(self) -> str:
         """Return it as a page of plain text, at most 80 columns wide."""
         return str(view("text", "page")(self))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
-from calibrant.door.outwards import at_most, outwards
+from calibrant.door.outwards import at_most, outwards, range_decimals
 from calibrant.door.values import counted
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ def ends(low: float, high: float, before: float | None = None, after: float | No
     So the printed range, ends included, holds the same predictions as the range itself. It has as many decimals as its
     width and these neighbours ask for, at least 2; of a single prediction at least 6.
     """
-    width = high - low
-    least = 6 if width <= 0.0 else max(2, 1 - math.floor(math.log10(width)))
+    least = range_decimals(high - low)
 
     def shown(end: float, neighbour: float | None, rounding: str) -> str:
         exact = Decimal(repr(end))  # reading decimals back keeps their order, so what holds of them holds of floats

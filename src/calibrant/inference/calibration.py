@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
 from calibrant.door.columns import Column, FloatArray
-from calibrant.door.outwards import at_least, at_most
+from calibrant.door.outwards import at_most, readable
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result
@@ -83,7 +83,7 @@ class TestRegion(Result):
     def summary(self) -> str:
         """Say where, and in which direction."""
         said = f"{self.mean_prediction:.3g} predicted, {self.event_rate:.3g} seen"
-        where = f"predictions from {at_least(self.low, 3)} to {at_most(self.high, 3)}"
+        where = "predictions from {} to {}".format(*readable(self.low, self.high))
         return f"{where} are {self.direction} ({said}, {self.n_rows:,} rows)"
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
-from calibrant.door.outwards import outwards
-from calibrant.findings.words import number, proved
+from calibrant.findings.answer_words import METHODS, most_points, points
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -27,24 +27,28 @@ class Bar:
     width: float
     most: float
 
+    @property
+    def end(self) -> str:
+        """End of the scale, in percentage points."""
+        return f"{100.0 * self.most:g}"
+
 
 def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     """The lower distance of these rows; the population's; that of the chosen recalibration.
 
     The scale ends at `at_least` or beyond.
     """
-    low, high = audit.ties.lower_distance_bracket
-    shown = [("These rows", proved(low, high)[0], "certified", low, high)]
-    found = audit.answer
+    found, (low, high) = audit.answer, audit.ties.lower_distance_bracket
+    shown = [("These rows", points(found.size), "certified", low, high)]
     if found.interval is not None:
-        least, largest = outwards(*found.interval)
-        between = f"{least} to {largest}" if float(least) > 0.0 else f"at most {largest}"
+        least, largest = points(found.interval.low, ROUND_FLOOR), most_points(found.interval, found.max_distance)
+        between = f"{least} to {largest}" if found.interval.low > 0.0 else f"at most {largest}"
         shown.append((f"Population, {confidence(audit.level)} confidence", between, "population", *found.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":
-        name = f"After {best.method.replace('_', ' ')}, on rows it has not seen"
+        name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
         left = best.lower_calibration_distance
-        shown.append((name, number(left), "after", left, left))
+        shown.append((name, points(left), "after", left, left))
     farthest = max(at_least, *(end for *_, end in shown))
     most = next(scale for scale in _SCALES if scale >= min(1.0, farthest))
     return [Bar(name, words, kind, *_placed(start, end, most), most) for name, words, kind, start, end in shown]

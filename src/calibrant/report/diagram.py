@@ -26,14 +26,19 @@ _SHADED = 0.2  # where rows are fewer than this, on the scale of `heavy`, nothin
 _SIDES = (("high", "too high", r"\\\\"), ("low", "too low", "////"))
 
 
-def draw_diagram(audit: Drawable, ax: Axes | None = None, examples: Sequence[Example] = ()) -> Axes:
-    """Draw curves or level sets, consistency band, diagonal, base rate and examples, on new axes by default."""
+def draw_diagram(
+    audit: Drawable, ax: Axes | None = None, examples: Sequence[Example] = (), *, shaded: bool = True
+) -> Axes:
+    """Draw curves or level sets, consistency band, diagonal, base rate and examples, on new axes by default.
+
+    Where chance explains all of it, what lies between the curve and the diagonal is not `shaded`: it is no error.
+    """
     ax = ax if ax is not None else new_axes()
     table = audit.reliability
     low, high = limits(audit, examples)
     ax.plot([low, high], [low, high], color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2)
     draw = _draw_curve if table.kind == "curve" else _draw_levels
-    draw(audit, ax)
+    draw(audit, ax, shaded)
     ax.set_xlim(low, high)
     bottom, top = heights(table, low, high, [audit.base_rate, *(each.happened for each in examples)])
     ax.set_ylim(bottom, top)
@@ -49,14 +54,14 @@ def draw_diagram(audit: Drawable, ax: Axes | None = None, examples: Sequence[Exa
     return ax
 
 
-def _draw_curve(audit: Drawable, ax: Axes) -> None:
+def _draw_curve(audit: Drawable, ax: Axes, shaded: bool) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.band_lower is not None and table.band_upper is not None:
         label = f"calibrated ({confidence(audit.level)})"
         ax.fill_between(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
     told = heavy(table) > _SHADED
-    for side, where in zip(_SIDES, (told & (y < x), told & (y > x)), strict=True):
+    for side, where in zip(_SIDES, (told & (y < x), told & (y > x)), strict=True) if shaded else ():
         _shade(ax, x, y, x, where, side)
     ax.plot(x, table.isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
     faded_curve(table, ax, COLOURS["curve"], "smoothed")
@@ -85,7 +90,7 @@ def faded_curve(table: Reliability, ax: Axes, colour: str, label: str, dashes: t
     ax.plot([], [], color=colour, lw=2.2, label=label, **style)
 
 
-def _draw_levels(audit: Drawable, ax: Axes) -> None:
+def _draw_levels(audit: Drawable, ax: Axes, shaded: bool) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.band_lower is not None and table.band_upper is not None:
@@ -94,7 +99,13 @@ def _draw_levels(audit: Drawable, ax: Axes) -> None:
     if x.size > 1:
         ax.plot(x, table.isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
     size = 18.0 + 160.0 * table.mass / table.mass.max()
-    looks = ((y < x, "high", "too high", "v"), (y > x, "low", "too low", "^"), (y == x, "curve", "exactly right", "o"))
+    looks: Any = (
+        (y < x, "high", "too high", "v"),
+        (y > x, "low", "too low", "^"),
+        (y == x, "curve", "exactly right", "o"),
+    )
+    if not shaded:
+        looks = ((y == y, "curve", "observed", "o"),)
     for where, name, words, marker in looks:
         if where.any():
             look: dict[str, Any] = {"color": COLOURS[name], "alpha": 0.85, "lw": 0, "zorder": 4, "marker": marker}

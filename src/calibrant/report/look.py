@@ -36,6 +36,7 @@ STYLE: Any = {
     "hatch.linewidth": 0.6,
 }
 
+_SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
 _FINE = re.compile(r"(?<=\d\.\d\d)\d+")
 
 
@@ -64,4 +65,6 @@ def as_svg(fig: Figure) -> str:
     with mpl.rc_context(STYLE):
         fig.savefig(file, format="svg", transparent=True, metadata=nothing)
     text = file.getvalue()
+    # Its style sheet would be that of the whole page; what it says is inherited from the element as well.
+    text = _SHEET.sub("", text, count=1).replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" ', 1)
     return _FINE.sub("", text[text.index("<svg") :].strip())  # a hundredth of a point is finer than any screen

@@ -37,7 +37,8 @@ _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
 
 def draw_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     """Draw an audit's diagram, with the examples that its headline tells."""
-    return draw_diagram(audit, ax, audit.answer.examples)
+    found = audit.answer
+    return draw_diagram(audit, ax, found.examples, shaded=found.state not in ("no evidence", "too few rows"))
 
 
 def figure(audit: Audit, size: tuple[float, float] = _SIZE) -> Figure:
@@ -45,7 +46,7 @@ def figure(audit: Audit, size: tuple[float, float] = _SIZE) -> Figure:
     examples = audit.answer.examples
     fig = Figure(figsize=size, layout="constrained")
     upper, lower = fig.subplots(2, 1, sharex=True, height_ratios=(4.6, 1))
-    draw_diagram(audit, upper, examples)
+    draw_audit(audit, upper)
     upper.set_xlabel("")
     draw_density(audit, lower, examples)
     fig.align_ylabels()
