@@ -163,7 +163,7 @@ def test_an_interrupt_is_130_whatever_a_library_makes_of_it(rows, tmp_path, monk
         except BaseException:
             raise raised from None
 
-    monkeypatch.setattr("calibrant.findings.table.audit_sample", interrupted)
+    monkeypatch.setattr("calibrant.findings.table.audit_given", interrupted)
     ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has it ignored
     try:
         done = run("audit", rows, "--html", tmp_path / "report.html")

@@ -21,6 +21,12 @@ from mypy import api
 import calibrant
 from calibrant.homes import HOMES
 
+ONLY_FOR_CHECKERS = {
+    name: getattr(import_module(f"calibrant.recalibration.{home}"), name)
+    for home, name in (("base", "Recalibrator"), ("methods", "Method"), ("multiclass", "MulticlassRecalibrator"))
+}
+"""Names that a module imports for type checkers alone, because they bring scikit-learn."""
+
 CALLS = """
 from decimal import Decimal
 import numpy as np
@@ -96,7 +102,9 @@ def modes(hint: Any) -> tuple[str, ...]:
 
 def calls(name: str, function: Any) -> Iterator[str]:
     """Lines with good and wrong calls of one function."""
-    parameters, hints = inspect.signature(function).parameters, get_type_hints(function)
+    known = inspect.unwrap(function).__globals__
+    missing = {each: kind for each, kind in ONLY_FOR_CHECKERS.items() if each not in known}
+    parameters, hints = inspect.signature(function).parameters, get_type_hints(function, localns=missing)
     called = f"{namespace(name)}.{name}"
     of_names = {"frame", "table"} & set(parameters)  # columns are told by name
     words = {"y_true": '"y"', "y_prob": '"p"', "by": '"at"' if hints.get("by") is str else '["at"]'} if of_names else {}

@@ -80,6 +80,7 @@ AUDIT: dict[str, Any] = {
     "n_distinct": "integer",
     "effective_rows": "number",
     "weighted": "boolean",
+    "groups": ({"column": "string|null", "n": "integer"}, None),
     "event_rates": "boolean",
     "about_chance": "string|null",
     "base_rate": "number",
@@ -136,6 +137,7 @@ AUDIT: dict[str, Any] = {
             "reject": "boolean|null",
             "direction": "string|null",
             "where": (["number"], None),
+            "n_groups": "integer|null",
         }
     ],
     "segmented_by": ["string"],
@@ -149,6 +151,7 @@ AUDIT: dict[str, Any] = {
             "evalue": "number|null",
             "pvalue": "number",
             "reject": "boolean",
+            "n_groups": "integer|null",
         }
     ],
     "advice": {

@@ -57,10 +57,6 @@ def audit_file(
     threshold: Annotated[
         float | None, typer.Option(help="Where predictions are acted on: say what that costs; else the worst one.")
     ] = None,
-    max_weight: Annotated[
-        float | None,
-        typer.Option(help="With weights: the most that one row can weigh; the population's bounds need it."),
-    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[
@@ -77,6 +73,15 @@ def audit_file(
         bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
     ] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Column of patients, accounts, days, ...: rows of one depend on one another."),
+    ] = None,
+    max_weight: Annotated[
+        float | None,
+        typer.Option(help="With groups or weights: the most that one can weigh, known beforehand; bounds need it."),
+    ] = None,
+    pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
 ) -> None:
     """Measure how far the predictions in FILE are from calibrated; of two files, say which is better.
 
@@ -91,7 +96,7 @@ def audit_file(
 
         if len(files) > 2:
             raise InputError("FILE", f"is {len(files)} files; one or two are audited, many as one by a quoted pattern")
-        opened = [OpenedFile(file) for file in files]
+        opened = [OpenedFile(file, pos_label) for file in files]
         if html is not None:
             check_target(html, "--html", [each for file in opened for each in file.files])
         seed = seeded(seed)[1]  # one for both files
@@ -108,7 +113,9 @@ def audit_file(
             level,
             resamples,
             seed,
+            groups=groups,
             max_weight=max_weight,
+            pos_label=pos_label,
         )
         audited = [
             audit_opened(file, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file.path)))
@@ -122,7 +129,14 @@ def audit_file(
             first, second = audited
             names = (opened[0].name, opened[1].name)
             names = names if names[0] != names[1] else (files[0], files[1])
-            found = compare(names, (first.audit, second.audit), (first.rows, second.rows), level=level, seed=seed)
+            found = compare(
+                names,
+                (first.audit, second.audit),
+                (first.rows, second.rows),
+                groups=(first.groups, second.groups),
+                level=level,
+                seed=seed,
+            )
         if html is not None:
             progress("Writing the report")
             found.to_html(html)
@@ -155,8 +169,13 @@ def gate(
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights; needs --max-weight.")] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight."),
+    ] = None,
     max_weight: Annotated[
-        float | None, typer.Option(help="The most that one row can weigh, known before the rows were drawn.")
+        float | None,
+        typer.Option(help="The most that one row, or group, can weigh, known before they were drawn."),
     ] = None,
     anytime: Annotated[
         Path | None,
@@ -180,6 +199,7 @@ def gate(
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit's XML.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Add the checks to the end of this Markdown file.")] = None,
+    pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a limit on its population.
 
@@ -192,7 +212,8 @@ def gate(
     Exit code 0: proved within. 1: proved beyond. 3: undecided (of a distance, with the rows still needed). Of several
     checks (--by, --baseline) the worst: 1 before 3 before 0. 2: bad input, or output that cannot be written. 70:
     something unforeseen, memory included. 130: Ctrl-C. A column of weights, or one whose name says that it may hold
-    them (weight, w, freq, trials, ...), needs --max-weight, or --unweighted to leave it out.
+    them (weight, w, freq, exposure, ...), needs --max-weight, or --unweighted to leave it out. With --groups whole
+    groups are drawn, and --max-weight is the most rows (or weight) that one can have.
 
     With --anytime STATE the rows of one file after the other are added up in STATE, which is begun with the first, and
     one may stop as soon as a verdict is reached: it is wrong with probability at most the level, however often one
@@ -233,8 +254,10 @@ def gate(
             baseline=baseline,
             max_worse=max_worse,
             again=again,
+            groups=groups,
+            pos_label=pos_label,
         )
-        opened = None if file is None else OpenedFile(file)
+        opened = None if file is None else OpenedFile(file, pos_label)
         held = [*([] if opened is None else opened.files), *([] if baseline is None else [baseline])]
         for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
             if target is not None:

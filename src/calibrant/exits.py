@@ -46,6 +46,8 @@ _OPTIONS = {
     "max_worse": "--max-worse",
     "baseline": "--baseline",
     "trials": "--trials",
+    "groups": "--groups",
+    "pos_label": "--pos-label",
     "drift": "--drift",
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",

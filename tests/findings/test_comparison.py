@@ -36,7 +36,7 @@ def test_two_files_are_compared(tmp_path):
     assert max(map(len, done.stdout.splitlines()[:30])) <= 80
     page = target.read_text()
     assert "<b>bad" not in page
-    assert page.count("<figure>") == 2
+    assert page.count("<figure>") == 2 * (1 + 1 + 3)  # of each the diagram, the decision curve and three panels
     ids = [part.split('"')[0] for part in page.split(' id="')[1:]]
     assert len(ids) == len(set(ids))
     found = json.loads(CliRunner().invoke(app, ["audit", *files, "--json", "--seed", "0"]).stdout)

@@ -171,8 +171,8 @@ def test_weights_and_trials():
 
     by_mean = compare_calibration(y, v, v**2, sample_weight=weight, measure=mean_error, n_resamples=39, random_state=0)
     assert by_mean.value_b == pytest.approx(mean_error(y, v**2, weight))
-    with pytest.raises(InputError, match="groups: cannot be used here"):
-        compare_calibration(y, v, v, groups=v)
+    with pytest.raises(InputError, match="groups: cannot be used here: two samples"):
+        compare_calibration(y, v, v, y_true_b=y, groups=v)
 
 
 def test_a_function_of_single_outcomes_alone():

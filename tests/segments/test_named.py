@@ -214,7 +214,7 @@ def test_rows_of_trials_are_so_many_rows():
         ({"k": [3.0, 2.0]}, {"trials": "k"}, "y_true: times trials is no whole number of events"),
         ({"k": [-1.0, 2.0]}, {"trials": "k"}, "trials: "),
         ({"k": [2.0, 2.0]}, {"trials": "k", "sample_weight": "k"}, "sample_weight: cannot be used here: with trials"),
-        ({"k": [2.0, 2.0]}, {"groups": "k"}, "groups: cannot be used here: rows are summed by cell"),
+        ({"k": [2.0, None]}, {"groups": "k"}, "groups: 1 row is null or NaN"),
         ({"k": [2.0, 2.0], "w": [2.0, 2.0]}, {"trials": "k"}, "'w' may hold weights"),
     ],
 )

@@ -28,17 +28,22 @@ def event_outcomes(y_true: Any, pos_label: Any) -> Any:
     label = _one_label(pos_label)
     values = label_column(as_labels(y_true))
     seen = distinct(values)
-    if len(seen) > 2:
-        problem = f"holds {len(seen):,} different values; pos_label is for two. Pass y_true == {label!r} instead"
-        raise InputError("y_true", problem)
-    other_kind = any(isinstance(each, str) != isinstance(label, str) for each in seen)
-    if label not in seen and (len(seen) == 2 or other_kind):
-        raise _no_such_label(label, seen)
+    check_two_labels(label, seen, f"{len(seen):,}")
     rate = next((each for each in seen if isinstance(each, float) and 0.0 < each < 1.0), None)
     if rate is not None:
         row = int(np.argmax(values == rate))
         raise InputError("y_true", f"row {row} is {rate!r}, an event rate and no label; leave pos_label out", row=row)
     return (values == label).astype(np.float64) if label in seen else np.zeros(values.size)
+
+
+def check_two_labels(label: Any, seen: set[Any], how_many: str) -> None:
+    """Raise unless a label is one of two that were seen, or the other one of one kind."""
+    if len(seen) > 2:
+        problem = f"holds {how_many} different values; pos_label is for two. Pass y_true == {label!r} instead"
+        raise InputError("y_true", problem)
+    other_kind = any(isinstance(each, str) != isinstance(label, str) for each in seen)
+    if label not in seen and (len(seen) == 2 or other_kind):
+        raise _no_such_label(label, seen)
 
 
 def read_labels(

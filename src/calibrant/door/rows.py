@@ -157,6 +157,16 @@ class Rows:
         """Which rows weigh anything."""
         return slice(None) if self.weight is None else self.weight > _LIGHTEST
 
+    @property
+    def n_groups(self) -> int | None:
+        """How many groups there are; None where every row is drawn by itself."""
+        return None if self.group is None else int(self.group.max()) + 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether every row is one outcome, drawn by itself."""
+        return self.trials is None and self.group is None
+
     @cached_property
     def lots(self) -> Lots:
         """The same rows, those of one prediction and weight together; what weighs nothing is left out."""

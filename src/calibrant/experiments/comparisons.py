@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+import math
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 from scipy.stats import beta
 
 import calibrant
@@ -27,6 +30,7 @@ _PAIRS = {
 }
 _MEASURES = ("smooth_calibration_error", "kernel_calibration_error", "expected_calibration_error")
 """One of each kind: a supremum, a quadratic form, bins."""
+_GROUPS, _SIZE, _CORRELATION = 200, 10, 0.3
 _GRID = 20_000
 _RESAMPLES = 99
 
@@ -35,16 +39,26 @@ def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Repro
     """How often the interval of `compare_calibration` holds the truth."""
     sizes, trials, grid, resamples = ((200,), 2, 2000, 39) if quick else ((200, 1000), 150, _GRID, _RESAMPLES)
     cells = [
-        (measure, rates, *pair, n, trials, grid, resamples)
+        (measure, rates, *pair, n, trials, grid, resamples, False)
         for measure in _MEASURES
         for n in sizes
         for rates, pairs in _PAIRS.items()
         for pair in pairs
     ]
+    single, many = len(cells), 20 * _SIZE * 2 if quick else _GROUPS * _SIZE
+    cells += [
+        (measure, "uniform", *pair, many, trials, grid, resamples, True)
+        for measure in _MEASURES
+        for pair in _PAIRS["uniform"]
+    ]
     found = on_all_processors(_coverage, cells)
     rows = [
         [measure.replace("_", " "), rates, f"{first} - {second}", f"{n:,}", *numbers]
-        for (measure, rates, first, second, n, *_), numbers in zip(cells, found, strict=True)
+        for (measure, rates, first, second, n, *_), numbers in zip(cells[:single], found, strict=False)
+    ]
+    of_groups = [
+        [measure.replace("_", " "), f"{first} - {second}", *numbers]
+        for (measure, _, first, second, *_), numbers in zip(cells[single:], found[single:], strict=True)
     ]
     worst = min(numbers[1] for numbers in found)
     body = (
@@ -52,6 +66,10 @@ def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Repro
         "(Beta(0.3, 3)): itself (calibrated), its tenths (coarse, calibrated where the rate is uniform), shifted by 0.05 "
         "or 0.06 (more), sharpened.\n\n"
         + table(["measure", "rates", "difference", "rows", "truth", "covered", "mean width"], rows)
+        + f"\n## Rows that depend on one another\n\n{many // _SIZE} groups of {_SIZE} rows, uniform rates; outcomes of a "
+        f"group share a normal effect, with latent correlation {_CORRELATION:g}. Compared with `groups`; {trials:,} trials "
+        "a row. The last column is what is covered where the groups are not said.\n\n"
+        + table(["measure", "difference", "truth", "covered", "mean width", "covered as rows"], of_groups)
     )
     return Reproduction("Coverage of differences between predictors", f"The lowest coverage is {worst:.3f}.", body)
 
@@ -80,18 +98,30 @@ def _truth(measure: str, rates: str, predictor: str, grid: int) -> float:
 
 
 def _coverage(
-    measure: str, rates: str, first: str, second: str, n: int, trials: int, grid: int, resamples: int
+    measure: str, rates: str, first: str, second: str, n: int, trials: int, grid: int, resamples: int, grouped: bool
 ) -> list[float]:
-    """Truth, share of intervals that hold it, and their mean width."""
+    """Truth, share of intervals that hold it, and their mean width; of groups also the share if they are not said."""
     truth = _truth(measure, rates, first, grid) - _truth(measure, rates, second, grid)
-    held, width = 0, 0.0
+    held, width, as_rows = 0, 0.0, 0
     for trial in range(trials):
         rng = np.random.default_rng([n, trial])
         rate = PREDICTIONS[rates](rng, n)
-        y_true, every = (rng.random(n) < rate).astype(np.float64), _predictors(rate)
-        low, high = calibrant.compare_calibration(
-            y_true, every[first], every[second], measure=measure, n_resamples=resamples, random_state=trial
-        ).interval
+        given: dict[str, Any] = {}
+        if grouped:
+            group = np.repeat(np.arange(n // _SIZE), _SIZE)
+            shared = rng.standard_normal(n // _SIZE)[group]
+            own = rng.standard_normal(n)
+            latent = math.sqrt(_CORRELATION) * shared + math.sqrt(1.0 - _CORRELATION) * own
+            y_true, given = (ndtr(latent) < rate).astype(np.float64), {"groups": group}
+        else:
+            y_true = (rng.random(n) < rate).astype(np.float64)
+        every = _predictors(rate)
+        compared = partial(calibrant.compare_calibration, y_true, every[first], every[second], measure=measure)
+        low, high = compared(n_resamples=resamples, random_state=trial, **given).interval
         held += low - 1e-6 <= truth <= high + 1e-6  # the truth itself is known to a grid
         width += high - low
-    return [round(truth, 6) + 0.0, held / trials, width / trials]
+        if grouped:
+            low, high = compared(n_resamples=resamples, random_state=trial).interval
+            as_rows += low - 1e-6 <= truth <= high + 1e-6
+    found = [round(truth, 6) + 0.0, held / trials, width / trials]
+    return [*found, as_rows / trials] if grouped else found

@@ -108,7 +108,9 @@ def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | Non
     from calibrant.recalibration.choose import choose_on_rows
 
     # The order of the rows must not matter: the folds are dealt at random.
-    order = np.lexsort((rows.y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))))
+    keys = [rows.y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))]
+    group = rows.group if isinstance(rows, Rows) else None
+    order = np.lexsort(keys if group is None else [group, *keys])
     try:
         choice = choose_on_rows(rows.take(order), level=level, n_resamples=_RESAMPLES, random_state=seed)
     except InputError as too_few:
@@ -121,16 +123,25 @@ def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | Non
     )
 
 
-def advice_on_sample(sample: Sample, weighted: bool, state: State, level: float, seed: int) -> Advice:
-    """Compare recalibrations where a change is due: of all rows, or of some of very many, drawn at random."""
+def advice_on_sample(
+    sample: Sample, weighted: bool, state: State, level: float, seed: int, rows: Rows | None = None
+) -> Advice:
+    """Compare recalibrations where a change is due: of all rows, or of some of very many, drawn at random.
+
+    `rows` say which rows belong together; then whole groups are drawn, and no group is on both sides of a split.
+    """
     if state in NOT_DUE:
         return not_compared(NO_TRIALS if not sample.binary else NOT_DUE[state])
     if weighted:
         return not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
+    if rows is not None and rows.group is not None and rows.trials is not None:
+        return not_compared("of rows of trials in groups, write each trial in a row of its own for choose_recalibrator")
     n, events = sample.n_rows, float(sample.ones.sum())
     # Rare events need more rows: what is not seen in a few of them may be plain in all.
     rarer = min(events, n - events) / n
     most = min(_MOST_ANY, max(_MOST_ROWS, int(_EVENTS / rarer) if rarer > 0.0 else n))
+    if rows is not None and rows.group is not None:
+        return _of_groups(rows, most, level, seed)
     if n <= most:
         return advice(Rows.of_sample(sample), level, seed)
     drawn = np.sort(np.random.default_rng(seed).choice(n, most, replace=False, shuffle=False))
@@ -138,6 +149,18 @@ def advice_on_sample(sample: Sample, weighted: bool, state: State, level: float,
     within = drawn - (sample.count.cumsum() - sample.count)[cell]
     rows = Rows((within < sample.ones[cell]).astype(np.int64), np.ascontiguousarray(sample.prediction[cell]))
     return advice(rows, level, seed, of=n)
+
+
+def _of_groups(rows: Rows, most: int, level: float, seed: int) -> Advice:
+    """Of all rows, or of whole groups of very many, drawn at random."""
+    assert rows.group is not None
+    if rows.y_prob.size <= most:
+        return advice(rows, level, seed)
+    size = np.bincount(rows.group)
+    drawn = np.random.default_rng(seed).permutation(size.size)
+    kept = np.zeros(size.size, dtype=np.bool_)
+    kept[drawn[: max(1, int(np.searchsorted(size[drawn].cumsum(), most, side="right")))]] = True
+    return advice(rows.take(np.flatnonzero(kept[rows.group])), level, seed, of=rows.y_prob.size)
 
 
 def not_compared(why: str) -> Advice:

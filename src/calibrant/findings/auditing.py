@@ -15,22 +15,22 @@ from calibrant.decisions.acting import acting_from_sample
 from calibrant.decisions.cost import cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
-from calibrant.door.columns import Column, FloatArray, Labels, Table, of_log_odds, read_columns
-from calibrant.door.errors import InputError
+from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
 from calibrant.door.labels import event_outcomes
-from calibrant.door.rows import Rows, dimensions, not_taken, require_single_outcomes, sample_and_rows
+from calibrant.door.rows import Rows, dimensions, not_taken
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import NOT_DUE, advice, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
 from calibrant.findings.classes import class_findings
 from calibrant.findings.evidence import evidence, population, weights_differ
 from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
+from calibrant.findings.given import Given, given
 from calibrant.findings.inequalities import tie
 from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
-from calibrant.inference.draws import Draws, draws_of_rows
-from calibrant.inference.gate import calibration_gate_on_sample, check_gate
+from calibrant.inference.draws import Draws
+from calibrant.inference.gate import check_gate
 from calibrant.kernels.sums import dot
 from calibrant.measures.discrimination import auc_from_sample
 from calibrant.measures.lower import audited_certificate, lower_distance_of_certificate
@@ -49,11 +49,12 @@ def audit(
     *,
     sample_weight: Column | None = None,
     trials: Column | None = None,
+    groups: Any = None,
+    max_weight: float | None = None,
     pos_label: Any = None,
     from_logits: bool = False,
     max_distance: float | None = None,
     threshold: float | None = None,
-    max_weight: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -73,6 +74,13 @@ def audit(
     trials : column of shape (n,), optional
         Independent outcomes behind each event rate, whole numbers from 1: with them chance is spoken of as it is of
         so many single rows. For one column of predictions.
+    groups : column of shape (n,), optional
+        Which group a row belongs to (a patient, an account, a day), where only rows of different groups are
+        independent: all that is said about chance goes by group. Not for more than two classes.
+    max_weight : float, optional
+        The most that one row can weigh (of trials: their number, times the weight), or with groups a whole group
+        (without weights: its number of rows), known before the rows were drawn. With weights, trials or groups the
+        population's distance is bounded only where this is said.
     pos_label : label, optional
         The positive class, whose probability is audited. One column needs it where labels are not 0 and 1; of two
         columns it is the second label in sorted order without it. Not for more than two classes.
@@ -83,9 +91,6 @@ def audit(
         of the rarer outcome where that is less.
     threshold : float, optional
         Where predictions are acted on, in [0, 1): what that costs is said. By default where these rows lose most.
-    max_weight : float, optional
-        The most that one row can weigh, known before the rows were drawn: with it the population's bounds are given of
-        weighted rows too. For one column of predictions.
     level : float, default 0.05
         Probability of error of the test, of each end of a bound, and of the consistency band.
     n_resamples : int, default 999
@@ -127,12 +132,14 @@ def audit(
     ()
     """
     if dimensions(y_prob) == 2:
-        not_taken("rows of classes are single; audit the event's column", trials=trials, max_weight=max_weight)
+        not_taken("rows of classes are single; audit the event's column", trials=trials)
         found = multiclass_sample(
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, from_logits=from_logits
         )
         return audit_classes(
             found,
+            groups=groups,
+            max_weight=max_weight,
             max_distance=max_distance,
             threshold=threshold,
             level=level,
@@ -141,20 +148,9 @@ def audit(
         )
     column = cast(Column, y_prob)
     chance = of_log_odds(column) if from_logits else column
-    columns = event_outcomes(y_true, pos_label), chance, sample_weight
-    draws = None
-    if trials is None:
-        read = read_columns(*columns)
-        sample, rows = sample_and_rows(*read)
-        draws = bounded_draws(*read, max_weight)
-    else:
-        not_taken("trials of one row need not be independent in the population", max_weight=max_weight)
-        rows = Rows.of(*columns, trials)
-        sample = rows.sample
-    done = audit_sample(
-        sample,
-        rows=rows,
-        draws=draws,
+    columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
+    done = audit_given(
+        given(*columns, trials=trials, groups=groups, max_weight=max_weight),
         max_distance=max_distance,
         threshold=threshold,
         level=level,
@@ -167,6 +163,8 @@ def audit(
 def audit_classes(
     found: MulticlassSample,
     *,
+    groups: Any = None,
+    max_weight: float | None = None,
     max_distance: float | None = None,
     threshold: float | None = None,
     level: float = 0.05,
@@ -178,10 +176,8 @@ def audit_classes(
     """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
     if found.n_classes == 2:
         event = found.event()
-        sample, rows = sample_and_rows(event.y_true, event.y_prob, event.sample_weight)
-        done = audit_sample(
-            sample,
-            rows=rows,
+        done = audit_given(
+            given(event.y_true, event.y_prob, event.sample_weight, groups=groups, max_weight=max_weight),
             max_distance=max_distance,
             threshold=threshold,
             level=level,
@@ -191,12 +187,12 @@ def audit_classes(
             progress=progress,
         )
         return replace(done, pos_label=found.positive_class)
+    why = "tests of more than two classes take single rows; audit one class's column, or the top label, by itself"
+    not_taken(why, groups=groups, max_weight=max_weight)
     rng, seed = seeded(random_state)
     top = found.top_label()
-    sample, rows = sample_and_rows(top.y_true, top.y_prob, top.sample_weight)
-    first = audit_sample(
-        sample,
-        rows=rows,
+    first = audit_given(
+        given(top.y_true, top.y_prob, top.sample_weight),
         max_distance=max_distance,
         threshold=threshold,
         level=level,
@@ -214,8 +210,13 @@ def audit_classes(
     why_not = NOT_DUE.get(first.answer.state)
     if weighted:
         why_not = "recalibrations of weighted rows are compared by choose_recalibrator"
-    given = not_compared(why_not) if why_not else advice(found, level, int(rng.integers(2**31)))
-    return replace(first, seed=seed, classes=classes, advice=given)
+    advised = not_compared(why_not) if why_not else advice(found, level, int(rng.integers(2**31)))
+    return replace(first, seed=seed, classes=classes, advice=advised)
+
+
+def audit_given(rows: Given, **options: Any) -> Audit:
+    """`audit_sample` of rows that were read already, with its options."""
+    return audit_sample(rows.sample, rows=rows.rows, draws=rows.draws, **options)
 
 
 def audit_sample(
@@ -236,8 +237,8 @@ def audit_sample(
     """Audit rows that are pooled already; `progress` is told the name of each stage before it starts.
 
     Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
-    points. Rows that weigh differently are tested where they are given themselves, too, and the population is bounded
-    where they are given as `draws`, with the most that one can weigh.
+    points. Rows that weigh differently are tested where they are given themselves, too; `draws` are the same rows as
+    draws from a population, of those with weights, trials or groups.
     """
     tell = progress if progress is not None else lambda _stage: None
     check_band(level, n_resamples)
@@ -270,7 +271,7 @@ def audit_sample(
         said = f"{lower.sentence} Proved: {proved(ties.lower_distance_bracket.lower, lower.value)[0]}."
         found["lower_calibration_distance"] = replace(lower, sentence=said)
     tell("Reliability diagram")
-    table = reliability(sample, level, n_resamples, rng)
+    table = reliability(sample, level, n_resamples, rng, rows)
     tell("Tests")
     weighted = weights_differ(sample)
     most = None if draws is None else draws.most
@@ -283,26 +284,23 @@ def audit_sample(
     mean_prediction = min(1.0, dot(mass, sample.prediction))
     base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
     limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
-    # What is drawn from a population are rows: trials of one row need not be independent there.
-    single = rows is None or rows.trials is None
-    bracket = ties.lower_distance_bracket
-    bounds = population(sample, weighted, level, witness.value, bracket, draws) if single else None
-    gate = None
-    if sample.binary and single and (draws is not None or not weighted):
-        gate = calibration_gate_on_sample(
-            sample, max_distance=limit, level=level, displacement=displacement, known=bracket, units=draws
-        )
+    bounds, gate = population(
+        sample, rows, draws, weighted, limit, level, witness.value, ties.lower_distance_bracket, displacement
+    )
     # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
-    regions = regions_from_witness(sample, witness) if test is None or rejected(test, gate) else ()
+    regions = regions_from_witness(sample, witness, rows) if test is None or rejected(test, gate) else ()
     tell("What it costs")
     many = threshold is None and sample.n_distinct > _COSTLY
-    cost = cost_from_sample(sample, level, threshold, bounded=not many)
-    acting = acting_from_sample(sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1]))
+    grouped = rows is not None and rows.group is not None
+    cost = cost_from_sample(sample, level, threshold, bounded=not (many or grouped))
+    acting = None
+    if not grouped:  # its band takes rows to be independent
+        acting = acting_from_sample(sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1]))
     tell("What to do")
-    given = not_compared("not asked for")
+    advised = not_compared("not asked for")
     if advise:
         state = decide(test, gate)
-        given = advice_on_sample(sample, weighted, state, level, int(rng.integers(2**31)))
+        advised = advice_on_sample(sample, weighted, state, level, int(rng.integers(2**31)), rows)
     return Audit(
         title=title,
         n_rows=sample.n_rows,
@@ -313,7 +311,7 @@ def audit_sample(
         mean_prediction=mean_prediction,
         measures=found,
         tests=tests,
-        advice=given,
+        advice=advised,
         classes=None,
         population=bounds,
         witness=witness,
@@ -327,24 +325,13 @@ def audit_sample(
         seed=seed,
         rates=not sample.binary,
         about_chance=_about_chance(sample),
+        n_groups=None if rows is None else rows.n_groups,
         max_distance=limit,
         gate=gate,
         auc=auc_from_sample(sample),
         cost_of_acting=cost,
         acting=acting,
     )
-
-
-def bounded_draws(
-    outcome: FloatArray, prediction: FloatArray, weight: FloatArray | None, max_weight: float | None
-) -> Draws | None:
-    """Weighted rows as draws, where the most that one can weigh is said and outcomes are single."""
-    if max_weight is None:
-        return None
-    if weight is None:
-        raise InputError("max_weight", "is of no use: there are no weights, and every row counts once")
-    require_single_outcomes(outcome)
-    return draws_of_rows(outcome, prediction, weight, max_weight)
 
 
 def _about_chance(sample: Sample) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import seeded
+from calibrant.door.columns import IntArray
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.findings.answer_words import most_points, points
@@ -96,15 +97,20 @@ class Comparison(Finding):
         return [(what, first, second) for what, first, second in rows]
 
 
+def _same(one: IntArray | None, other: IntArray | None) -> bool:
+    return one is other is None or (one is not None and other is not None and np.array_equal(one, other))
+
+
 def compare(
     names: tuple[str, str],
     audits: tuple[Audit, Audit],
     rows: tuple[Rows | None, Rows | None],
     *,
+    groups: tuple[IntArray | None, IntArray | None] = (None, None),
     level: float = 0.05,
     seed: int | None = None,
 ) -> Comparison:
-    """Set two audits side by side; where both are of the same rows, test the difference."""
+    """Set two audits side by side; where both are of the same rows, in the same groups, test the difference."""
     seed = seeded(seed)[1]
     result, why_not = None, None
     if any(audit.classes is not None for audit in audits):
@@ -118,12 +124,15 @@ def compare(
             "their outcomes differ, so they are not of the same rows in the same order; compare_calibration takes "
             "different rows with y_true_b"
         )
+    elif not _same(*groups):
+        why_not = "their groups differ, so they are not of the same rows in the same order"
     elif rows[0][0].size > _MOST_ROWS:
         why_not = f"above {_MOST_ROWS:,} rows compare_calibration does it"
     else:
         try:
+            (y_true, one), other = rows[0], rows[1][1]
             result = compare_calibration(
-                rows[0][0], rows[0][1], rows[1][1], level=level, n_resamples=_RESAMPLES, random_state=seed
+                y_true, one, other, groups=groups[0], level=level, n_resamples=_RESAMPLES, random_state=seed
             )
         except InputError as problem:
             why_not = str(problem)

@@ -21,6 +21,7 @@ from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
 from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows, calibration_test_on_sample
 from calibrant.inference.calibration_cells import calibration_test_on_weighted_cells
 from calibrant.inference.draws import Draws
+from calibrant.inference.gate import GateResult, calibration_gate_on_sample
 from calibrant.inference.result import TestResult
 
 _TITLE = "Calibration test"
@@ -96,33 +97,49 @@ def evidence(
 ) -> dict[str, Evidence]:
     """Run the calibration test; cells of a sketch are drawn from their means, which the result accounts for.
 
-    Weighted rows are drawn one by one where they are given; of their sums in cells, of which rounding may have
-    `misplaced` a share, the test has bounds instead.
+    Weighted rows are drawn one by one where they are given, and of rows in groups the groups are: a sample does not
+    know them. Of weighted rows' sums in cells, of which rounding may have `misplaced` a share, the test has bounds
+    instead.
     """
     why_not = None if sample.binary else NO_TRIALS
     if why_not is None and n_resamples == 0:
         why_not = "no resamples were asked for"
     if why_not is not None:
         return {"calibration_test": Evidence(_TITLE, None, why_not)}
-    if not weighted:
-        run = partial(calibration_test_on_sample, sample, level, n_resamples, seed)
-    elif rows is not None:
+    if rows is not None and (weighted or rows.group is not None):
         run = partial(calibration_test_on_rows, rows, level, n_resamples, seed)
+    elif not weighted:
+        run = partial(calibration_test_on_sample, sample, level, n_resamples, seed)
     else:
         run = partial(calibration_test_on_weighted_cells, sample, level, misplaced, max_weight)
     return {"calibration_test": where_it_applies(_TITLE, run)}
 
 
 def population(
-    sample: Sample, weighted: bool, level: float, smooth_error: float, distance: Bracket, draws: Draws | None
-) -> PopulationBounds | None:
-    """Bounds for the population, from the sample's error and distance; None where rows cannot be told apart.
+    sample: Sample,
+    rows: Rows | None,
+    draws: Draws | None,
+    weighted: bool,
+    limit: float,
+    level: float,
+    smooth_error: float,
+    distance: Bracket,
+    displacement: float,
+) -> tuple[PopulationBounds | None, GateResult | None]:
+    """Bounds for the population and the gate at a limit, from the sample's error and distance.
 
-    Rows that weigh differently need their `draws`; of cells that hold several predictions the bounds are made later.
+    None where nothing is known of what is drawn from the population: rows of weights, trials or groups need `draws`,
+    which the most that one can weigh makes of them; trials of one row need not be independent there. Bounds of cells
+    that hold several predictions are made later.
     """
+    if not sample.binary or (draws is None and (weighted or (rows is not None and not rows.plain))):
+        return None, None
+    gate = calibration_gate_on_sample(
+        sample, max_distance=limit, level=level, displacement=displacement, known=distance, units=draws
+    )
     if no_single_rows(sample, weighted and draws is None):
-        return None
-    return bounds_from_sample(sample, smooth_error, distance, level, draws)
+        return None, gate
+    return bounds_from_sample(sample, smooth_error, distance, level, draws), gate
 
 
 def weights_differ(sample: Sample) -> bool:

@@ -81,7 +81,7 @@ def examples(audit: Audit) -> tuple[Example, ...]:
             if region.exceeds_noise
         ]  # fmt: skip
     region = test.region if isinstance(test, CalibrationTestResult) else None
-    if region is not None and not (found and table.kind == "levels"):
+    if region is not None and not (found and (table.kind == "levels" or audit.n_groups is not None)):
         # Where the test points at: it saw what the witness's stretches may miss.
         p, n = region.mean_prediction, region.n_rows
         errors = abs(region.event_rate - p) * math.sqrt(n / max(p * (1.0 - p), 1e-300))
@@ -92,7 +92,7 @@ def examples(audit: Audit) -> tuple[Example, ...]:
 def _of_levels(audit: Audit) -> list[Example]:
     table = audit.reliability
     chance = table.prediction * (1.0 - table.prediction)
-    spread = np.sqrt(chance / np.maximum(table.count, 1.0))
+    spread = np.sqrt(chance / np.maximum(table.count, 1.0)) if table.deviation is None else table.deviation
     away = np.abs(table.outcome - table.prediction)
     errors = np.where(away > 0.0, away / np.maximum(spread, 1e-300), 0.0)
     errors[~((table.prediction > 0.0) & (table.prediction < 1.0))] = 0.0  # told by the test as impossible rows

@@ -97,7 +97,8 @@ class Audit(Finding):
     classes : ClassFindings or None
         For K classes, what was found beyond the top label, which all else is about; None for one probability a row.
     population : PopulationBounds or None
-        Confidence bounds for the population; None for event rates, and for weighted rows without `max_weight`.
+        Confidence bounds for the population; None for event rates, and for rows with weights, trials or groups of which
+        the most that one can weigh was not said.
     witness : Witness
         Of the smooth error, callable on predictions.
     smooth_lower, smooth_upper : float
@@ -143,6 +144,10 @@ class Audit(Finding):
         What acting on the predictions loses, at the threshold that was asked for or the worst one.
     acting : Acting or None
         Decision curve with its band, and the Murphy diagram, at some 400 thresholds: what the page draws.
+    n_groups : int or None
+        Groups of rows, where rows of one group may depend on one another; None where rows are taken to be independent.
+    perhaps_groups : str or None
+        Column of a table whose name says that its rows may belong together, where no groups were asked for.
 
     See Also
     --------
@@ -184,6 +189,8 @@ class Audit(Finding):
     auc: float | None = None
     cost_of_acting: Cost | None = None
     acting: Acting | None = None
+    n_groups: int | None = None
+    perhaps_groups: str | None = None
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""

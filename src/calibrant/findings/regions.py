@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.outwards import readable
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.findings.words import ends, number, percent
@@ -50,9 +51,10 @@ class Region(Result):
         Mean outcome minus mean prediction: negative where predictions are too high.
     standard_error : float or None
         Standard deviation that `mean_error` would have if these very predictions were calibrated, and weights
-        independent of the outcomes; None for event rates, whose trials are not known.
+        independent of the outcomes; of rows in groups the root mean square of what groups add to it. None for event
+        rates, whose trials are not known.
     heaviest : float
-        Largest share of its weight that a single row may have.
+        Largest share of its weight that a single row, or group, may have.
     share : float
         What the stretch contributes, mass * |mean error|, as a share of the error that the witness exposes.
     mean_prediction : float
@@ -84,7 +86,8 @@ class Region(Result):
         Two are common in a stretch chosen by looking. Bernstein's and Hoeffding's inequalities bound the probability
         of an error e of independent rows, none with a larger share h of the weight, by 2 exp(-x) with
         x = e**2 / (2 (standard_error**2 + e h / 3)) and x = KL(observed, predicted) / h; three standard errors of many
-        rows make x 4.5, and of a few expected events the second is the sharper (docs/report.md).
+        rows make x 4.5, and of a few expected events the second is the sharper (docs/report.md). Of rows in groups
+        groups take the place of rows, and the standard error is estimated.
         """
         if self.standard_error is None:
             return None
@@ -134,14 +137,42 @@ class Region(Result):
         return f"{self.words}: {self.noise_in_words}" if self.noise_in_words else self.words
 
 
-def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _InGroups:
+    """Rows that depend on one another: the noise of a stretch is told by the groups' own sums."""
+
+    prediction: FloatArray
+    excess: FloatArray
+    mass: FloatArray
+    group: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Rows | None) -> _InGroups | None:
+        """None where every row is drawn by itself."""
+        if rows is None or rows.group is None:
+            return None
+        mass = rows.count if rows.weight is None else rows.weight * rows.count
+        mass = mass / mass.sum()
+        return cls(rows.y_prob, mass * (rows.y_true / rows.count - rows.y_prob), mass, rows.group)
+
+    def within(self, low: float, high: float) -> tuple[float, float]:
+        """Root of the sum of squares of the groups' excesses, and the largest mass of a group, in a stretch."""
+        here = (self.prediction >= low) & (self.prediction <= high)
+        excess, mass = (np.bincount(self.group[here], each[here]) for each in (self.excess, self.mass))
+        return math.sqrt(dot(excess, excess)), float(mass.max())
+
+
+def regions_from_witness(sample: Sample, witness: Witness, rows: Rows | None = None) -> tuple[Region, ...]:
     """Stretches of predictions on one side of the witness's best level, by contribution, negligible ones left out.
 
-    Stretches of one side that only negligible ones separate are joined.
+    Stretches of one side that only negligible ones separate are joined. `rows` say which belong together.
     """
     residual, mass, total = sample.residual(), sample.mass(), sample.total_weight
     chance = sample.prediction * (1.0 - sample.prediction)
     variance = sample.squared_weight / total / total * chance
+    groups = _InGroups.of(rows)
+    if groups is not None:  # as much more everywhere as it is on the whole
+        variance = variance * (groups.within(0.0, 1.0)[0] ** 2 / max(float(variance.sum()), 1e-300))
     charge = _NOISE_A_CHANGE * float(np.sqrt(variance.sum()))
     if not sample.binary:  # the noise of event rates is not known
         variance, charge = np.zeros_like(variance), _RATES_A_CHANGE * witness.value
@@ -164,16 +195,22 @@ def regions_from_witness(sample: Sample, witness: Witness) -> tuple[Region, ...]
     for (first, _), tight, free_from, free_to in zip(joined, trimmed, *between, strict=False):
         stretch = _with_round_ends(sample.prediction, tight, free_from, free_to)
         weight, error = float(mass[stretch].sum()), float(residual[stretch].sum())
+        low, high = float(sample.prediction[stretch.start]), float(sample.prediction[stretch.stop - 1])
+        noise = _standard_error(chance, variance, stretch, weight)
+        heaviest = float(_heaviest(sample, stretch)) / total
+        if groups is not None:
+            noise, heaviest = groups.within(low, high)
+            noise /= weight
         if error * side[first] > 0.0:  # joining may have turned it
             found.append(
                 Region(
-                    low=float(sample.prediction[stretch.start]),
-                    high=float(sample.prediction[stretch.stop - 1]),
+                    low=low,
+                    high=high,
                     n_rows=round(float(sample.count[stretch].sum())),
                     weight_share=weight,
                     mean_error=error / weight,
-                    standard_error=_standard_error(chance, variance, stretch, weight) if sample.binary else None,
-                    heaviest=min(1.0, float(_heaviest(sample, stretch)) / total / weight),
+                    standard_error=noise if sample.binary else None,
+                    heaviest=min(1.0, heaviest / weight),
                     share=abs(error) / exposed,
                     mean_prediction=min(1.0, dot(mass[stretch], sample.prediction[stretch]) / weight),
                     before=float(sample.prediction[stretch.start - 1]) if stretch.start else None,

@@ -29,11 +29,15 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.words import NO_TRIALS
+from calibrant.inference.group_curves import signed_curves
 from calibrant.kernels.sums import rows_dot
 from calibrant.measures.corp import corp_from_sample
+from calibrant.resampling.redraw import check_groups
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,6 +79,8 @@ class Reliability(Result):
         Share of the weight at whose nearest point the curve leaves the band.
     leaves_band : bool or None
         Whether it leaves the band anywhere, which a calibrated curve does with probability at most level.
+    deviation : ndarray of shape (t,) or None
+        Of rows in groups, the standard deviation of `outcome` that the groups show.
 
     See Also
     --------
@@ -93,6 +99,7 @@ class Reliability(Result):
     no_band: str | None
     outside: float | None
     leaves_band: bool | None
+    deviation: FloatArray | None = None
 
     def summary(self) -> str:
         """Say whether the curve leaves its band, where there is one."""
@@ -108,6 +115,7 @@ class Reliability(Result):
 class Strata:
     """Rows pooled so finely that their place and their chances are as good as one."""
 
+    first: FloatArray  # the least prediction
     prediction: FloatArray  # mean weighted by mass: where they are, and their chance
     mass: FloatArray
     count: FloatArray
@@ -116,16 +124,19 @@ class Strata:
     spread: FloatArray  # standard deviation of it over the rows; exactly 0 where they weigh the same
 
 
-def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.Generator) -> Reliability:
-    """Reliability table of a sample."""
+def reliability(
+    sample: Sample, level: float, n_resamples: int, rng: np.random.Generator, rows: Rows | None = None
+) -> Reliability:
+    """Reliability table of a sample; `rows` say which rows belong together."""
+    grouped = None if rows is None or rows.group is None else rows
     if sample.n_distinct <= MOST_LEVELS:
         bandwidth = None
-        strata = stratify(sample, np.inf)
+        strata = stratify(sample, np.inf, by_weight=grouped is None)
         at = strata.prediction
         near = np.eye(at.size)
     else:
         bandwidth = noise_bandwidth(sample)
-        strata = stratify(sample, bandwidth / _STRATA_PER_BANDWIDTH)
+        strata = stratify(sample, bandwidth / _STRATA_PER_BANDWIDTH, by_weight=grouped is None)
         at = np.linspace(sample.prediction[0], sample.prediction[-1], POINTS)
         near = reflected_gaussian(at, strata.prediction, bandwidth)
         near[_distance(at, strata.prediction[strata.mass > 0.0]) > bandwidth] = 0.0
@@ -141,20 +152,25 @@ def reliability(sample: Sample, level: float, n_resamples: int, rng: np.random.G
         why_not = NO_TRIALS
     elif n_resamples == 0:
         why_not = "no resamples were asked for"
+    elif grouped is not None:
+        why_not = _too_few_groups(grouped)
     elif _unlike_weights(sample):
         why_not = "rows of one prediction weigh differently, and which of them had the event is not kept"
     drawn = 0 if why_not else n_resamples
-    curves = redraw(strata, smoother, drawn, rng)
-    lower = upper = outside = leaves = None
+    lower = upper = outside = leaves = deviation = None
+    if grouped is None:
+        curves = redraw(strata, smoother, drawn, rng)
+    else:
+        curves, deviation = redraw_groups(strata, smoother, grouped, drawn, rng)
     if drawn:
         low, high = envelope(curves, level)
         lower, upper = at + low, at + high
         beyond = (curves[:, 0] < low - _TIE) | (curves[:, 0] > high + _TIE)
         outside, leaves = float(min(1.0, mass[beyond].sum())), bool(beyond.any())
     kind = "levels" if bandwidth is None else "curve"
-    isotonic = isotonic_at(sample, at)
+    isotonic, outcome = isotonic_at(sample, at), at + curves[:, 0]
     return Reliability(
-        kind, at, at + curves[:, 0], isotonic, lower, upper, mass, count, bandwidth, why_not, outside, leaves
+        kind, at, outcome, isotonic, lower, upper, mass, count, bandwidth, why_not, outside, leaves, deviation
     )
 
 
@@ -162,6 +178,14 @@ def isotonic_at(sample: Sample, at: FloatArray) -> FloatArray:
     """The CORP curve at places within the range of the predictions."""
     found = corp_from_sample(sample)
     return np.asarray(np.interp(at, found.prediction, found.recalibrated))
+
+
+def _too_few_groups(rows: Rows) -> str | None:
+    try:
+        check_groups(rows)
+    except InputError as too_few:
+        return str(too_few)
+    return None
 
 
 def _unlike_weights(sample: Sample) -> bool:
@@ -208,7 +232,7 @@ def noise_bandwidth(sample: Sample) -> float:
     return float(max(np.cbrt(span * noise / math.pi**1.5), span / _FINEST))
 
 
-def stratify(sample: Sample, width: float) -> Strata:
+def stratify(sample: Sample, width: float, *, by_weight: bool = True) -> Strata:
     """Pool neighbours: cells no wider than `width`, nor than Ehm's inequality allows; weights within sqrt(2)."""
     v = sample.prediction
     if np.isinf(width):
@@ -220,7 +244,7 @@ def stratify(sample: Sample, width: float) -> Strata:
         new[0] = True
         new[1:] = (np.diff(cell) > 0.0) | (np.diff(arc) > 0.0)
         order = None
-        if not np.array_equal(sample.weight, sample.count):
+        if by_weight and not np.array_equal(sample.weight, sample.count):
             group = np.cumsum(new)
             octave = np.frexp(sample.squared_weight / sample.count)[1]
             order = np.lexsort((octave, group))
@@ -242,7 +266,8 @@ def stratify(sample: Sample, width: float) -> Strata:
     counted = ones * weight
     same = (spread == 0.0) | (ones == 0.0) | (ones == count)
     on_ones = np.where(same, counted, on_ones) if sample.binary else on_ones
-    return Strata(chance, mass, count, on_ones - mass * chance, weight, spread)
+    first = v[start if order is None else order[start]]
+    return Strata(first, chance, mass, count, on_ones - mass * chance, weight, spread)
 
 
 def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.random.Generator) -> FloatArray:
@@ -269,6 +294,21 @@ def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.rando
         with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
             found[:, first : first + block] = smoother @ residual
     return found
+
+
+def redraw_groups(
+    strata: Strata, smoother: FloatArray, rows: Rows, n_resamples: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """As `redraw`, the groups' residuals having random signs; and the standard deviation at each point.
+
+    Strata follow one another, so that a row's is found by its prediction.
+    """
+    assert rows.group is not None
+    share = rows.count if rows.weight is None else rows.weight * rows.count
+    residual = share / share.sum() * (rows.y_true / rows.count - rows.y_prob)
+    of = np.searchsorted(strata.first, rows.y_prob, side="right") - 1
+    with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
+        return signed_curves(smoother, of, residual, rows.group, n_resamples, rng)
 
 
 def reflected_gaussian(at: FloatArray, centre: FloatArray, bandwidth: float) -> FloatArray:

@@ -14,20 +14,20 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag,
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED, read_columns
 from calibrant.door.errors import InputError, Ways
-from calibrant.door.rows import not_taken, sample_and_rows
 from calibrant.door.values import counted
-from calibrant.findings.auditing import audit_classes, audit_sample, bounded_draws
+from calibrant.findings.auditing import audit_classes, audit_given, audit_sample
 from calibrant.findings.found import Audit
+from calibrant.findings.given import given
+from calibrant.findings.parts import check_drift, in_parts
 from calibrant.findings.sketched import with_bounds
 from calibrant.scale.bounds import ARITHMETIC
-from calibrant.scale.drift import RESOLUTION, SINGLE, Period, periods_of_groups
+from calibrant.scale.columns import perhaps_groups
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.numbers import in_column
 from calibrant.scale.opened import OpenedFile
 from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
-from calibrant.segments import named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,11 +56,13 @@ class Asked:
     n_resamples: int = N_RESAMPLES
     random_state: RandomState = None
     title: str | None = None
+    groups: str | None = None
     max_weight: float | None = None
+    pos_label: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what names no column, before anything is read."""
-        for argument in ("y_true", "y_prob", "sample_weight", "drift", "title"):
+        for argument in ("y_true", "y_prob", "sample_weight", "drift", "title", "groups"):
             text(getattr(self, argument), argument)
         for name in self.by:
             text("" if name is None else name, "by")
@@ -75,8 +77,13 @@ class Asked:
             "y_prob": self.y_prob,
             "sample_weight": self.sample_weight,
             "unweighted": self.unweighted,
-            "grouped_by": (*self.by, *([self.drift] if self.drift else [])),
+            "grouped_by": self.keys,
         }
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns of keys: segments, periods and groups."""
+        return (*self.by, *(name for name in (self.drift, self.groups) if name))
 
     @property
     def of_audit(self) -> dict[str, Any]:
@@ -100,10 +107,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audited:
-    """An audit, and the rows it is of where they were read whole and are single, unweighted predictions."""
+    """An audit, and outcomes, predictions and groups of its rows, if read whole, single and without weights."""
 
     audit: Audit
     rows: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
+    groups: npt.NDArray[Any] | None = None
 
 
 def audit_table(
@@ -116,9 +124,11 @@ def audit_table(
     drift: str | None = None,
     exclude_bad: bool = False,
     unweighted: bool = False,
+    groups: str | None = None,
+    max_weight: float | None = None,
+    pos_label: Any = None,
     max_distance: float | None = None,
     threshold: float | None = None,
-    max_weight: float | None = None,
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
@@ -145,7 +155,14 @@ def audit_table(
         refusing them.
     unweighted : bool, default False
         Leave out a column that holds weights by its name.
-    max_distance, threshold, max_weight, level, n_resamples, random_state
+    groups : str, optional
+        Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent:
+        all that is said about chance goes by group, of segments and drift too. Of tables whose rows are read.
+    max_weight : float, optional
+        As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
+    pos_label : label, optional
+        Of a column of outcomes that holds two labels, that of the event.
+    max_distance, threshold, level, n_resamples, random_state
         As for `audit`.
     title : str, optional
         Head of the report; the file's name by default.
@@ -195,12 +212,15 @@ def audit_table(
         n_resamples,
         random_state,
         title,
+        groups,
         max_weight,
+        pos_label,
     )
     check_band(level, n_resamples)  # before anything that takes longer
     if isinstance(table, CalibrationSketch):
         return _of_sketch(table, asked)
-    opened = OpenedFile(table) if isinstance(table, str | os.PathLike) else OpenedFrame(table)
+    files = isinstance(table, str | os.PathLike)
+    opened = OpenedFile(table, pos_label) if files else OpenedFrame(table, pos_label=pos_label)
     return audit_opened(opened, asked, Told()).audit
 
 
@@ -216,21 +236,26 @@ def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
 def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     """`audit_table` of a table that is open."""
     told.progress("Reading")
-    grouped = "by" if asked.by else "drift" if asked.drift else "exclude_bad" if asked.exclude_bad else None
+    of_columns = ("by", "drift", "exclude_bad", "groups", "max_weight", "pos_label")
+    grouped = next((argument for argument in of_columns if getattr(asked, argument) not in (None, (), False)), None)
     harness = is_harness_log(table, asked.y_true, asked.y_prob)
     if harness and (grouped or asked.sample_weight):
         raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
     classes = None if harness else table.choose_classes(asked.y_prob)
     if classes is not None:
-        not_taken("rows of classes are not bounded by weight; audit the event's column", max_weight=asked.max_weight)
         if grouped:
             raise InputError(grouped, "is for single predictions; name one column as y_prob")
         return Audited(_audit_of_classes(table, classes, asked, told))
     table.require(asked.by, "by")
     table.require([asked.drift] if asked.drift else [], "drift")
+    table.require([asked.groups] if asked.groups else [], "groups")
     summed = not harness and table.summed
+    if summed and asked.groups and isinstance(table, OpenedFile):
+        why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
+        raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
+    summed = summed and not asked.groups
     done = _audit_of_sums(table, asked, told) if summed else _audit_of_rows(table, asked, told)
-    return replace(done, audit=_in_parts(table, done.audit, asked, told))
+    return replace(done, audit=in_parts(table, done.audit, asked, told))
 
 
 def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool:
@@ -241,29 +266,35 @@ def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool
 
 def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     try:
-        read = table.read(**asked.columns, exclude_bad=asked.exclude_bad)
+        read = table.read(**asked.columns, groups=asked.groups, exclude_bad=asked.exclude_bad)
     except InputError as problem:
         raise _or_left_out(problem) from None
     say_guessed(read.names, read.guessed, told.say)
     _say_excluded(read.n_excluded, told)
-    _check_drift(asked, read.names)
+    check_drift(asked, read.names)
     told.progress("Pooling")
     try:
         columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
-        sample, rows = sample_and_rows(*columns)
-        draws = bounded_draws(*columns, asked.max_weight)
+        rows = given(*columns, groups=read.groups, max_weight=asked.max_weight)
     except InputError as problem:
         raise _or_left_out(in_table(problem, read.names)) from None
     options = asked.of_audit | {"title": asked.title or table.name}
-    audit = audit_sample(sample, rows=rows, **options, progress=told.progress, draws=draws)
-    single = sample.binary and read.sample_weight is None
-    audit = replace(audit, columns=read.names, n_excluded=read.n_excluded)
-    return Audited(audit, (read.y_true, read.y_prob) if single else None)
+    audit = audit_given(rows, **options, progress=told.progress)
+    single = rows.sample.binary and read.sample_weight is None
+    perhaps = None if asked.groups else perhaps_groups(table.columns, {*read.names.values(), *asked.keys})
+    audit = replace(
+        audit,
+        columns=read.names,
+        n_excluded=read.n_excluded,
+        perhaps_groups=perhaps,
+        pos_label=asked.pos_label,
+    )
+    return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
 
 
 def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
     chosen = table.choose(**asked.columns)
-    _check_drift(asked, chosen.names)
+    check_drift(asked, chosen.names)
     groups = table.groups(chosen.names, (), FINE, exclude_bad=asked.exclude_bad)
     if not (asked.by or asked.drift):
         table.close()
@@ -272,13 +303,13 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
     sketch = CalibrationSketch.from_groups(groups, chosen.names, FINE)
     options = asked.of_audit | {"title": asked.title or table.name, "max_weight": asked.max_weight}
     audit = _of_sketch(sketch, Asked(**options), told)
-    return Audited(replace(audit, columns=chosen.names, n_excluded=groups.n_excluded))
+    return Audited(replace(audit, columns=chosen.names, n_excluded=groups.n_excluded, pos_label=asked.pos_label))
 
 
 def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None) -> Audit:
     told = told or Told()
-    for argument in ("y_true", "y_prob", "sample_weight", "by", "drift", "exclude_bad", "unweighted"):
-        if getattr(asked, argument):
+    for argument in (*ROLES, "by", "drift", "exclude_bad", "unweighted", "groups", "pos_label"):
+        if getattr(asked, argument) not in (None, (), False):
             raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
     title = f"{asked.title}, rows" if asked.title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
@@ -307,36 +338,6 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
         raise in_table(problem, read.names) from None
     audit = audit_classes(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
     return replace(audit, columns=read.names)
-
-
-def _in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
-    """The audit with the segments and the periods that are asked for, of the columns that it is of."""
-    if asked.by:
-        told.progress("Segments")
-        groups = table.groups(audit.columns, asked.by, named.RESOLUTION, exclude_bad=asked.exclude_bad)
-        segments = named.segments_of_groups(groups, float(asked.level))
-        audit = replace(audit, segments=tuple(segments), segmented_by=asked.by)
-    if asked.drift:
-        told.progress("Drift")
-        audit = replace(audit, periods=tuple(_drift_of(table, audit.columns, asked.drift, asked)))
-    return audit
-
-
-def _drift_of(table: Table, names: Mapping[str, str], by: str, asked: Asked) -> list[Period]:
-    groups = table.groups(names, [by], RESOLUTION, exclude_bad=asked.exclude_bad, option="drift")
-    try:
-        return periods_of_groups(groups, asked.level)
-    except InputError as problem:
-        if problem.argument != "by":
-            raise
-        raise InputError("drift", problem.problem, row=problem.row, allowed=problem.allowed) from None
-
-
-def _check_drift(asked: Asked, names: Mapping[str, str]) -> None:
-    if asked.drift and "sample_weight" in names:
-        column = names["sample_weight"]
-        ways = Ways("unweighted=True leaves them out", "--unweighted leaves them out")
-        raise InputError("drift", f"{SINGLE}, and column {column!r} holds weights", allowed=ways)
 
 
 def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:

@@ -22,7 +22,7 @@ from calibrant.scale import tables
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 
-_BOUNDED = "--max-weight says the most that one row can weigh, known before the rows were drawn"
+_BOUNDED = "--max-weight says the most that one row, or with --groups a group, can weigh, known before they were drawn"
 _LEFT_OUT = "--unweighted leaves them out, and calibrant audit measures with them"
 
 
@@ -45,6 +45,8 @@ class Asked:
     baseline: str | None = None
     max_worse: float | None = None
     again: bool = False
+    groups: str | None = None
+    pos_label: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
@@ -69,6 +71,8 @@ class Asked:
             raise InputError("--again", "is of no use without --anytime")
         if self.state is not None and self.trials is not None:
             raise InputError("--anytime", "is of single rows; write each trial as a row")
+        if self.state is not None and self.groups is not None:
+            raise InputError("--anytime", "is of rows that are independent; leave out --groups")
         if self.trials is not None and self.sample_weight is not None:
             raise InputError("trials", "is one column of weights, and sample_weight names another")
         self._check_others()
@@ -85,12 +89,14 @@ class Asked:
             if wanted and self.state is not None:
                 raise InputError("--anytime", f"adds up the rows of one population; leave out --{option}")
             if wanted and self.weighted:
-                raise InputError(option, "is of single rows, which count once; leave out the weights or trials")
+                ways = "leave out the weights, trials or groups"
+                raise InputError(option, "is of single, independent rows, which count once", allowed=ways)
 
     @property
     def weighted(self) -> bool:
-        """Whether weights are to be used."""
-        return self.sample_weight is not None or self.max_weight is not None or self.trials is not None
+        """Whether weights, trials or groups are to be used."""
+        given = (self.sample_weight, self.max_weight, self.trials, self.groups)
+        return any(each is not None for each in given)
 
 
 Read = tables.Rows | CalibrationSketch
@@ -134,7 +140,9 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     names = {"y_true": asked.y_true, "y_prob": asked.y_prob, "sample_weight": weight}
     if unweighted and table.summed:
         return _summed(table, names, told)
-    read = table.read(exclude_bad=False, unweighted=unweighted, **names)
+    keys = [] if asked.groups is None else [asked.groups]
+    table.require(keys, "groups")
+    read = table.read(exclude_bad=False, unweighted=unweighted, groups=asked.groups, grouped_by=keys, **names)
     say_guessed(read.names, read.guessed, told.say)
     return read, read.names
 
@@ -150,8 +158,9 @@ def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) ->
 def _top_label(
     table: tables.Table, classes: list[str], asked: Asked, unweighted: bool, told: Told
 ) -> tuple[Read, dict[str, str]]:
-    if asked.by or asked.trials:
-        raise InputError("by" if asked.by else "trials", "is for single predictions; name one column as y_prob")
+    for option in ("by", "trials", "groups"):
+        if getattr(asked, option):
+            raise InputError(option, "is for single predictions; name one column as y_prob")
     read = table.read_classes(classes, y_true=asked.y_true, sample_weight=asked.sample_weight, unweighted=unweighted)
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
     told.say(f"Of the {len(classes)} classes the top label is gated: was the likeliest class right?")
@@ -175,6 +184,7 @@ def regret_opened(table: tables.Table, asked: Asked, told: Told) -> RegretBounds
             read.y_prob,
             sample_weight=read.sample_weight if asked.weighted and asked.trials is None else None,
             trials=None if asked.trials is None else read.sample_weight,
+            groups=read.groups,
             max_weight=asked.max_weight,
             threshold=asked.threshold,
             max_regret=asked.max_regret,
@@ -192,7 +202,7 @@ def decided(read: Read, asked: Asked, shares: int = 1) -> GateResult:
         sample = Rows.of(read.y_true, read.y_prob).sample
         return calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
     weight = {"sample_weight" if asked.trials is None else "trials": read.sample_weight}
-    sample, units = read_draws(read.y_true, read.y_prob, **weight, max_weight=asked.max_weight)
+    sample, units = read_draws(read.y_true, read.y_prob, **weight, groups=read.groups, max_weight=asked.max_weight)
     return gate_from_ends(Ends.of(sample, level, units), limit, sample.n_rows)
 
 

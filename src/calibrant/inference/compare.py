@@ -23,6 +23,7 @@ from calibrant.door.values import counted
 from calibrant.inference.compare_draws import Draws
 from calibrant.inference.result import TestResult
 from calibrant.measures.registry import measures
+from calibrant.resampling.redraw import check_groups
 
 _LEAST_ROWS = 8
 _SURPRISES = 16.0  # so many more would be needed for few events to tell the error: measured, not derived
@@ -114,8 +115,9 @@ def compare_calibration(
         The two predictors' probabilities for the same rows; with ``y_true_b`` the second may have rows of its own.
     sample_weight, trials
         As for `smooth_calibration_test`, for predictors of the same rows. A row of trials is one draw.
-    groups : optional
-        Refused: the chance behind an error near 0 is redrawn row by row. Compare one row of each group.
+    groups : column of shape (n,), optional
+        Which group each row belongs to, where only rows of different groups are independent: for predictors of the same
+        rows. Events, and non-events, must lie in the equal of 30 groups or more.
     y_true_b : column of shape (m,), optional
         Outcomes of the second predictor's rows where those are others, independent of the first's; at least 8.
     measure : str or callable, default "smooth_calibration_error"
@@ -151,8 +153,9 @@ def compare_calibration(
     predictor were calibrated, the second, and the mean of both. In each of these the true difference is known, and the
     interval is made as long as the redrawn differences miss it by; a state fades as what was seen is further from it
     than chance explains. Predictors of different rows share no noise: each error's own mean and quantile under chance
-    are added. docs/tests.md has the reasons, and the coverage measured; it is asymptotic. Cost: the measure of about
-    4 n rows for each resample.
+    are added. With groups whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as
+    the rows show. docs/tests.md has the reasons, and the coverage measured; it is asymptotic. Cost: the measure of
+    about 4 n rows for each resample.
 
     References
     ----------
@@ -169,13 +172,13 @@ def compare_calibration(
     >>> result.reject, result.statistic < 0
     (True, True)
     """
-    not_taken("the chance behind an error near 0 is redrawn row by row; compare one row of each group", groups=groups)
     options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples, "random_state": random_state}
     if y_true_b is None:
-        rows_a = read_predictor("y_prob_a", y_true, y_prob_a, sample_weight, trials)
-        rows_b = read_predictor("y_prob_b", y_true, y_prob_b, sample_weight, trials)
+        rows_a = read_predictor("y_prob_a", y_true, y_prob_a, sample_weight, trials, groups)
+        rows_b = read_predictor("y_prob_b", y_true, y_prob_b, sample_weight, trials, groups)
         return compare_calibration_on_rows(rows_a, rows_b, paired=True, **options)
-    not_taken("two samples are compared row by row", sample_weight=sample_weight, trials=trials)
+    why = "two samples are compared row by row, and none of one may depend on one of the other"
+    not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups)
     rows_b = read_predictor("y_prob_b", y_true_b, y_prob_b, outcomes="y_true_b")
     return compare_calibration_on_rows(read_predictor("y_prob_a", y_true, y_prob_a), rows_b, paired=False, **options)
 
@@ -198,6 +201,7 @@ def compare_calibration_on_rows(
         if rows.y_prob.size < _LEAST_ROWS:
             few = counted(rows.y_prob.size, "row")
             raise InputError(name, f"has {few}; halving them needs at least {_LEAST_ROWS}")
+        check_groups(rows)
     rng = generator(random_state)
     draws = [Draws.of(rows_a, [rows_b.y_prob])] if paired else [Draws.of(rows, []) for rows in (rows_a, rows_b)]
     value = np.array([exact(d.y, v, d.weight) for d in draws for v in d.predictions])
@@ -286,11 +290,12 @@ def read_predictor(
     y_prob: Column,
     sample_weight: Column | None = None,
     trials: Column | None = None,
+    groups: Any = None,
     outcomes: str = "y_true",
 ) -> Rows:
     """Read one predictor's rows; what is wrong is said in its own argument's name."""
     try:
-        return Rows.of(y_true, y_prob, sample_weight, trials)
+        return Rows.of(y_true, y_prob, sample_weight, trials, groups)
     except InputError as problem:
         said = problem.problem.replace("y_prob", name).replace("y_true", outcomes)
         argument = problem.argument.replace("y_prob", name).replace("y_true", outcomes)

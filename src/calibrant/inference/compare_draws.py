@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.door.columns import FloatArray
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
+from calibrant.inference.dependent import DependentOutcomes
 from calibrant.kernels.sums import dot
 from calibrant.resampling.redraw import resampled
 
@@ -48,6 +49,7 @@ class Draws:
     predictions: list[FloatArray]
     weight: FloatArray | None
     trials: FloatArray | None
+    group: IntArray | None = None
 
     @classmethod
     def of(cls, rows: Rows, others: list[FloatArray]) -> Draws:
@@ -57,24 +59,31 @@ class Draws:
         if mass is None and rows.trials is not None:
             mass = count
         columns = [*others[::-1], rows.y_prob]
-        order = np.lexsort([np.zeros(y.size) if mass is None else mass, y, *columns])
+        keys = [np.zeros(y.size) if mass is None else mass, y, *columns]
+        order = np.lexsort(keys if rows.group is None else [rows.group, *keys])
         predictions = [column[order] for column in columns[::-1]]
         trials = None if rows.trials is None else rows.trials[order]
-        return cls(y[order], predictions, None if mass is None else mass[order], trials)
+        group = None if rows.group is None else rows.group[order]
+        return cls(y[order], predictions, None if mass is None else mass[order], trials, group)
 
     @property
     def surprises(self) -> float:
-        """Rows' worth of events, or of non-events, whichever is less."""
+        """Rows' worth of events, or of non-events, whichever is less; of groups, groups' worth."""
         mass = np.ones(self.y.size) if self.weight is None else self.weight
-        return min(dot(mass, each) ** 2 / max(dot(mass * mass, each), 1e-300) for each in (self.y, 1.0 - self.y))
+        if self.group is None:
+            return min(dot(mass, each) ** 2 / max(dot(mass * mass, each), 1e-300) for each in (self.y, 1.0 - self.y))
+        held = [np.bincount(self.group, mass * each) for each in (self.y, 1.0 - self.y)]
+        return min(float(each.sum()) ** 2 / max(dot(each, each), 1e-300) for each in held)
 
     def halved(self, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> FloatArray:
         """The first half's errors less the second's, (resample, predictor)."""
         n = self.y.size
+        units = n if self.group is None else int(self.group.max()) + 1
 
         def apart(source: np.random.Generator) -> list[float]:
-            half = np.zeros(n, dtype=bool)
-            half[source.permutation(n)[: n // 2]] = True
+            half = np.zeros(units, dtype=bool)
+            half[source.permutation(units)[: units // 2]] = True
+            half = half if self.group is None else half[self.group]
             return [self._error(evaluate, v, half) - self._error(evaluate, v, ~half) for v in self.predictions]
 
         return resampled(apart, n, n_resamples, rng)
@@ -93,9 +102,12 @@ class Draws:
     def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
         trials = None if self.trials is None else self.trials.astype(np.int64)
         asked = [*self.predictions, chance]
+        dependent = None if self.group is None else DependentOutcomes.like(self.y, chance, trials, self.group)
 
         def again(source: np.random.Generator) -> list[float]:
-            if trials is None:
+            if dependent is not None:
+                y = dependent.drawn(source)
+            elif trials is None:
                 y = (source.random(chance.size) < chance).astype(np.float64)
             else:
                 y = source.binomial(trials, chance) / trials

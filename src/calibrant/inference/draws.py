@@ -42,41 +42,40 @@ def read_draws(
             raise InputError("max_weight", problem)
         sample = Rows.of(y_true, y_prob).sample
         return sample, Units.of_sample(sample)
+    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+    if trials is None:
+        require_single_outcomes(outcome)
+    count = None if trials is None else read_trials(trials, prediction.size, 2.0**53)
+    group = None if groups is None else read_groups(groups, prediction.size)
+    return draws_of(outcome, prediction, weight, count, group, max_weight)
+
+
+def draws_of(
+    outcome: FloatArray,
+    prediction: FloatArray,
+    weight: FloatArray | None,
+    trials: FloatArray | None,
+    group: IntArray | None,
+    max_weight: float | None,
+) -> tuple[Sample, Units]:
+    """Take rows with weights, trials or groups that were validated already, with outcomes as shares of events."""
     if max_weight is None:
         problem = "is needed with weights, trials or groups: the largest that is seen bounds nothing"
         allowed = "the most that one row can weigh (a row of trials: their number; with groups: a whole group)"
         raise InputError("max_weight", problem, allowed=f"{allowed}, known before the rows were drawn")
-    positive(max_weight, "max_weight")
-    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
-    if trials is None:
-        require_single_outcomes(outcome)
+    most = positive(max_weight, "max_weight")
     w = np.ones(prediction.size) if weight is None else weight
     if trials is not None:
-        w = w * read_trials(trials, prediction.size, 2.0**53)
-    units = draws_of_rows(outcome, prediction, w, max_weight, groups)
-    return Sample.of_arrays(units.y, units.v, units.w), units
-
-
-def draws_of_rows(
-    outcome: FloatArray, prediction: FloatArray, w: FloatArray, max_weight: float, groups: Any = None
-) -> Units:
-    """Draws of rows that were read already, with their weights.
-
-    Raises
-    ------
-    InputError
-        If `max_weight` is no weight, or is exceeded.
-    """
-    most = positive(max_weight, "max_weight")
+        w = w * trials
     order = np.lexsort((w, outcome, prediction))
     y, v, w = outcome[order], prediction[order] + 0.0, w[order]
-    unit = None if groups is None else _in_order(read_groups(groups, prediction.size)[order], y, v, w)
+    unit = None if group is None else _in_order(group[order], y, v, w)
     each = w if unit is None else np.bincount(unit, w)
     if each.max() > most * _OUTWARDS:
         row = int(order[int(np.argmax(each))]) if unit is None else None
         what = "a group weighs" if unit is not None else f"row {row} weighs"
         raise InputError("max_weight", f"is {max_weight:g}, but {what} {each.max():g}", row=row)
-    return Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
+    return Sample.of_arrays(y, v, w), Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
 
 
 def _in_order(unit: IntArray, y: FloatArray, v: FloatArray, w: FloatArray) -> IntArray:

@@ -61,7 +61,8 @@ class Rows:
     def read(cls, rows: SingleRows | MulticlassSample) -> Rows:
         """Rows that were read already; of two classes, those of the positive one."""
         if isinstance(rows, SingleRows):
-            return cls(rows.y_true.astype(np.float64), rows.y_prob, None, classes=False)
+            group = None if rows.group is None else np.unique(rows.group, return_inverse=True)[1].astype(np.int64)
+            return cls(rows.y_true.astype(np.float64), rows.y_prob, None, classes=False, group=group)
         if rows.n_classes > 2:
             return cls(rows.y_true, rows.y_prob, rows.sample_weight, classes=True)
         event = rows.event()

@@ -66,6 +66,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "n_distinct": audit.n_distinct,
         "effective_rows": audit.effective_rows,
         "weighted": audit.weighted,
+        "groups": None if audit.n_groups is None else {"column": audit.columns.get("groups"), "n": audit.n_groups},
         "event_rates": audit.rates,
         "about_chance": audit.about_chance,
         "base_rate": audit.base_rate,
@@ -155,4 +156,5 @@ def _period(period: Period) -> dict[str, Any]:
         "evalue": reading.evalue,
         "pvalue": reading.pvalue,
         "reject": reading.reject,
+        "n_groups": period.n_groups,
     }

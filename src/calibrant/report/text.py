@@ -238,9 +238,16 @@ def facts(audit: Audit) -> str:
     were = "was" if audit.n_excluded == 1 else "were"
     left_out = f" {counted(audit.n_excluded, 'bad row')} {were} left out." if audit.n_excluded else ""
     return (
-        f"{top}{rows}, {values}{weights}; base rate {percent(audit.base_rate)}, "
+        f"{top}{rows}{_in_groups(audit)}, {values}{weights}; base rate {percent(audit.base_rate)}, "
         f"mean prediction {percent(audit.mean_prediction)}.{left_out}"
     )
+
+
+def _in_groups(audit: Audit) -> str:
+    if audit.n_groups is None:
+        return ""
+    name = audit.columns.get("groups")
+    return f" in {counted(audit.n_groups, 'group')}{'' if name is None else f' ({name})'}"
 
 
 def _settings(parameters: Mapping[str, Any]) -> str:

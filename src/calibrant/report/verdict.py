@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
+from calibrant.door.values import counted
 from calibrant.findings.words import percent, periods_in_words, segments_in_words
 from calibrant.inference.calibration import CalibrationTestResult
 
@@ -34,10 +35,30 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     said.append(discrimination(audit))
     test = audit.tests["calibration_test"].result
     if isinstance(test, CalibrationTestResult):
-        said.append(f"Assumed: {test.assumption}.")
+        said.append(f"Assumed: {test.assumption}{_hint(audit)}.")
+    if audit.n_groups is not None:
+        said.append(_by_group(audit))
     if audit.about_chance:
         said.append(audit.about_chance)
     return tuple(said)
+
+
+def _hint(audit: Audit) -> str:
+    """What to say if they are not."""
+    name = audit.perhaps_groups
+    return "" if name is None else f"; if rows of one {name} depend on one another, say --groups {name}"
+
+
+def _by_group(audit: Audit) -> str:
+    """Which rows may depend on one another, and what is not shown for that."""
+    name = audit.columns.get("groups")
+    of = "" if name is None else f" of {name}"
+    many = counted(audit.n_groups or 0, "group")
+    said = f"Rows of one group may depend on one another: chance is that of {many}{of}."
+    missing = "the population's cost of acting is not bounded"
+    if audit.gate is None:
+        missing += ", nor is its distance without max_weight, the most that a group can weigh"
+    return f"{said} For groups, {missing}."
 
 
 def discrimination(audit: Audit) -> str:

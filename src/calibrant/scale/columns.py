@@ -15,9 +15,23 @@ USUAL_NAMES = {
 """Names that are taken without being told, if exactly one of a row is there."""
 
 _PERHAPS_WEIGHTS = frozenset(
-    ("weight", "weights", "sample_weights", "w", "wt", "wts", "freq", "frequency", "trials", "n_trials")
+    (
+        *("weight", "weights", "sample_weights", "w", "wt", "wts", "freq", "frequency", "trials", "n_trials"),
+        *("exposure", "exposures", "ead"),
+    )
 )
 """Names of columns that change every number if they are weights, and may be something else."""
+_PERHAPS_GROUPS = frozenset(
+    (
+        *(
+            f"{who}{end}"
+            for who in ("patient", "subject", "person", "user", "account", "customer", "client", "member", "household")
+            for end in ("_id", "id", "")
+        ),
+        *("group", "groups", "group_id", "cluster", "cluster_id", "session_id"),
+    )
+)
+"""Names of columns whose rows may belong together: mentioned, not asked about."""
 _WAYS = Ways(
     "leave them out with unweighted=True, or name the column to measure with as sample_weight",
     "leave them out with --unweighted, or name the column to measure with by --sample-weight",
@@ -111,6 +125,11 @@ def _refuse_perhaps_weights(found: str | None, free: Sequence[str]) -> None:
         return
     beside = "" if found is None else f" as well as {found!r}"
     raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}", allowed=_WAYS)
+
+
+def perhaps_groups(columns: Iterable[str], spoken: Collection[str]) -> str | None:
+    """The first column that says by its name which rows may depend on one another, of those nobody spoke of."""
+    return next((name for name in columns if name not in spoken and name.lower() in _PERHAPS_GROUPS), None)
 
 
 def refuse_unspoken_weights(columns: Iterable[str], spoken: Collection[str], ways: str = _WAYS) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.columns import IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
+from calibrant.inference.group_monitor import GroupMonitor
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
@@ -43,6 +45,8 @@ class Period(Result):
         Smooth calibration error of its sketch: noise included, so not 0 for a calibrated predictor.
     reading : MonitorReading
         Evidence against calibration from all periods so far.
+    n_groups : int or None
+        Groups with rows in the period, where rows of one group may depend on one another.
 
     See Also
     --------
@@ -55,6 +59,7 @@ class Period(Result):
     mean_prediction: float
     smooth_calibration_error: float
     reading: MonitorReading
+    n_groups: int | None = None
 
     def summary(self) -> str:
         """Say what the period is like, and the evidence so far."""
@@ -86,8 +91,11 @@ def calibration_drift(
     by : str
         Column of periods, such as days: dates and numbers, or texts whose order is plain, as ISO dates, whole numbers,
         "day 9", "2026-W9".
-    sample_weight, groups : optional
-        Refused: each outcome is a bet, which counts once, and whose chance given all before it is the forecast.
+    sample_weight : optional
+        Refused: each outcome is a bet, which counts once.
+    groups : str, optional
+        Column of what rows belong to (a patient, an account) where only rows of different ones are independent. A group
+        may go on from period to period. Without it an outcome's chance, given all before it, must be the forecast.
     trials : str, optional
         Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
     level : float, default 0.05
@@ -116,7 +124,8 @@ def calibration_drift(
     Notes
     -----
     One GROUP BY into 1,024 cells a period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
-    Cost: one pass over the rows.
+    With `groups` the evidence is a sum of e-values of the groups' sums, which no dependence between periods can make
+    too large (docs/tests.md); it needs more rows. Cost: one pass over the rows.
 
     Examples
     --------
@@ -131,17 +140,21 @@ def calibration_drift(
     20
     """
     table = OpenedFrame(frame, "frame")
-    why = "each outcome is a bet, which counts once, and whose chance given all before it is the forecast"
-    not_taken(why, sample_weight=sample_weight, groups=groups)
+    not_taken("each outcome is a bet, which counts once", sample_weight=sample_weight)
+    table.require([] if groups is None else [groups], "groups")
     if not unweighted:
-        spoken = {y_true, y_prob, by, trials or by}
+        spoken = {y_true, y_prob, by, trials or by, groups or by}
         refuse_unspoken_weights(table.columns, spoken, f"{SINGLE}; unweighted=True leaves them out")
-    found = groups_by(table, y_true, y_prob, [by], RESOLUTION, None, trials, exclude_bad, unweighted=True)
-    return periods_of_groups(found, level)
+    keys = [by] if groups is None else [by, groups]
+    found = groups_by(table, y_true, y_prob, keys, RESOLUTION, None, trials, exclude_bad, unweighted=True)
+    return periods_of_groups(found, level, grouped=groups is not None, exclude_bad=exclude_bad)
 
 
-def periods_of_groups(found: Groups, level: float) -> list[Period]:
-    """Periods of groups by one column, in order."""
+def periods_of_groups(found: Groups, level: float, *, grouped: bool = False, exclude_bad: bool = False) -> list[Period]:
+    """Periods of groups by one column, in order; `grouped`, by a second, which says what rows belong to."""
+    group: IntArray | None = None
+    if grouped:
+        found, group = found.in_groups(exclude_bad)
     index, cells, keys = found.index, found.cells, found.keys["_s0"].to_list()
     if any(_missing(key) for key in keys):
         raise InputError("by", "holds a null or NaN; every row needs a period")
@@ -151,13 +164,21 @@ def periods_of_groups(found: Groups, level: float) -> list[Period]:
     order = sorted(range(len(keys)), key=lambda i: (place[keys[i]], index[i]))
     starts = [at for at, i in enumerate(order) if at == 0 or keys[i] != keys[order[at - 1]]]
     monitor = CalibrationMonitor(level)
+    by_group = None if group is None else GroupMonitor(int(group.max()) + 1, level)
     periods = []
     for first, last in zip(starts, [*starts[1:], len(order)], strict=True):
         rows = np.array(order[first:last])
-        sample = sample_from_cells(index[rows], cells[rows], RESOLUTION)
+        part = Groups(index[rows], cells[rows], found.keys[rows.tolist()], 0)
+        part = part if group is None else part.merged()
+        sample = sample_from_cells(part.index, part.cells, RESOLUTION)
         if not sample.binary:
             raise InputError("y_true", "holds event rates", allowed=f"{SINGLE}, each 0 or 1")
         mean = dot(sample.mass(), sample.prediction)
+        if by_group is None or group is None:
+            reading, n_groups = monitor.update_sample(sample, resolution=RESOLUTION), None
+        else:
+            reading = by_group.update(index[rows], cells[rows], group[rows], RESOLUTION)
+            n_groups = int(np.unique(group[rows]).size)
         periods.append(
             Period(
                 keys[order[first]],
@@ -165,7 +186,8 @@ def periods_of_groups(found: Groups, level: float) -> list[Period]:
                 min(1.0, max(0.0, mean + float(sample.residual().sum()))),
                 mean,
                 smooth_error_from_sample(sample),
-                monitor.update_sample(sample, resolution=RESOLUTION),
+                reading,
+                n_groups,
             )
         )
     return periods

@@ -7,13 +7,17 @@ from functools import cached_property
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
+from calibrant.door.columns import IntArray
 from calibrant.door.errors import InputError
+from calibrant.door.labels import check_two_labels
 from calibrant.scale.columns import asked_columns, present, refuse_unspoken_weights
 from calibrant.scale.duck import as_double, group_relation
 from calibrant.scale.eager import in_arrow, keys_of
 from calibrant.scale.groups import Groups, good_groups, no_rows
-from calibrant.scale.tables import Table
+from calibrant.scale.keys import ranks_of
+from calibrant.scale.tables import BoolArray, Rows, Table
 
 _NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
 """What numbers are called in the queries."""
@@ -30,8 +34,8 @@ class OpenedFrame(Table):
         If it is no table, or has several columns of one name.
     """
 
-    def __init__(self, frame: Any, argument: str = "table") -> None:
-        self._argument = argument
+    def __init__(self, frame: Any, argument: str = "table", pos_label: Any = None) -> None:
+        self._argument, self.pos_label = argument, pos_label
         self._table, self._schema = _looked_at(frame, argument)
 
     @cached_property
@@ -64,16 +68,20 @@ class OpenedFrame(Table):
 
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Columns as the table holds them."""
+        if self.pos_label is not None and "y_true" in names:
+            return self._labelled(names["y_true"]).arrays(names)
         table = self._eager(names)
         self._require_rows(table)
         return {argument: nw.to_native(table[name]) for argument, name in names.items()}
 
-    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
-        """Columns as the table holds them, of the rows that are good, and how many are not."""
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
+        """Columns as the table holds them, of the rows that are good, and which are."""
+        if self.pos_label is not None and "y_true" in names:
+            return self._labelled(names["y_true"]).good_arrays(names)
         table = self._eager(names)
         good = self._good(table, names)
         arrays = {argument: nw.to_native(table[name].filter(good)) for argument, name in names.items()}
-        return arrays, good.count(False)
+        return arrays, np.array(good, dtype=np.bool_)
 
     def with_features(
         self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
@@ -100,6 +108,29 @@ class OpenedFrame(Table):
             raise InputError(self._argument, no_rows(exclude_bad=True))
         return list(good.to_list())
 
+    def ranks(self, name: str, option: str) -> IntArray:
+        """Number of each row's value in a column of keys."""
+        return ranks_of(in_arrow(self._eager({option: name}), {}, {"_s0": name}, option))
+
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
+        """As `Table.read`; a lazy table is collected once, since its rows may come in another order a second time."""
+        if groups is None or not self.summed:
+            return super().read(exclude_bad=exclude_bad, groups=groups, **asked)
+        columns = {**self.choose(**asked).names, "groups": groups}
+        table = OpenedFrame(self._eager(columns), self._argument, self.pos_label)
+        return table.read(exclude_bad=exclude_bad, groups=groups, **asked)
+
+    def _labelled(self, name: str) -> OpenedFrame:
+        """The same table with 1 where a column of two labels holds that of the event, and 0 where the other."""
+        column, label = nw.col(name), self.pos_label
+        held = self._table.select(column).filter(~column.is_null()).unique()
+        held = held.collect("pyarrow") if isinstance(held, nw.LazyFrame) else held
+        seen = set(held[name].to_list())
+        check_two_labels(label, seen, f"{len(seen):,}")
+        label = next((each for each in seen if each == label), label)
+        event = nw.when(~column.is_null()).then((column == nw.lit(label)).cast(nw.Float64))
+        return OpenedFrame(self._table.with_columns(event.alias(name)), self._argument)
+
     def _require_rows(self, table: Any) -> None:
         """Without rows the types of columns say nothing."""
         if isinstance(table, nw.DataFrame) and len(table) == 0:
@@ -121,6 +152,9 @@ class OpenedFrame(Table):
     ) -> Groups:
         """Sums of cells by one GROUP BY in the table's own engine."""
         self._require_rows(self._table)
+        if self.pos_label is not None:
+            table = self._labelled(names["y_true"])
+            return table.groups(names, by, resolution, exclude_bad=exclude_bad, option=option)
         return good_groups(
             group_cells(self._table, self._schema, names, by, resolution, option), exclude_bad, self._argument
         )

@@ -13,7 +13,7 @@ from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED
-from calibrant.scale.keys import numbers_of, told_apart
+from calibrant.scale.keys import numbers_of, ranks_of, told_apart
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -53,6 +53,30 @@ class Groups:
     cells: FloatArray
     keys: Any
     n_excluded: int
+
+    def in_groups(self, exclude_bad: bool) -> tuple[Groups, IntArray]:
+        """Cells of good rows without their last key, and the group that each cell's rows belong to, which it says.
+
+        Raises
+        ------
+        InputError
+            If rows have no group and are not to be left out.
+        """
+        *by, last = self.keys.columns
+        group = ranks_of(self.keys.select(last))
+        missing, keys = group < 0, self.keys.select(by)
+        if not missing.any():
+            return Groups(self.index, self.cells, keys, self.n_excluded), group
+        n = int(self.cells[missing, sketching.COUNT].sum())
+        if not exclude_bad or missing.all():
+            raise InputError("groups", f"{rows_are(n)} null or NaN", allowed=LEAVE_OUT)
+        kept = ~missing
+        found = Groups(self.index[kept], self.cells[kept], keys.filter(kept.tolist()), self.n_excluded + n)
+        return found, group[kept]
+
+    def merged(self) -> Groups:
+        """The same with one cell of those that have one key and one number."""
+        return Groups(*_merged(self.index, self.cells, self.keys), self.n_excluded)
 
     def of_trials(self) -> Groups:
         """Cells of single outcomes, of cells whose rows are shares of events and whose weights are their trials.

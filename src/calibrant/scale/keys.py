@@ -33,6 +33,22 @@ def told_apart(keys: Any) -> tuple[Any, bool]:
     return nw.from_native(pyarrow.table(columns), eager_only=True), changed
 
 
+def ranks_of(keys: Any) -> IntArray:
+    """Number the values of one column in their own order, -1 where there is none: the order of rows does not matter."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    keys = told_apart(keys)[0]
+    column = keys[keys.columns[0]].to_arrow()
+    column = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    coded = pc.dictionary_encode(column)
+    rank = np.empty(len(coded.dictionary) + 1, np.int64)
+    rank[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(rank.size - 1)
+    rank[-1] = -1
+    codes = pc.fill_null(coded.indices, rank.size - 1).to_numpy(zero_copy_only=False)
+    return np.asarray(rank[codes])
+
+
 def numbers_of(keys: Any) -> IntArray:
     """Number the distinct combinations of a few columns; null is a value like any other."""
     import pyarrow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from calibrant.door.columns import NOT_NULL
 from calibrant.door.errors import FileError
+from calibrant.door.labels import check_two_labels
 from calibrant.scale.duck import as_double, quoted
 from calibrant.scale.groups import LEAVE_OUT, is_good, no_rows, rows_are
 
@@ -24,21 +26,43 @@ _NUMBER_IN_TEXT = (
 )
 
 
-def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool) -> dict[str, str]:
-    """Argument -> its column as a DOUBLE in SQL, null where a text holds no number.
+def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool, pos_label: Any = None) -> dict[str, str]:
+    """Argument -> its column as a DOUBLE in SQL, null where a text holds no number; with a label 1 where that stands.
 
     Raises
     ------
     FileError
         If a column that has a type holds no numbers.
     """
-    if as_text:
-        return {argument: _NUMBER_IN_TEXT.format(_text_of(name)) for argument, name in names.items()}
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    for argument, name in names.items():
+    labels, numbers = {}, dict(names)
+    if pos_label is not None and "y_true" in names:
+        labels = {"y_true": _is_label(relation, names["y_true"], types[names["y_true"]], pos_label)}
+        del numbers["y_true"]
+    if as_text:
+        found = {argument: _NUMBER_IN_TEXT.format(_text_of(name)) for argument, name in numbers.items()}
+        return {argument: {**found, **labels}[argument] for argument in names}
+    for argument, name in numbers.items():
         if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
             raise FileError(argument, _not_numbers(relation, name, types[name], _needed(argument, names)))
-    return {argument: as_double(name) for argument, name in names.items()}
+    found = {argument: as_double(name) for argument, name in numbers.items()}
+    return {argument: {**found, **labels}[argument] for argument in names}
+
+
+def _is_label(relation: Any, name: str, kind: str, label: Any) -> str:
+    """In SQL, 1 where a column of two labels holds this one, null where it holds none."""
+    text = f"({quoted(name)} ->> '$')" if kind == "JSON" else _text_of(name)
+    wanted = str(label).lower() if kind == "BOOLEAN" else str(label)
+    if kind in _NUMBERS - {"BOOLEAN"} or kind.startswith("DECIMAL"):
+        with suppress(ValueError):
+            text, wanted = f"CAST({as_double(name)} AS VARCHAR)", str(float(wanted))
+    found = relation.project(f"{text} AS t").filter("t IS NOT NULL").distinct().order("t").limit(3).fetchall()
+    check_two_labels(wanted, {held for (held,) in found}, "more than two")
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {text} = {_literal(wanted)} THEN 1.0::DOUBLE ELSE 0.0::DOUBLE END"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def fetch(
@@ -75,22 +99,16 @@ def _place(argument: str) -> int:
     return order.index(argument) if argument in order else len(order)
 
 
-def fetch_good(relation: Any, numbers: Mapping[str, str]) -> tuple[dict[str, npt.NDArray[np.float64]], int]:
-    """Argument -> the numbers of its column in the rows that are good, and how many are not.
+def fetch_good(
+    relation: Any, numbers: Mapping[str, str]
+) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
+    """Argument -> the numbers of its column in the rows that are good, and which are.
 
     Raises
     ------
     FileError
         If no row is good.
     """
-    arrays, good = good_rows(relation, numbers)
-    return arrays, int((~good).sum())
-
-
-def good_rows(
-    relation: Any, numbers: Mapping[str, str]
-) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
-    """The same, and which rows are good."""
     arrays = {
         argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
         for argument, values in _fetched(relation, numbers).items()

@@ -11,12 +11,15 @@ from typing import Any
 
 import narwhals as nw
 
+from calibrant.door.columns import IntArray
 from calibrant.door.errors import FileError, InputError
-from calibrant.scale.duck import group_relation, json_segments
+from calibrant.scale.duck import group_relation, json_segments, quoted
+from calibrant.scale.eager import in_arrow
 from calibrant.scale.engine import connect, lacks_memory, literal, shortened
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.harness import is_harness_log, read_harness_log
-from calibrant.scale.numbers import features_of, fetch, fetch_good, first_text, good_rows, numbers_in_sql, texts_in_rows
+from calibrant.scale.keys import ranks_of
+from calibrant.scale.numbers import features_of, fetch, fetch_good, first_text, numbers_in_sql, texts_in_rows
 from calibrant.scale.readers import (
     Dialect,
     arrow_reader,
@@ -32,7 +35,7 @@ from calibrant.scale.readers import (
     selected,
     text_source,
 )
-from calibrant.scale.tables import Chosen, Rows, Table
+from calibrant.scale.tables import BoolArray, Chosen, Rows, Table
 from calibrant.scale.whole import check_pages
 
 MANY_ROWS = 5_000_000
@@ -48,6 +51,8 @@ class OpenedFile(Table):
     ----------
     path : str or path
         Its name, or a pattern.
+    pos_label : label, optional
+        Label of the event, where the column of outcomes holds two labels.
 
     Attributes
     ----------
@@ -64,7 +69,8 @@ class OpenedFile(Table):
         If there is no such file, or it is cut or damaged; so do the methods if it or a column cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], pos_label: Any = None) -> None:
+        self.pos_label = pos_label
         self.path = os.fspath(path)
         self.name: str = Path(self.path).name
         self.files = input_files(self.path)
@@ -134,13 +140,14 @@ class OpenedFile(Table):
         with _of_file():
             return super().choose_classes(y_prob)
 
-    def read(self, *, exclude_bad: bool = False, **asked: Any) -> Rows:
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
         """Read outcomes, predictions and weights; samples of lm-evaluation-harness where no column is asked for."""
         if self.is_harness_log and asked.get("y_true") is None and asked.get("y_prob") is None:
             right, confidence = read_harness_log(self.files)
             names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}
             return Rows(right, confidence, None, names, ("y_true", "y_prob"))
-        return super().read(exclude_bad=exclude_bad, **asked)
+        with _of_file():
+            return super().read(exclude_bad=exclude_bad, groups=groups, **asked)
 
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Numbers of columns as float64."""
@@ -148,8 +155,8 @@ class OpenedFile(Table):
             relation = self._rows(list(names.values()))
             return fetch(relation, names, self._numbers(relation, names), len(self.files))
 
-    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
-        """Numbers of columns as float64 in the rows that are good, and how many are not."""
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
+        """Numbers of columns as float64 in the rows that are good, and which are."""
         with self._explained():
             relation = self._rows(list(names.values()))
             return fetch_good(relation, self._numbers(relation, names))
@@ -167,8 +174,18 @@ class OpenedFile(Table):
             keys = features_of(relation, features, as_text=self.kind == "csv")
             if not exclude_bad:
                 return fetch(relation, names, numbers, len(self.files)), keys, 0
-            arrays, good = good_rows(relation, numbers)
+            arrays, good = fetch_good(relation, numbers)
             return arrays, {name: column.filter(good) for name, column in keys.items()}, int((~good).sum())
+
+    def ranks(self, name: str, option: str) -> IntArray:
+        """Number of each row's value in a column of keys."""
+        with self._explained():
+            relation = self._rows([name])
+            if self.kind == "json":
+                relation = json_segments(relation, [name], option)
+            keys = relation.project(f"{quoted(name)} AS _s0").to_arrow_table()
+        with _of_file():
+            return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": "_s0"}, option))
 
     def require(self, names: Sequence[str], option: str) -> None:
         """As `Table.require`; of a file it is a FileError."""
@@ -245,7 +262,7 @@ class OpenedFile(Table):
         return self._parquet
 
     def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
-        return numbers_in_sql(relation, names, as_text=self._as_text)
+        return numbers_in_sql(relation, names, as_text=self._as_text, pos_label=self.pos_label)
 
     def _refuse_text(
         self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], missing: Sequence[str]

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.columns import NOT_NULL, IntArray
 from calibrant.door.errors import InputError
 from calibrant.scale.class_columns import choose_classes, numbers_of
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
 from calibrant.scale.groups import Groups
+
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Rows:
         Of classes the label of each column: the numbers in their names, or 0 to K - 1 where they are named without.
     n_excluded : int
         Bad rows that were left out.
+    groups : ndarray of shape (n,) or None
+        Number of each row's group, where a column says it.
     """
 
     y_true: Any
@@ -51,6 +56,7 @@ class Rows:
     guessed: tuple[str, ...]
     classes: tuple[int, ...] = ()
     n_excluded: int = 0
+    groups: IntArray | None = None
 
 
 class Table(ABC):
@@ -93,8 +99,12 @@ class Table(ABC):
         """Argument -> numbers of its column, as they stand there."""
 
     @abstractmethod
-    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], int]:
-        """The same in the rows that `groups` takes for good, and how many are not."""
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
+        """The same in the rows that `groups` takes for good, and which are."""
+
+    @abstractmethod
+    def ranks(self, name: str, option: str) -> IntArray:
+        """Number of each row's value in a column of keys, -1 where there is none; `option` is who named it."""
 
     @abstractmethod
     def with_features(
@@ -154,12 +164,29 @@ class Table(ABC):
         """Columns of class probabilities, as `calibrant.scale.class_columns.choose_classes` finds them."""
         return choose_classes(y_prob, self.columns, self.twins)
 
-    def read(self, *, exclude_bad: bool = False, **asked: Any) -> Rows:
-        """Read outcomes, predictions and weights from columns chosen as `choose` does; all rows, or the good ones."""
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
+        """Read outcomes, predictions and weights from columns chosen as `choose` does; all rows, or the good ones.
+
+        A row whose group is missing is bad.
+        """
         chosen = self.choose(**asked)
-        arrays, n_bad = self.good_arrays(chosen.names) if exclude_bad else (self.arrays(chosen.names), 0)
+        if not exclude_bad:
+            arrays, kept = self.arrays(chosen.names), None
+        else:
+            arrays, kept = self.good_arrays(chosen.names)
+        names, rank, n_bad = chosen.names, None, 0 if kept is None else int((~kept).sum())
+        if groups is not None:
+            names, rank = {**names, "groups": groups}, self.ranks(groups, "groups")
+            rank = rank if kept is None else rank[kept]
+            missing = rank < 0
+            if missing.any() and (kept is None or missing.all()):
+                row = int(np.argmax(missing))
+                raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
+            if missing.any():
+                arrays = {argument: np.asarray(column)[~missing] for argument, column in arrays.items()}
+                rank, n_bad = rank[~missing], n_bad + int(missing.sum())
         columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
-        return Rows(*columns, chosen.names, chosen.guessed, n_excluded=n_bad)
+        return Rows(*columns, names, chosen.guessed, n_excluded=n_bad, groups=rank)
 
     def read_classes(
         self,

@@ -30,6 +30,7 @@ from calibrant.scale.groups import Groups
 from calibrant.scale.keys import numbers_of
 from calibrant.scale.pooled import moments_from_cells, sample_from_cells
 from calibrant.scale.trials import groups_by
+from calibrant.segments.grouped import GroupTests, group_tests
 
 FloatArray = npt.NDArray[np.float64]
 RESOLUTION = 128
@@ -71,13 +72,16 @@ class Segment(Result):
     pvalue : float
         Of the hypothesis that the segment is calibrated; valid at any number of rows.
     qvalue : float
-        The same, adjusted for the number of segments (Benjamini and Hochberg).
+        The same, adjusted for the number of segments (Benjamini and Hochberg; with groups, which may lie in several
+        segments, Benjamini and Yekutieli).
     reject : bool
         Whether qvalue <= level: of the segments so named, at most that share is calibrated, in expectation.
     direction : str
         "too low" or "too high": predictions in the interval where the evidence is strongest.
     where : tuple of float
         That interval of predictions, without its upper end unless that is 1.
+    n_groups : int or None
+        Groups with rows in the segment, where rows of one group may depend on one another.
 
     See Also
     --------
@@ -99,6 +103,7 @@ class Segment(Result):
     reject: bool | None = None
     direction: str | None = None
     where: tuple[float, float] | None = None
+    n_groups: int | None = None
 
     def summary(self) -> str:
         """Say how far the segment is from calibrated, chance left aside."""
@@ -132,8 +137,9 @@ def calibration_by_segment(
         Columns whose combinations are the segments.
     trials : str, optional
         Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
-    groups : optional
-        Refused: sums of cells do not know which rows depend on one another.
+    groups : str, optional
+        Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent.
+        A group may lie in several segments.
     level : float, default 0.05
         Share of false discoveries, and one minus the coverage of the intervals.
     resolution : int, default 128
@@ -159,21 +165,25 @@ def calibration_by_segment(
 
     Notes
     -----
-    The test takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal intervals, with 0.05, 0.03 and
-    0.02, and asks how unlikely the number of events of each is. Tails are those of independent outcomes with unequal
-    chances: exact up to 512 rows where cells hold one prediction each, else a proved bound, at most 1.31 times as large
-    where measured. Where weights are not all 1, Hoeffding's inequality takes their place. It assumes rows whose
-    outcomes are independent given predictions and weights, and weights that do not depend on outcomes. Of event rates
-    nothing is said about chance, since their trials are not known. Intervals of the bias are Clopper and Pearson's,
-    which hold for unequal chances as well, or Hoeffding's where weights are not all 1. The false discovery control
-    assumes independent segments. Derivations are in docs/poisson-binomial.md.
+    With `groups` the sums of whole groups are tested, by random signs where events and non-events lie in the equal of
+    30 groups or more, which holds in many groups, and by a bound that is proved for any number of them (docs/tests.md).
+    Else the test takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal intervals, with 0.05,
+    0.03 and 0.02, and asks how unlikely the number of events of each is. Tails are those of independent outcomes with
+    unequal chances: exact up to 512 rows where cells hold one prediction each, else a proved bound, at most 1.31 times
+    as large where measured. Where weights are not all 1, Hoeffding's inequality takes their place. It assumes rows
+    whose outcomes are independent given predictions and weights, and weights that do not depend on outcomes. Of event
+    rates nothing is said about chance, since their trials are not known. Intervals of the bias are Clopper and
+    Pearson's, which hold for unequal chances as well, or Hoeffding's where weights are not all 1, or rows are in
+    groups. Without groups the false discovery control assumes independent segments. Derivations are in
+    docs/poisson-binomial.md.
     Cost: one GROUP BY, then about 1 ms a segment for the worst 1,000, and 0.3 ms for the others.
 
     References
     ----------
     Benjamini and Hochberg, Controlling the false discovery rate, JRSS B 57, 1995. Hoeffding, On the distribution of the
     number of successes in independent trials, Annals of Mathematical Statistics 27, 1956. Baillon, Cominetti and
-    Vaisman, A sharp uniform bound for the distribution of sums of Bernoulli trials, 2016.
+    Vaisman, A sharp uniform bound for the distribution of sums of Bernoulli trials, 2016. Benjamini and Yekutieli, The
+    control of the false discovery rate in multiple testing under dependency, Annals of Statistics 29, 2001.
 
     Examples
     --------
@@ -188,15 +198,26 @@ def calibration_by_segment(
         raise InputError("by", "is empty; name at least one column")
     level, resolution = check_level(level), power_of_two(resolution, "resolution", 8, 2**20)
     table = OpenedFrame(frame, "frame")
-    not_taken("rows are summed by cell, where groups are not told apart; calibration_test takes groups", groups=groups)
     if trials is not None:
         not_taken("with trials every outcome counts once", sample_weight=sample_weight)
-    found = groups_by(table, y_true, y_prob, by, resolution, sample_weight, trials, exclude_bad, unweighted)
-    return segments_of_groups(found, level, resolution)
+    keys = by if groups is None else [*by, groups]
+    table.require(keys[len(by) :], "groups")
+    found = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
+    return segments_of_groups(found, level, resolution, grouped=groups is not None, exclude_bad=exclude_bad)
 
 
-def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION) -> list[Segment]:
-    """Segments of groups, worst first."""
+def segments_of_groups(
+    found: Groups, level: float, resolution: int = RESOLUTION, *, grouped: bool = False, exclude_bad: bool = False
+) -> list[Segment]:
+    """Segments of groups, worst first; `grouped`, the last key says which rows depend on one another."""
+    in_groups = None
+    if grouped:
+        found, group = found.in_groups(exclude_bad)
+        index, cells = read_cells(found.index, found.cells, resolution)
+        merged = found.merged()
+        if not cells[:, sketching.FRACTIONAL].any():
+            in_groups = group_tests(index, cells, _numbered_as(merged.keys, found.keys), group, resolution)
+        found = merged
     index, cells = read_cells(found.index, found.cells, resolution)
     of = numbers_of(found.keys)
     order = np.lexsort((index, of))
@@ -208,7 +229,11 @@ def segments_of_groups(found: Groups, level: float, resolution: int = RESOLUTION
     if ((weight > 0.0) & (weight < _LIGHTEST)).any():
         raise InputError("sample_weight", "adds up to next to nothing in a segment; scale the weights to lie near 1")
     rates = bool(cells[:, sketching.FRACTIONAL].any())
-    tests = None if rates else _Tests(*_tests(index, cells, starts, resolution), level)
+    tests = None
+    if in_groups is not None:
+        tests = _Tests(in_groups.pvalue, in_groups.where, in_groups.low_side, None, level, in_groups)
+    elif not rates:
+        tests = _Tests(*_tests(index, cells, starts, resolution), level)
     segments, found_at = [], []
     for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
         if weight[i] == 0.0:
@@ -260,6 +285,13 @@ def _certified(
     return replace(segment, lower_distance_bracket=bracket)
 
 
+def _numbered_as(keys: Any, others: Any) -> npt.NDArray[np.int64]:
+    """Numbers of other keys, each being that of the same among these."""
+    import narwhals as nw
+
+    return numbers_of(nw.concat([keys, others]))[len(keys) :]
+
+
 def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
     return list(column[rows.tolist()].to_list())
 
@@ -273,23 +305,27 @@ class _Tests:
     low_side: npt.NDArray[np.bool_]
     counts: tuple[FloatArray, FloatArray] | None
     level: float
+    in_groups: GroupTests | None = None
     qvalue: FloatArray = field(init=False)
     rate: tuple[FloatArray, FloatArray] | None = field(init=False)
 
     def __post_init__(self) -> None:
         from scipy.stats import false_discovery_control
 
-        object.__setattr__(self, "qvalue", false_discovery_control(self.pvalue))
+        # Segments that share groups depend on one another, in any way.
+        method = "bh" if self.in_groups is None else "by"
+        object.__setattr__(self, "qvalue", false_discovery_control(self.pvalue, method=method))
         miss = self.level / (2.0 * self.pvalue.size)  # of either end, all segments at once
         object.__setattr__(self, "rate", self.counts and mean_chance_interval(*self.counts, miss))
 
     def told(self, segment: Segment, i: int, effective_rows: float, misplaced: float, rounding: float) -> Segment:
         """The segment with what is said about chance."""
         mean, bias = segment.mean_prediction, segment.bias
+        independent = effective_rows if self.in_groups is None else float(self.in_groups.effective[i])
         if self.rate is not None:
             low, high = (float(end[i]) - mean for end in self.rate)
         else:  # Hoeffding: the mean of outcome minus prediction given the predictions, with chances of any kind.
-            spread = math.log(2.0 * self.pvalue.size / self.level) / (2.0 * effective_rows)
+            spread = math.log(2.0 * self.pvalue.size / self.level) / (2.0 * independent)
             reach = math.sqrt(spread) * (1.0 + 4.0 * rounding)
             low, high = bias - reach, bias + reach
         return replace(
@@ -301,6 +337,7 @@ class _Tests:
             reject=bool(self.qvalue[i] <= self.level),
             direction="too low" if self.low_side[i] else "too high",
             where=self.where[i],
+            n_groups=None if self.in_groups is None else int(self.in_groups.n_groups[i]),
         )
 
 

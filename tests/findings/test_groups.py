@@ -1,0 +1,256 @@
+"""Rows that depend on one another within groups: what an audit says of chance goes by group, by every road."""
+
+import json
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from calibrant import (
+    InputError,
+    audit,
+    audit_table,
+    calibration_gate,
+    calibration_test,
+    population_bounds,
+    smooth_calibration_error,
+)
+from calibrant.cli import app
+from calibrant.door.rows import Rows
+from calibrant.findings.regions import regions_from_witness
+from calibrant.findings.reliability import reliability
+from calibrant.measures.smooth import witness_from_sample
+
+OPTIONS = {"random_state": 0, "n_resamples": 99}
+
+
+def alike(groups=60, size=10, power=1.0, seed=0, few=False):
+    """Groups whose rows all have one outcome, of predictions that differ by group."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(groups), size)
+    v = (rng.integers(1, 10, groups) / 10 if few else rng.random(groups))[group]
+    return (rng.random(groups)[group] < v) * 1, v**power, group
+
+
+def test_what_is_said_of_chance_goes_by_group():
+    y, v, group = alike()
+    as_rows, found = audit(y, v, **OPTIONS), audit(y, v, groups=group, max_weight=10, **OPTIONS)
+    assert as_rows.answer.state == "worth correcting"
+    assert as_rows.reliability.leaves_band
+    assert as_rows.n_groups is None
+    assert (found.n_groups, found.answer.state) == (60, "too few rows")
+    assert found.tests["calibration_test"].result.assumption == "rows are independent between groups"
+    assert not found.reliability.leaves_band
+    assert found.regions == ()
+    gate = calibration_gate(y, v, groups=group, max_weight=10, max_distance=found.max_distance)
+    assert (found.gate.verdict, found.gate.n_rows) == (gate.verdict, gate.n_rows)
+    assert tuple(found.gate.lower_distance) == pytest.approx(tuple(gate.lower_distance), abs=1e-9)
+    bounds = population_bounds(y, v, groups=group, max_weight=10)
+    assert found.population.lower_distance.high == pytest.approx(bounds.lower_distance.high, abs=1e-4)
+    assert found.cost_of_acting.regret_interval is None
+    assert "the population's cost of acting is not bounded." in found.summary().replace("\n", " ")
+    assert json.loads(found.to_json())["groups"] == {"column": None, "n": 60}
+    unbounded = audit(y, v, groups=group, **OPTIONS)
+    assert unbounded.gate is None
+    assert unbounded.population is None
+    assert "without max_weight" in unbounded.sentences[-1]
+
+
+def test_the_names_of_groups_and_the_order_of_rows_change_nothing():
+    y, v, group = alike(groups=80, power=2.0)
+    order = np.random.default_rng(1).permutation(y.size)
+    one = audit(y, v, groups=group, max_weight=10, **OPTIONS)
+    other = audit(y[order], v[order], groups=np.char.add("g", np.char.zfill(group.astype(str), 3))[order],
+                  max_weight=10, **OPTIONS)  # fmt: skip
+    assert one.answer.pvalue is not None
+    assert one.to_json() == other.to_json()
+
+
+def test_a_group_of_each_row_is_nearly_no_group():
+    rng = np.random.default_rng(0)
+    v = rng.random(400)
+    y = rng.random(400) < v**2
+    alone, grouped = audit(y, v, **OPTIONS), audit(y, v, groups=np.arange(400), max_weight=1, **OPTIONS)
+    assert grouped.answer.state == alone.answer.state == "worth correcting"
+    assert grouped.gate.lower_distance.high == pytest.approx(alone.gate.lower_distance.high, abs=1e-9)
+    width = alone.reliability.band_upper - alone.reliability.band_lower
+    other = grouped.reliability.band_upper - grouped.reliability.band_lower
+    assert other.mean() == pytest.approx(width.mean(), rel=0.5)
+    region, same = alone.regions[0], grouped.regions[0]
+    assert same.standard_error == pytest.approx(region.standard_error, rel=0.3)
+
+
+def test_the_noise_of_a_stretch_is_that_of_its_groups():
+    y, v, group = alike(power=3.0)
+    rows = Rows.of(y, v, groups=group)
+    found = regions_from_witness(rows.sample, witness_from_sample(rows.sample), rows)
+    for region in found:
+        here = (v >= region.low) & (v <= region.high)
+        sums = [np.sum((y - v)[here & (group == g)]) for g in range(60)]
+        assert region.standard_error == pytest.approx(np.sqrt(np.sum(np.square(sums))) / here.sum())
+        assert region.heaviest == pytest.approx(10 / here.sum())
+
+
+def test_the_deviation_of_levels_is_that_of_their_groups():
+    y, v, group = alike(few=True)
+    rows = Rows.of(y, v, groups=group)
+    table = reliability(rows.sample, 0.05, 99, np.random.default_rng(0), rows)
+    for at, outcome, deviation in zip(table.prediction, table.outcome, table.deviation, strict=True):
+        here = abs(v - at) < 1e-9
+        assert outcome == pytest.approx(y[here].mean())
+        sums = [np.sum((y - v)[here & (group == g)]) for g in range(60)]
+        assert deviation == pytest.approx(np.sqrt(np.sum(np.square(sums))) / here.sum())
+
+
+def test_too_few_groups_are_not_tested():
+    y, v, group = alike(groups=20)
+    found = audit(y, v, groups=group, **OPTIONS)
+    assert found.answer.state == "not tested"
+    assert "effectively" in found.reliability.no_band
+    with pytest.raises(InputError, match="max_weight: is 9, but a group weighs 10"):
+        audit(y, v, groups=group, max_weight=9)
+    with pytest.raises(InputError, match="groups: cannot be used here: tests of more than two classes"):
+        audit([0, 1, 2], np.eye(3), groups=[1, 2, 3])
+    with pytest.raises(InputError, match="max_weight: is of no use"):
+        audit(y, v, max_weight=9)
+
+
+def test_two_columns_trials_and_weights_take_groups():
+    y, v, group = alike()
+    one = audit(y, v, groups=group, **OPTIONS)
+    two = audit(y, np.column_stack([1.0 - v, v]), groups=group, **OPTIONS)
+    assert two.answer.pvalue == one.answer.pvalue
+    weighted = audit(y, v, groups=group, sample_weight=np.where(group % 2, 1.0, 2.0), max_weight=20, **OPTIONS)
+    assert weighted.gate is not None
+    trials = audit(y, v, groups=group, trials=np.full(600, 3), max_weight=30, **OPTIONS)
+    assert trials.n_rows == 1800
+    test = calibration_test(y, v, groups=group, trials=np.full(600, 3), n_resamples=99, random_state=0)
+    assert (trials.answer.pvalue <= 0.05) is test.reject
+    bounded = audit(y, v, sample_weight=np.where(group % 2, 1.0, 2.0), max_weight=2, **OPTIONS)
+    assert bounded.population is not None
+
+
+def _as_json(frame, path):
+    frame.to_json(path, orient="records", lines=True, double_precision=15)
+    return path
+
+
+ROADS = {
+    "pandas": lambda table, _: table.to_pandas(),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "lazy polars": lambda table, _: pl.from_arrow(table).lazy(),
+    "duckdb": lambda table, _: duckdb.connect().from_arrow(table),
+    "csv": lambda table, folder: pyarrow.csv.write_csv(table, folder / "rows.csv") or folder / "rows.csv",
+    "parquet": lambda table, folder: pyarrow.parquet.write_table(table, folder / "a.parquet") or folder / "a.parquet",
+    "json": lambda table, folder: _as_json(table.to_pandas(), folder / "a.jsonl"),
+}
+
+
+def table_of(y, v, group, **more):
+    names = [f"P{k:03d}" for k in group]
+    return pa.table({"label": np.where(y == 1, "yes", "no"), "score": v, "patient_id": names, **more})
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_one_answer_by_every_road(tmp_path, road):
+    y, v, group = alike(groups=100, size=4)
+    wanted = audit(y, v, groups=group, max_weight=10, **OPTIONS)
+    table = ROADS[road](table_of(y, v, group, site=group % 2, day=np.arange(400) // 200), tmp_path)
+    asked = {"groups": "patient_id", "max_weight": 10, "pos_label": "yes", "by": "site", "drift": "day"}
+    found = audit_table(table, **asked, **OPTIONS)
+    assert found.columns["groups"] == "patient_id"
+    assert found.answer.pvalue == wanted.answer.pvalue > 0.0
+    assert found.gate.lower_distance.high == pytest.approx(wanted.gate.lower_distance.high, abs=1e-9)
+    np.testing.assert_allclose(found.reliability.band_upper, wanted.reliability.band_upper, atol=1e-9)
+    assert [each.n_groups for each in found.segments] == [50, 50]
+    assert [each.n_groups for each in found.periods] == [50, 50]
+    assert "100 groups (patient_id)" in found.summary()
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_rows_without_a_group(tmp_path, road):
+    y, v, group = alike(groups=40)
+    table = table_of(y, v, group, day=np.arange(400) // 200)
+    names = table["patient_id"].to_pylist()
+    names[3] = None
+    score = v.copy()
+    score[5] = 2.0
+    table = table.set_column(2, "patient_id", pa.array(names))
+    held = ROADS[road](table, tmp_path)
+    with pytest.raises(InputError, match=r"groups: column 'patient_id': row 3 is missing"):
+        audit_table(held, groups="patient_id", pos_label="yes", **OPTIONS)
+    held = ROADS[road](table.set_column(1, "score", pa.array(score)), tmp_path)
+    found = audit_table(held, groups="patient_id", pos_label="yes", exclude_bad=True, drift="day", **OPTIONS)
+    assert (found.n_rows, found.n_excluded) == (398, 2)
+    assert sum(period.n_rows for period in found.periods) == 398
+
+
+def test_the_command(tmp_path):
+    run, (y, v, group) = CliRunner(), alike(groups=80, size=3, power=2.0)
+    path, other = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pyarrow.parquet.write_table(table_of(y, v, group), path)
+    pyarrow.parquet.write_table(table_of(y, np.sqrt(v), group), other)
+    label = ["--pos-label", "yes"]
+    noted = run.invoke(app, ["audit", str(path), *label, "--resamples", "99"])
+    assert "say --groups patient_id" in noted.stdout.replace("\n", " ")
+    both = [*label, "--groups", "patient_id", "--seed", "0", "--resamples", "99"]
+    done = run.invoke(app, ["audit", str(path), str(other), *both])
+    assert done.exit_code == 0
+    assert "percentage points; in the population the first less the second" in done.stdout.replace("\n", " ")
+    found = run.invoke(app, ["audit", str(path), *both, "--json"])
+    assert json.loads(found.stdout)["groups"] == {"column": "patient_id", "n": 80}
+    gate = ["gate", str(path), *label, "--groups", "patient_id", "--max-distance", "0.05"]
+    said = run.invoke(app, [*gate, "--max-weight", "10", "--json"])
+    wanted = calibration_gate(y, v, groups=group, max_weight=10, max_distance=0.05)
+    assert wanted.to_dict().items() <= json.loads(said.stdout).items()
+    assert "--max-weight: is needed" in run.invoke(app, gate).output
+    refused = run.invoke(app, [*gate, "--max-weight", "10", "--anytime", str(tmp_path / "state")])
+    assert "--anytime: is of rows without weights or groups" in refused.output
+    assert run.invoke(app, ["audit", str(path), "--groups", "nobody", *label]).exit_code == 2
+
+
+def test_labels_of_the_event(tmp_path):
+    y, v, group = alike(groups=10, size=2)
+    table = table_of(y, v, group)
+    wanted = smooth_calibration_error(y, v)
+    flipped = smooth_calibration_error(1 - y, v)
+    for road, make in ROADS.items():
+        held = make(table, tmp_path)
+        for label, value in (("yes", wanted), ("no", flipped)):
+            found = audit_table(held, pos_label=label, n_resamples=0)
+            assert found.smooth_calibration_error == pytest.approx(value, abs=1e-9), road
+            assert found.pos_label == label
+        with pytest.raises(InputError, match="'maybe' is none of the labels 'no', 'yes'"):
+            audit_table(held, pos_label="maybe", n_resamples=0)
+    for numbers in (np.where(y, 2, 1), np.where(y, 2.0, 1.0)):
+        coded = table.set_column(0, "label", pa.array(numbers))
+        pyarrow.parquet.write_table(coded, tmp_path / "coded.parquet")
+        found = audit_table(tmp_path / "coded.parquet", pos_label="2", n_resamples=0)
+        assert found.smooth_calibration_error == pytest.approx(wanted, abs=1e-12)
+    three = table.set_column(0, "label", pa.array(np.where(v > 0.9, "maybe", np.where(y, "yes", "no"))))
+    for held in (three, ROADS["csv"](three, tmp_path)):
+        with pytest.raises(InputError, match="different values; pos_label is for two"):
+            audit_table(held, pos_label="yes", n_resamples=0)
+
+
+def test_large_files_do_not_tell_groups_apart(tmp_path, monkeypatch):
+    y, v, group = alike(groups=10)
+    path = ROADS["csv"](table_of(y, v, group), tmp_path)
+    monkeypatch.setattr("calibrant.scale.opened.MANY_BYTES", 0)
+    with pytest.raises(InputError, match="groups: rows of a file as large as this are summed by cell"):
+        audit_table(path, groups="patient_id", pos_label="yes")
+    with pytest.raises(InputError, match="max_weight: is for rows that are read"):
+        audit_table(path, max_weight=3, pos_label="yes")
+    assert audit_table(path, pos_label="yes", n_resamples=0).n_rows == 100
+
+
+@pytest.mark.parametrize("name", ["exposure", "ead", "EAD"])
+def test_exposures_are_asked_about(name):
+    table = pa.table({"label": [0, 1], "score": [0.2, 0.7], name: [1.0, 3.0]})
+    with pytest.raises(InputError, match=f"column '{name}' may hold weights"):
+        audit_table(table)

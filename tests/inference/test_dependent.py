@@ -1,0 +1,51 @@
+"""Outcomes redrawn in groups: their chances, how they go together, and the intervals that rest on them."""
+
+import numpy as np
+import pytest
+
+from calibrant import InputError, compare_calibration
+from calibrant.experiments.calibration_levels import _MEANS, _in_groups
+from calibrant.inference import compare_all
+from calibrant.inference.dependent import DependentOutcomes
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.8])
+def test_the_correlation_is_found_again(correlation):
+    rng = np.random.default_rng(0)
+    y, v, group = _in_groups(rng, 1000, 10, correlation, _MEANS["uniform"])
+    like = DependentOutcomes.like(y, v, None, group.astype(np.int64))
+    assert like.correlation == pytest.approx(correlation, abs=0.06)
+    drawn = np.array([like.drawn(rng) for _ in range(200)])
+    assert set(np.unique(drawn)) == {0.0, 1.0}
+    assert np.abs(drawn.mean(axis=0) - v).max() < 0.17  # each outcome keeps its chance
+    sums = np.array([np.bincount(group.astype(int), each - v) for each in (y, *drawn[:20])])
+    assert (sums[0] ** 2).mean() == pytest.approx((sums[1:] ** 2).mean(), rel=0.1)
+
+
+def test_trials_of_a_group_go_together_and_certain_rows_stay():
+    group, v = np.repeat(np.arange(400), 2), np.tile([0.4, 1.0], 400)
+    rng = np.random.default_rng(0)
+    happens = rng.random(400) < 0.4
+    share = np.column_stack([happens, np.ones(400)]).ravel().astype(float)
+    like = DependentOutcomes.like(share, v, np.full(800, 5), group)
+    assert like.correlation > 0.9
+    drawn = like.drawn(rng)
+    assert (drawn[1::2] == 1.0).all()
+    assert (np.abs(drawn[::2] - 0.5) > 0.4).mean() > 0.7
+    alone = DependentOutcomes.like(share[::2], v[::2], None, np.arange(400))
+    assert alone.correlation == 0.0
+
+
+def test_groups_widen_intervals_and_the_order_of_rows_does_not_matter():
+    y, v, group = _in_groups(np.random.default_rng(0), 80, 6, 0.8, _MEANS["uniform, one per group"])
+    options = {"n_resamples": 99, "random_state": 0}
+    rows, grouped = compare_calibration(y, v, v**2, **options), compare_calibration(y, v, v**2, groups=group, **options)
+    assert grouped.interval.width > 1.5 * rows.interval.width
+    assert grouped.assumption == "rows are independent between groups"
+    order = np.random.default_rng(1).permutation(y.size)
+    again = compare_calibration(y[order], v[order], v[order] ** 2, groups=group[order], **options)
+    assert again == grouped
+    pairs = compare_all(y, {"one": v, "other": v**2}, groups=group, **options)
+    assert next(iter(pairs.pairs.values())).assumption == grouped.assumption
+    with pytest.raises(InputError, match="groups: hold events in effectively"):
+        compare_calibration(y, v, v**2, groups=group // 8, **options)
