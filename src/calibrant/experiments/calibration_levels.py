@@ -11,11 +11,12 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binomtest
 
-from calibrant.door.columns import FloatArray
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
+from calibrant.findings.reliability import reliability
 from calibrant.inference.calibration import calibration_test, test_units
 from calibrant.inference.calibration_units import pooled_into_cells, units_of_rows
 from calibrant.inference.chi_squared import hosmer_lemeshow_test
@@ -25,6 +26,8 @@ from calibrant.inference.distance_tests import averaged_two_bin_test, kernel_cal
 from calibrant.inference.result import TestResult
 from calibrant.inference.tcal import tcal_test
 from calibrant.resampling.redraw import LEAST_GROUPS
+from calibrant.scale.drift import calibration_drift
+from calibrant.segments.named import calibration_by_segment
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
 
@@ -73,6 +76,21 @@ _TESTS: dict[str, Callable[..., TestResult]] = {
     "Spiegelhalter": spiegelhalter_test,
     "T-Cal": tcal_test,
 }
+_PARTS = (
+    # what is asked, parts, whether a group lies in one part, predictions
+    ("segments", 8, False, "uniform"),
+    ("segments", 8, True, "uniform"),
+    ("segments", 8, False, "mean 20%, beta(2, 8)"),
+    ("segments", 2, False, "mean 5%, beta(1, 19)"),
+    ("drift", 1, True, "uniform"),
+    ("drift", 20, False, "uniform"),
+    ("drift", 20, True, "uniform"),
+    ("drift", 5, False, "mean 20%, beta(2, 8)"),
+    ("drift", 5, False, "mean 5%, beta(1, 19)"),
+    ("band", 1, True, "uniform"),
+    ("band", 1, True, "mean 20%, beta(2, 8)"),
+    ("band", 1, True, "mean 5%, beta(1, 19)"),
+)
 _EVERY = ("weights over 1,000 times", "trials from 1 to 10,000", "200 groups of 10, correlation .3")
 
 
@@ -84,12 +102,15 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
     grouped.append((100, 20, -0.8, "uniform", trials))
     every = [(name, rows, 3 if quick else 300) for name in _TESTS for rows in _EVERY]
     cells = [("single", *cell) for cell in single] + [("grouped", *cell) for cell in grouped]
-    found = on_all_processors(_run, cells + [("every", *cell) for cell in every])
+    cells += [("every", *cell) for cell in every]
+    parts = [(*part, trials) for part in _PARTS]
+    found = on_all_processors(_run, cells + [("parts", *part) for part in parts])
     of_single, of_grouped = found[: len(single)], found[len(single) : len(single) + len(grouped)]
-    of_every = found[len(single) + len(grouped) :]
+    of_every, of_parts = found[len(single) + len(grouped) : len(cells)], found[len(cells) :]
 
     judged = [(rejected, trials) for rejected, _ in of_single] + [(rejected, trials) for rejected, _, _ in of_grouped]
     judged += [(rejected, many) for rejected, (_, _, many) in zip(of_every, every, strict=True)]
+    judged += [(rejected, trials) for rejected, _ in of_parts]
     over = sum(_interval(rejected, many)[0] > _LEVEL for rejected, many in judged)
     first = [
         [design, f"{_DESIGNS[design][0]:,}", rows, _said(rejected, trials), f"{pooling:.1g}" if pooling else "-"]
@@ -104,6 +125,17 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
             f"{as_rows / trials:.2f}",
         ]
         for cell, (rejected, refused, as_rows) in zip(grouped, of_grouped, strict=True)
+    ]
+    parted = [
+        [
+            what,
+            f"{number:,}",
+            "in one part" if within else "in any parts",
+            predictions,
+            _said(rejected, trials),
+            f"{as_rows / trials:.2f}",
+        ]
+        for (what, number, within, predictions, _), (rejected, as_rows) in zip(parts, of_parts, strict=True)
     ]
     third = [
         [name, *(_said(r, cell[2]) for cell, r in zip(every, of_every, strict=True) if cell[0] == name)]
@@ -131,6 +163,10 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
             ],
             second,
         )
+        + "\n## Segments, drift and the band, by group\n\n200 groups of 10, latent correlation .3. Rejected: any segment "
+        "(`calibration_by_segment`), any period (`calibration_drift`), or a curve that leaves its band (`audit`, 199 "
+        "resamples). A group's rows lie in one part, or each in any.\n\n"
+        + table(["what", "parts", "a group's rows", "predictions", "rejected", "rejected as rows"], parted)
         + f"\n## Every test\n\nUniform predictions; {every[0][2]:,} samples a cell, of 300 weighted rows, of 100 rows of "
         "trials and of 200 groups of 10.\n\n" + table(["test", *_EVERY], third)
     )
@@ -156,6 +192,7 @@ def _words(groups: int, size: int, correlation: float, predictions: str) -> list
 
 def _run(kind: str, *cell: Any) -> Any:
     kinds: dict[str, Callable[..., Any]] = {"single": _rejected, "grouped": _grouped, "every": _of_every}
+    kinds["parts"] = _in_parts
     return kinds[kind](*cell)
 
 
@@ -228,3 +265,29 @@ def _of_every(name: str, rows: str, trials: int) -> int:
             y, given = _drawn(rng, v, rows)
         rejected += _TESTS[name](y, v, **given, n_resamples=99, random_state=trial).reject
     return rejected
+
+
+def _in_parts(what: str, parts: int, within: bool, predictions: str, trials: int) -> tuple[int, int]:
+    rejected = as_rows = 0
+    for trial in range(trials):
+        rng = np.random.default_rng([11, parts, trial])
+        y, v, group = _in_groups(rng, 200, 10, 0.3, _MEANS[predictions])
+        part = group.astype(np.int64) * parts // 200 if within else rng.integers(0, parts, y.size)
+        rejected += _parted(what, y, v, part, group)
+        as_rows += _parted(what, y, v, part, None)
+    return rejected, as_rows
+
+
+def _parted(what: str, y: FloatArray, v: FloatArray, part: IntArray, group: FloatArray | None) -> bool:
+    """Whether anything is rejected, by group or as rows."""
+    if what == "band":
+        rows = Rows.of(y, v, groups=group)
+        return bool(reliability(rows.sample, _LEVEL, 199, np.random.default_rng(0), rows).leaves_band)
+    import pyarrow
+
+    columns = {"y": y, "v": v, "part": part} | ({} if group is None else {"g": group})
+    names: dict[str, Any] = {"y_true": "y", "y_prob": "v", "groups": None if group is None else "g"}
+    if what == "drift":
+        return calibration_drift(pyarrow.table(columns), by="part", **names)[-1].reading.reject
+    found = calibration_by_segment(pyarrow.table(columns), by=["part"], **names)
+    return any(segment.reject for segment in found)

@@ -157,13 +157,13 @@ def reliability(
     elif _unlike_weights(sample):
         why_not = "rows of one prediction weigh differently, and which of them had the event is not kept"
     drawn = 0 if why_not else n_resamples
-    lower = upper = outside = leaves = deviation = None
+    lower = upper = outside = leaves = deviation = scale = None
     if grouped is None:
         curves = redraw(strata, smoother, drawn, rng)
     else:
-        curves, deviation = redraw_groups(strata, smoother, grouped, drawn, rng)
+        curves, deviation, scale = redraw_groups(strata, smoother, grouped, drawn, rng)
     if drawn:
-        low, high = envelope(curves, level)
+        low, high = envelope(curves, level) if scale is None else fixed_envelope(curves, scale, level)
         lower, upper = at + low, at + high
         beyond = (curves[:, 0] < low - _TIE) | (curves[:, 0] > high + _TIE)
         outside, leaves = float(min(1.0, mass[beyond].sum())), bool(beyond.any())
@@ -217,6 +217,19 @@ def envelope(curves: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     rank = max(1, math.ceil((1.0 - level) * n - 1e-9))
     most = np.partition(farthest, rank - 1)[rank - 1]
     return (middle - most * below)[:, 0], (middle + most * above)[:, 0]
+
+
+def fixed_envelope(curves: FloatArray, scale: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """The same with a shape that predictions alone decide, for curves that random signs turned round.
+
+    Their own spread would not do: where there are no events, all residuals have one sign, and redrawn ones cancel.
+    """
+    n = curves.shape[1]
+    ratio = np.abs(curves) / np.where(scale > 0.0, scale, np.inf)[:, None]
+    farthest = np.nan_to_num(ratio, nan=0.0).max(axis=0)
+    rank = max(1, math.ceil((1.0 - level) * n - 1e-9))
+    most = np.partition(farthest, rank - 1)[rank - 1]
+    return -most * scale, most * scale
 
 
 def noise_bandwidth(sample: Sample) -> float:
@@ -298,17 +311,20 @@ def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.rando
 
 def redraw_groups(
     strata: Strata, smoother: FloatArray, rows: Rows, n_resamples: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """As `redraw`, the groups' residuals having random signs; and the standard deviation at each point.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """As `redraw`, the groups' residuals having random signs; the standard deviation at each point, and of rows alone.
 
     Strata follow one another, so that a row's is found by its prediction.
     """
     assert rows.group is not None
     share = rows.count if rows.weight is None else rows.weight * rows.count
-    residual = share / share.sum() * (rows.y_true / rows.count - rows.y_prob)
-    of = np.searchsorted(strata.first, rows.y_prob, side="right") - 1
+    share, v = share / share.sum(), rows.y_prob
+    of = np.searchsorted(strata.first, v, side="right") - 1
+    alone = np.bincount(of, share * share / rows.count * v * (1.0 - v), strata.first.size)
     with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
-        return signed_curves(smoother, of, residual, rows.group, n_resamples, rng)
+        residual = share * (rows.y_true / rows.count - v)
+        curves, deviation = signed_curves(smoother, of, residual, rows.group, n_resamples, rng)
+        return curves, deviation, np.sqrt(smoother**2 @ alone)
 
 
 def reflected_gaussian(at: FloatArray, centre: FloatArray, bandwidth: float) -> FloatArray:
