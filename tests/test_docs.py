@@ -107,9 +107,9 @@ def test_what_the_built_book_would_load_is_found_out(tmp_path, monkeypatch):
     ]  # fmt: skip
 
 
-def test_there_are_thirty_one_recipes_each_with_code():
+def test_there_are_thirty_recipes_or_more_each_with_code():
     recipes = re.split(r"^### ", (ROOT / "docs" / "recipes.md").read_text(), flags=re.MULTILINE)[1:]
-    assert len(recipes) == 31
+    assert len(recipes) >= 31
     assert all("```python" in recipe and recipe.partition("\n")[0].endswith("?") for recipe in recipes)
 
 
