@@ -103,14 +103,14 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
     every = [(name, rows, 3 if quick else 300) for name in _TESTS for rows in _EVERY]
     cells = [("single", *cell) for cell in single] + [("grouped", *cell) for cell in grouped]
     cells += [("every", *cell) for cell in every]
-    parts = [(*part, trials) for part in _PARTS]
+    parts = [(*part, 1 if quick else trials) for part in _PARTS]
     found = on_all_processors(_run, cells + [("parts", *part) for part in parts])
     of_single, of_grouped = found[: len(single)], found[len(single) : len(single) + len(grouped)]
     of_every, of_parts = found[len(single) + len(grouped) : len(cells)], found[len(cells) :]
 
     judged = [(rejected, trials) for rejected, _ in of_single] + [(rejected, trials) for rejected, _, _ in of_grouped]
     judged += [(rejected, many) for rejected, (_, _, many) in zip(of_every, every, strict=True)]
-    judged += [(rejected, trials) for rejected, _ in of_parts]
+    judged += [(rejected, part[-1]) for (rejected, _), part in zip(of_parts, parts, strict=True)]
     over = sum(_interval(rejected, many)[0] > _LEVEL for rejected, many in judged)
     first = [
         [design, f"{_DESIGNS[design][0]:,}", rows, _said(rejected, trials), f"{pooling:.1g}" if pooling else "-"]
@@ -132,10 +132,10 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
             f"{number:,}",
             "in one part" if within else "in any parts",
             predictions,
-            _said(rejected, trials),
-            f"{as_rows / trials:.2f}",
+            _said(rejected, many),
+            f"{as_rows / many:.2f}",
         ]
-        for (what, number, within, predictions, _), (rejected, as_rows) in zip(parts, of_parts, strict=True)
+        for (what, number, within, predictions, many), (rejected, as_rows) in zip(parts, of_parts, strict=True)
     ]
     third = [
         [name, *(_said(r, cell[2]) for cell, r in zip(every, of_every, strict=True) if cell[0] == name)]

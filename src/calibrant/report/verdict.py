@@ -46,7 +46,9 @@ def sentences(audit: Audit) -> tuple[str, ...]:
 def _hint(audit: Audit) -> str:
     """What to say if they are not."""
     name = audit.perhaps_groups
-    return "" if name is None else f"; if rows of one {name} depend on one another, say --groups {name}"
+    if name is None:
+        return ""
+    return f'; if rows of one {name} depend on one another, say --groups {name} (in Python groups="{name}")'
 
 
 def _by_group(audit: Audit) -> str:
