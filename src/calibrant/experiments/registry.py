@@ -79,6 +79,11 @@ _HOME = {
         "coverage, widths and rows needed of the population's bounds; minutes",
     ),
     "anytime-gate": ("anytime", "anytime_gate", "false verdicts of a gate that is watched, and its rows; minutes"),
+    "weighted-sketches": (
+        "weighted_sketches",
+        "weighted_sketches",
+        "a watched gate, sketches and their test with weights over 1,000 times; minutes",
+    ),
     "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated stretches called beyond noise; a minute"),
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "segment-repair": (

@@ -69,7 +69,8 @@ class Answer(Result):
         predictions that would make them calibrated. Where it is known within a bracket, the upper end.
     interval : Interval or None
         Ends of the population's, each of which holds with probability 1 - level; as `calibration_gate` has them. Its
-        lower end is 0 where calibration is not rejected. None where no bound is known, as for weights.
+        lower end is 0 where calibration is not rejected. None where no bound is known, as for weights without
+        `max_weight`.
     pvalue : float or None
         Of `calibration_test`; None where it was not run.
     action : str
