@@ -98,6 +98,11 @@ def gate():
     return found
 
 
+def confused():
+    table = np.repeat([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2]], 200, axis=0)
+    return calibrant.audit([2] * 400, table, n_resamples=0).classes
+
+
 MADE = {
     "ApproximateDistance": lambda: calibrant.measures.prediction_sparsified_distance(Y[:9], V[:9], cells=2),
     "Answer": lambda: audited().answer,
@@ -117,6 +122,8 @@ MADE = {
     "ClinicalCalibration": lambda: calibrant.clinical_calibration(Y, V, n_resamples=39, random_state=0),
     "PairwiseComparison": lambda: inference.compare_all(Y, {"a": V, "b": V**2}, n_resamples=39, random_state=0),
     "ClassFindings": lambda: by_class().classes,
+    "Confusion": lambda: confused().confusions[0],
+    "ConfusionTable": lambda: confused().confusion_table,
     "Comparison": lambda: compare(("a", "b"), (audited(), audited()), ((Y, V), (Y, V)), seed=0),
     "CorpDecomposition": lambda: calibrant.corp_decomposition(Y, V),
     "CorpRegions": lambda: calibrant.inference.corp_regions(Y, V, n_resamples=39, random_state=0),

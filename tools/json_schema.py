@@ -177,10 +177,27 @@ AUDIT: dict[str, Any] = {
                     "mean_prediction": "number",
                     "smooth_calibration_error": "number",
                     "lower_calibration_distance": "number",
-                    "pvalue": "number|null",
+                    "pvalue": "number",
+                    "qvalue": "number|null",
+                    "direction": "string|null",
+                    "bias_interval": (ENDS, None),
                 }
             ],
             "tests": {"*": FOUND},
+            "state": "string|null",
+            "confusions": [
+                {
+                    "said": "string",
+                    "was": "string",
+                    "n_rows": "integer",
+                    "n_expected": "number",
+                    "n_observed": "integer",
+                    "pvalue": "number",
+                    "qvalue": "number",
+                }
+            ],
+            "n_confusions": "integer|null",
+            "confusion_table": ({"names": ["string"], "excess": [["number"]], "evidence": [["number"]]}, None),
         },
         None,
     ),

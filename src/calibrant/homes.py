@@ -20,6 +20,8 @@ HOMES = {
     "ClassicalResult": "inference.classical",
     "ClinicalCalibration": "decisions.clinical",
     "ComparisonResult": "inference.compare",
+    "Confusion": "findings.classes",
+    "ConfusionTable": "findings.classes",
     "CorpDecomposition": "measures.corp",
     "CorpRegions": "inference.corp",
     "Coupling": "measures.lower_check",

@@ -3,10 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
+from scipy.stats import binom
 
 from calibrant import InputError, audit, lower_calibration_distance, smooth_calibration_error
+from calibrant.door.classes import drawn_rows, multiclass_sample
 from tests.strategies import drawn_classes
 
 
@@ -24,7 +27,7 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
         assert each.rate == pytest.approx((label == k).mean())
     assert found.advice.chosen == "temperature"
     assert "What to do: recalibrate, by temperature scaling." in found.answer.details[-1]
-    assert found.classes.tests["tcal_test, class_wise"].result.reject
+    assert found.classes.tests["class_wise_test"].result.reject
     assert "classes are miscalibrated one by one" in " ".join(found.sentences)
     said = json.loads(found.to_json())
     assert said["classes"]["n_classes"] == 4
@@ -79,3 +82,82 @@ def test_logits_give_the_audit_of_their_softmax():
     assert one.smooth_calibration_error == pytest.approx(smooth_calibration_error(y, p), abs=1e-12)
     with pytest.raises(InputError, match="y_prob: row 1 is nan"):
         audit([0, 1], [0.5, np.nan], from_logits=True)
+
+
+def one_wrong_pair(n=3000, k=12, seed=0):
+    """A class whose rows are often of another one than its probabilities say."""
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.full(k, 0.3), n)
+    moved = np.eye(k)
+    moved[2, [2, 3]] = 0.5
+    label = (rng.random((n, 1)) > (table @ moved).cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return label, table
+
+
+def test_single_classes_count_in_the_answer_where_the_top_label_shows_nothing():
+    rng = np.random.default_rng(5)
+    table = rng.dirichlet(np.ones(10), 3000)
+    true = table * np.where(np.arange(10) == 3, 0.6, 1.0)
+    ends = (true / true.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    label = (rng.random((3000, 1)) > ends[:, :-1]).sum(axis=1)
+    found = audit(label, table, random_state=0)
+    assert not found.tests["calibration_test"].result.reject
+    assert [each.name for each in found.classes.found] == ["class 3"]
+    assert found.classes.found[0].direction == "too high"
+    assert found.classes.state == "worth correcting"
+    assert (found.answer.state, found.answer.action) == ("worth correcting", "recalibrate")
+    assert found.answer.direction is None
+    assert found.answer.interval.low == 0.0
+    assert "single classes do" in found.answer.headline
+    assert found.advice.chosen == "vector"
+    large = audit(label, table, max_distance=0.4, n_resamples=99, random_state=0)
+    assert large.classes.state == large.answer.state == "too small to matter"
+
+
+def test_pairs_that_err_are_counted_and_found(tmp_path):
+    label, table = one_wrong_pair()
+    found = audit(np.array([*"abcdefghijkl"])[label], table, n_resamples=0, random_state=0)
+    plainest = found.classes.confusions[0]
+    assert (plainest.said, plainest.was) == ("c", "d")
+    top = table.argmax(axis=1) == 2
+    assert plainest.n_rows == top.sum()
+    assert plainest.n_observed == (label[top] == 3).sum()
+    assert plainest.n_expected == pytest.approx(table[top, 3].sum())
+    tail = binom.sf(plainest.n_observed - 1, plainest.n_rows, plainest.n_expected / plainest.n_rows)
+    assert plainest.pvalue == pytest.approx(2 * tail, rel=1e-6)
+    assert found.classes.n_confusions == len(found.classes.confusions)
+    assert f"were d where {plainest.n_expected:.3g} were expected" in found.summary()
+    found.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "Pairs of classes that err" in page
+    calibrated = audit(*drawn_classes(1500, 12, 0), n_resamples=0)
+    assert calibrated.classes.confusions == ()
+
+
+def test_more_classes_than_are_shown_are_all_tested_and_listed(tmp_path):
+    label, table = drawn_classes(600, 70, 1, 1.5)
+    names = np.array([f"<{i}>$" for i in range(71)])
+    found = audit(names[label], pd.DataFrame(table.astype(np.float32), columns=names[:70]), n_resamples=0)
+    assert [each.name for each in found.classes.class_wise] == [f"class <{i}>$" for i in range(70)]
+    assert all(0.0 < each.pvalue <= each.qvalue <= 1.0 for each in found.classes.class_wise)
+    assert "50 classes are not shown here" in found.summary()
+    found.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "The other 50 classes" in page
+    assert page.count("class &lt;69&gt;$") == 1
+    assert "<69>" not in page
+
+
+def test_large_tables_are_drawn_from_without_regard_to_order_or_labels():
+    label, table = drawn_classes(500, 5, 0)
+    sample = multiclass_sample(label, table)
+    some = drawn_rows(sample, 500, 3)
+    assert some.y_true.size == 100
+    order = np.random.default_rng(0).permutation(500)
+    again = drawn_rows(sample.take(order), 500, 3)
+    assert sorted(map(tuple, again.y_prob)) == sorted(map(tuple, some.y_prob))
+    assert (drawn_rows(multiclass_sample(4 - label, table), 500, 3).y_prob == some.y_prob).all()
+    assert drawn_rows(sample, 500, 4).y_prob.tolist() != some.y_prob.tolist()
+    assert drawn_rows(sample, 2500, 3) is sample
+    equal = multiclass_sample(label, np.full((500, 5), 0.2))
+    assert drawn_rows(equal, 500, 0).y_true.size == 500

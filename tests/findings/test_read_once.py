@@ -30,7 +30,7 @@ OPTIONS = {
     "tcal_test": {"n_resamples": 500},
     "two_sample_calibration_test": {"n_resamples": 2000},
 }
-APART = ("canonical_kernel_test", "discrete_calibration_test")  # of classes; of few values: below
+APART = ("canonical_kernel_test", "class_wise_test", "discrete_calibration_test")  # of classes; of few values: below
 MODULES = [
     importlib.import_module(f"calibrant.inference.{each.name}") for each in pkgutil.iter_modules(inference.__path__)
 ]

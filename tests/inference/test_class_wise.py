@@ -74,7 +74,8 @@ def test_pvalues_are_those_of_all_outcomes_enumerated(case):
         if in_cells_of_their_own(table[:, k]):
             expected = oracle(y, table[:, k])
             assert found.pvalue >= expected * (1 - 1e-9)
-            assert found.pvalue <= min(1.0, expected * (1 + 1e-9)) or expected > 1e-3
+            # 1 - p of the smallest probabilities is rounded against us.
+            assert found.pvalue <= 1.01 * expected or expected > 1e-3
         assert found.rate == y.mean()
         assert found.bias_interval.low <= y.mean() - table[:, k].mean() <= found.bias_interval.high
     impossible = sum(((table[:, k] == 0) & (label == k)).sum() for k in range(table.shape[1]))
@@ -109,7 +110,7 @@ def test_calibrated_classes_are_seldom_found_and_wrong_ones_are(kind):
     label, table = drawn_classes(600, 5, 0, 3.0)
     wrong = class_wise_test(label, table, **given)
     assert wrong.reject
-    assert {each.direction for each in wrong.found} <= {"too confident", "too high", "too low"}
+    assert {each.direction for each in wrong.found_classes} <= {"too confident", "too high", "too low"}
     assert "false-discovery rate at most 0.05" in wrong.summary()
 
 

@@ -268,6 +268,29 @@ def multiclass_sample(
     return MulticlassSample(label, table, weight, found, pos_label)
 
 
+def drawn_rows(sample: MulticlassSample, most: int, seed: int) -> MulticlassSample:
+    """Rows drawn at random whose table has about `most` numbers; all of them where there are no more.
+
+    Which rows are drawn depends on their probabilities and the seed, not on their order nor on their labels. Rows that
+    are equal are drawn together.
+    """
+    from calibrant.kernels.classes import hash_rows
+
+    n, k = sample.table.shape
+    wanted = max(1, most // k)
+    if n <= wanted:
+        return sample
+    number = np.empty(n, np.uint64)
+    for part, block in sample.table.blocks():
+        hash_rows(block.view(np.uint64), np.uint64(seed), number[part])
+    last = np.partition(number, wanted - 1)[wanted - 1]
+    drawn = np.flatnonzero(number <= last)
+    if drawn.size > 2 * wanted:  # many equal rows at the end
+        fewer = np.flatnonzero(number < last)
+        drawn = fewer if fewer.size else drawn
+    return sample.take(drawn)
+
+
 def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArray:
     """Class probabilities of shape (n, K) as float64, the numbers given; InputError if rows do not add up to 1."""
     return class_table(y_prob, tolerance).rows()

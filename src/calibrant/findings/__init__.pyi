@@ -4,6 +4,8 @@ from calibrant.findings.advice import Advice as Advice
 from calibrant.findings.answer import Answer as Answer
 from calibrant.findings.auditing import audit as audit
 from calibrant.findings.classes import ClassFindings as ClassFindings
+from calibrant.findings.classes import Confusion as Confusion
+from calibrant.findings.classes import ConfusionTable as ConfusionTable
 from calibrant.findings.classes import Question as Question
 from calibrant.findings.evidence import Evidence as Evidence
 from calibrant.findings.examples import Example as Example
@@ -19,6 +21,8 @@ __all__ = [
     "Answer",
     "Audit",
     "ClassFindings",
+    "Confusion",
+    "ConfusionTable",
     "Evidence",
     "Example",
     "Inequality",

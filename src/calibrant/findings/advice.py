@@ -4,12 +4,13 @@ from __future__ import annotations
 
 __all__ = ["Advice"]
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.door.classes import MulticlassSample
+from calibrant.door.classes import MulticlassSample, drawn_rows
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
@@ -27,8 +28,8 @@ _MOST_ROWS = 20_000
 """Recalibrations of more rows are compared on so many of them, drawn at random: an audit must not take long."""
 _MOST_ANY, _EVENTS = 300_000, 1000
 """Of rare events on more, up to this many rows, so that about so many events are among them."""
-_MOST_VALUES = 200_000
-"""Probabilities of classes above which recalibrations are not compared unasked."""
+_MOST_VALUES = 2_000_000
+"""Recalibrations of larger tables of classes are compared on rows with about so many probabilities."""
 _RESAMPLES = 50
 """For intervals of smooth errors, which only a table shows."""
 NOT_DUE: dict[str, str] = {
@@ -100,11 +101,15 @@ class Advice(Result):
         raise KeyError(method)
 
 
-def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | None = None) -> Advice:
+def advice(
+    rows: Rows | MulticlassSample,
+    level: float,
+    seed: int,
+    of: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Advice:
     """Compare recalibrations of single, unweighted rows that were read already, drawn from `of` in all."""
     y_prob = rows.y_prob
-    if y_prob.ndim == 2 and y_prob.size > _MOST_VALUES:
-        return not_compared(f"above {_MOST_VALUES:,} probabilities choose_recalibrator does it")
     from calibrant.recalibration.choose import choose_on_rows
 
     # The order of the rows must not matter: the folds are dealt at random.
@@ -112,7 +117,7 @@ def advice(rows: Rows | MulticlassSample, level: float, seed: int, of: int | Non
     group = rows.group if isinstance(rows, Rows) else None
     order = np.lexsort(keys if group is None else [group, *keys])
     try:
-        choice = choose_on_rows(rows.take(order), level=level, n_resamples=_RESAMPLES, random_state=seed)
+        choice = choose_on_rows(rows.take(order), level=level, n_resamples=_RESAMPLES, random_state=seed, progress=tell)
     except InputError as too_few:
         return not_compared(str(too_few))
     words = choice.summary()
@@ -161,6 +166,19 @@ def _of_groups(rows: Rows, most: int, level: float, seed: int) -> Advice:
     kept = np.zeros(size.size, dtype=np.bool_)
     kept[drawn[: max(1, int(np.searchsorted(size[drawn].cumsum(), most, side="right")))]] = True
     return advice(rows.take(np.flatnonzero(kept[rows.group])), level, seed, of=rows.y_prob.size)
+
+
+def advice_on_classes(
+    sample: MulticlassSample, state: State, level: float, seed: int, tell: Callable[[str], None]
+) -> Advice:
+    """Compare recalibrations of classes where a change is due: of all rows, or of some drawn at random."""
+    if state in NOT_DUE:
+        return not_compared(NOT_DUE[state])
+    if sample.sample_weight is not None:
+        return not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
+    some = drawn_rows(sample, _MOST_VALUES, seed)
+    n = sample.y_true.size
+    return advice(some, level, seed, None if some.y_true.size == n else n, tell)
 
 
 def not_compared(why: str) -> Advice:

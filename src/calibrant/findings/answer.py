@@ -57,6 +57,7 @@ class Answer(Result):
     Attributes
     ----------
     state : str
+        Of K classes the most probable one's, unless single classes come to more.
         "worth correcting": calibration is rejected, and the error is not proved to be within `max_distance`. "too small
         to matter": rejected, and proved to be within it. "no evidence": not rejected, and proved to be within it. "too
         few rows": not rejected, and not proved to be within it. "not tested": nothing can be said about chance.
@@ -113,7 +114,7 @@ class Answer(Result):
         return self.sentence
 
 
-def decide(test: TestResult | None, gate: GateResult | None) -> State:
+def decide(test: TestResult | None, gate: GateResult | None, classes: State | None = None) -> State:
     """Read the test and the gate together: the table of cases is in docs/answer.md.
 
     Parameters
@@ -122,9 +123,18 @@ def decide(test: TestResult | None, gate: GateResult | None) -> State:
         None where it was not run.
     gate : GateResult or None
         At the limit of what is too small to matter; None where no bound of the population is known.
+    classes : str or None
+        Of K classes what they come to one by one; None where none is found.
     """
     if test is None:
         return "not tested"
+    top = _decide(test, gate)
+    if classes == "worth correcting" or (classes is not None and top == "no evidence"):
+        return classes
+    return top
+
+
+def _decide(test: TestResult, gate: GateResult | None) -> State:
     small = gate is not None and gate.verdict == "within"
     if rejected(test, gate):
         return "too small to matter" if small else "worth correcting"
@@ -145,8 +155,8 @@ def answer(audit: Audit) -> Answer:
     from calibrant.findings.answer_words import details, headline, says_where
 
     test, gate = audit.tests["calibration_test"].result, audit.gate
-    state = decide(test, gate)
-    real = state in ("worth correcting", "too small to matter")
+    state = decide(test, gate, None if audit.classes is None else audit.classes.state)
+    real = test is not None and rejected(test, gate)
     interval = None if gate is None else gate.lower_distance
     if interval is not None and not real and test is not None:
         interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import readable
+from calibrant.findings.answer import rejected
 from calibrant.findings.words import rate, sentence, whole
 from calibrant.inference.gate import rounded_rows
 
@@ -54,6 +55,8 @@ def headline(found: Answer, audit: Audit) -> str:
     if found.state == "too few rows":
         return f"Cannot tell: no sign of miscalibration ({p}), but too few rows to rule it out."
     small = ", and too small to matter" if found.state == "too small to matter" else ""
+    if _by_classes(found, audit):
+        return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
     real = f"This is not chance ({p}){small}."
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
@@ -68,6 +71,13 @@ def headline(found: Answer, audit: Audit) -> str:
     said = _SAID[found.direction]
     said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
     return f"{said}{_for_example(found)}. {real}"
+
+
+def _by_classes(found: Answer, audit: Audit) -> bool:
+    """Whether single classes decide, and not the most probable one."""
+    test = audit.tests["calibration_test"].result
+    real = found.state in ("worth correcting", "too small to matter")
+    return real and audit.classes is not None and test is not None and not rejected(test, audit.gate)
 
 
 def _for_example(found: Answer) -> str:
@@ -106,6 +116,9 @@ def _how_far(found: Answer, audit: Audit) -> str:
         return f"Distance from calibration: {here}; the population's is not bounded."
     sure, limit = confidence(audit.level), f"{100.0 * found.max_distance:.3g}"
     most = most_points(found.interval, found.max_distance)
+    if _by_classes(found, audit):
+        whose = "Distance from calibration of the most probable class"
+        return f"{whose}: at most {most} percentage points in the population ({sure} confidence)."
     if found.state in ("no evidence", "too few rows"):
         would = "is" if found.state == "no evidence" else "would be"
         return (

@@ -19,7 +19,7 @@ from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_colu
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions, not_taken
 from calibrant.door.sample import Sample
-from calibrant.findings.advice import NOT_DUE, advice, advice_on_sample, not_compared
+from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
 from calibrant.findings.classes import class_findings
 from calibrant.findings.evidence import evidence, population, weights_differ
@@ -204,14 +204,11 @@ def audit_classes(
     )
     tell = progress if progress is not None else lambda _stage: None
     tell("Classes")
-    classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)))
+    classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)), max_distance, tell)
+    first = replace(first, seed=seed, classes=classes)
     tell("What to do")
-    weighted = found.sample_weight is not None
-    why_not = NOT_DUE.get(first.answer.state)
-    if weighted:
-        why_not = "recalibrations of weighted rows are compared by choose_recalibrator"
-    advised = not_compared(why_not) if why_not else advice(found, level, int(rng.integers(2**31)))
-    return replace(first, seed=seed, classes=classes, advice=advised)
+    advised = advice_on_classes(found, first.answer.state, level, int(rng.integers(2**31)), tell)
+    return replace(first, advice=advised)
 
 
 def audit_given(rows: Given, **options: Any) -> Audit:

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-__all__ = ["ClassFindings", "Question"]
+__all__ = ["ClassFindings", "Confusion", "ConfusionTable", "Question"]
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES
-from calibrant.door.classes import BinaryReduction, MulticlassSample
+from calibrant.door.classes import BinaryReduction, MulticlassSample, drawn_rows
+from calibrant.door.columns import FloatArray
+from calibrant.door.ends import Interval
 from calibrant.door.outwards import rounded_up
-from calibrant.door.values import ReadOnly, Result, counted
+from calibrant.door.values import ReadOnly, Result, counted, plain
+from calibrant.findings.answer import State, default_limit
 from calibrant.findings.evidence import Evidence, where_it_applies
 from calibrant.inference.canonical import canonical_kernel_test_on_classes
+from calibrant.inference.class_pairs import most_involved, pair_counts, pair_pvalues
+from calibrant.inference.class_wise import ClassWiseResult, evidence_of, gathered
+from calibrant.inference.gate import calibration_gate_on_sample
 from calibrant.inference.tcal import tcal_test_on_classes
-from calibrant.inference.tcal_plan import TCalPlan, TCalResult
+from calibrant.inference.tcal_plan import TCalPlan
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 
 _TOP = (2, 3, 5)
-_MOST_CLASSES = 50
+_MOST_TCAL = 50
 _TOLERANCE = 1e-5
 _RESAMPLES = 3000  # of T-Cal, as where it is called by itself
+_MOST_VALUES = 2_000_000
+"""Probabilities above which whole vectors are tested on some rows, drawn at random."""
+_MOST_SHOWN, _MOST_PAIRS = 40, 100
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,8 +50,15 @@ class Question(Result):
         How often the answer was yes, and the mean probability of it.
     smooth_calibration_error, lower_calibration_distance : float
         Of the question's probabilities; the distance at most 1e-5 too high.
-    pvalue : float or None
-        Of T-Cal for a single class, corrected for the number of classes; None where it was not run.
+    pvalue : float
+        That they are calibrated, of this question alone, as `class_wise_test` finds it.
+    qvalue : float or None
+        Of a class, the same adjusted for the number of classes; None for the top labels.
+    direction : str or None
+        What stands out most: "too high", "too low", "too confident" or "not confident enough"; None where nothing does.
+    bias_interval : Interval or None
+        Where the mean difference of chance and prediction lies, each end at half the level for this question alone;
+        None for weighted rows.
 
     See Also
     --------
@@ -54,13 +70,81 @@ class Question(Result):
     mean_prediction: float
     smooth_calibration_error: float
     lower_calibration_distance: float
-    pvalue: float | None
+    pvalue: float
+    qvalue: float | None
+    direction: str | None
+    bias_interval: Interval | None
 
     def summary(self) -> str:
         """Say how far it is from calibrated."""
         distance, smooth = rounded_up(self.lower_calibration_distance), f"{self.smooth_calibration_error:.6g}"
         off = f"lower distance {distance}, smooth error {smooth}"
         return f"{self.name}: {off}; the answer was yes in {self.rate:.4g} of the weight."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Confusion(Result):
+    """A pair of classes, said and true, that is seen more or less often than predicted.
+
+    Attributes
+    ----------
+    said, was : str
+        The most probable class, and the class that rows are of; they may be one.
+    n_rows : int
+        Rows for which the first is the most probable class.
+    n_expected : float
+        How many of them would be of the second: the sum of their probabilities of it.
+    n_observed : int
+        How many are.
+    pvalue, qvalue : float
+        By binomial tails, for this pair alone and adjusted for the number of all pairs.
+
+    See Also
+    --------
+    ClassFindings
+    """
+
+    said: str
+    was: str
+    n_rows: int
+    n_expected: float
+    n_observed: int
+    pvalue: float
+    qvalue: float
+
+    def summary(self) -> str:
+        """Say what was expected, and what was seen."""
+        of = "right" if self.said == self.was else f"{self.was}"
+        rows = counted(self.n_rows, "row")
+        return f"of {rows} called {self.said}, {self.n_observed:,} were {of} where {self.n_expected:.3g} were expected"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConfusionTable(Result):
+    """The pairs of the classes that the evidence is about, at most 40 of them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The classes.
+    excess : ndarray of shape (m, m)
+        Rows seen less those expected, by most probable class and by the row's own.
+    evidence : ndarray of shape (m, m)
+        Minus the logarithm (base 10) of each pair's p-value, below 0 where fewer were seen than expected.
+
+    See Also
+    --------
+    ClassFindings, Confusion
+    """
+
+    names: tuple[str, ...]
+    excess: FloatArray
+    evidence: FloatArray
+
+    def summary(self) -> str:
+        """Say what it is of."""
+        of = counted(len(self.names), "class", "classes")
+        return f"Rows seen less those expected, by predicted and actual class, for {of}."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,9 +156,18 @@ class ClassFindings(Result):
     n_classes : int
         K.
     questions : tuple of Question
-        The top 2, 3 and 5 labels, then every class (of more than 50, the 50 that occur most).
+        The top 2, 3 and 5 labels, then every class.
     tests : mapping of str to Evidence
-        Tests of whole vectors, and of all classes one by one.
+        Tests of all classes one by one, and of whole vectors.
+    state : str or None
+        What the classes one by one come to: "worth correcting" where one is found whose error is not proved to be too
+        small to matter, "too small to matter" where all that are found are; None where none is found.
+    confusions : tuple of Confusion
+        Pairs of predicted and actual class that err, the plainest first, at most 100.
+    n_confusions : int or None
+        How many pairs err; None where rows are weighted, and pairs were not counted.
+    confusion_table : ConfusionTable or None
+        The pairs of the classes that the evidence is about.
 
     See Also
     --------
@@ -84,90 +177,176 @@ class ClassFindings(Result):
     n_classes: int
     questions: tuple[Question, ...]
     tests: Mapping[str, Evidence]
+    state: State | None = None
+    confusions: tuple[Confusion, ...] = ()
+    n_confusions: int | None = None
+    confusion_table: ConfusionTable | None = None
 
     def __post_init__(self) -> None:
         """Keep the mapping from being written to."""
         object.__setattr__(self, "tests", ReadOnly(self.tests))
 
+    @property
+    def class_wise(self) -> tuple[Question, ...]:
+        """The classes, in the order of their columns."""
+        return self.questions[-self.n_classes :]
+
+    @property
+    def found(self) -> tuple[Question, ...]:
+        """Classes that are found miscalibrated, the plainest first."""
+        level = self._result.level
+        off = (each for each in self.class_wise if each.qvalue is not None and each.qvalue <= level)
+        return tuple(sorted(off, key=lambda each: (each.pvalue, -each.lower_calibration_distance)))
+
+    @property
+    def _result(self) -> ClassWiseResult:
+        result = self.tests["class_wise_test"].result
+        assert isinstance(result, ClassWiseResult)
+        return result
+
     def summary(self) -> str:
-        """Say how many classes are off, where that was tested."""
-        return (
-            " ".join(self.sentences()) or f"{counted(len(self.questions), 'question')} about {self.n_classes} classes."
-        )
+        """Say how many classes are off."""
+        return " ".join(self.sentences())
 
     def sentences(self) -> list[str]:
         """What the verdict says of the classes."""
-        found = self.tests["tcal_test, class_wise"].result
-        if found is None:
-            return []
-        off = [each for each in self.questions if each.pvalue is not None and each.pvalue <= found.level]
-        if not off:
-            return [f"No single class of {self.n_classes} is found miscalibrated."]
-        worst = max(off, key=lambda each: each.lower_calibration_distance)
-        return [
-            f"{len(off)} of {self.n_classes} classes are miscalibrated one by one (T-Cal, family-wise level "
-            f"{found.level:g}), {worst.name} farthest, by {worst.lower_calibration_distance:.4f}."
+        found, k = self.found, self.n_classes
+        if not found:
+            return [f"No single class of {k:,} is found miscalibrated."]
+        worst = max(found, key=lambda each: each.lower_calibration_distance)
+        rate = f"false-discovery rate at most {self._result.level:g}"
+        said = [
+            f"{len(found):,} of {k:,} classes {'is' if len(found) == 1 else 'are'} miscalibrated one by one ({rate}), "
+            f"{worst.name} farthest, by {worst.lower_calibration_distance:.4f}."
         ]
+        if self.confusions:
+            said.append(f"Plainest among pairs: {self.confusions[0].summary()}.")
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain words and numbers."""
         return {
             "n_classes": self.n_classes,
-            "questions": [asdict(question) for question in self.questions],
+            "state": self.state,
+            "questions": [plain(asdict(question)) for question in self.questions],
             "tests": {name: test.to_dict() for name, test in self.tests.items()},
+            "confusions": [asdict(pair) for pair in self.confusions],
+            "n_confusions": self.n_confusions,
+            "confusion_table": plain(self.confusion_table),
         }
 
 
-def class_findings(sample: MulticlassSample, level: float, resample: bool, seed: int) -> ClassFindings:
+def class_findings(
+    sample: MulticlassSample,
+    level: float,
+    resample: bool,
+    seed: int,
+    max_distance: float | None = None,
+    tell: Callable[[str], None] = lambda _stage: None,
+) -> ClassFindings:
     """Ask every question, and run the tests of all classes together."""
-    order = np.lexsort((sample.y_true, *sample.y_prob.T[::-1]))  # the order of the rows must not matter
-    ordered, n = sample.take(order), order.size
+    k = sample.n_classes
+    weighted = sample.sample_weight is not None
+    top = [number for number in _TOP if number < k]
+    asked = [_question(each, level)[0] for each in (sample.top_ks(top) if top else [])]
+    tell("Each class")
+    questions, evidence = [], []
+    for each in sample.each_class():
+        question, found = _question(each, level)
+        questions.append(question)
+        evidence.append(found)
+    result = gathered(evidence, sample, level)
+    questions = [replace(one, qvalue=other.qvalue) for one, other in zip(questions, result.each_class, strict=True)]
+    state = _state(sample, questions, level, max_distance)
+    tests = {"class_wise_test": Evidence("Each class by itself", result)}
+    tell("Whole vectors")
+    tests |= _of_vectors(sample, level, resample, seed)
+    findings = ClassFindings(k, (*asked, *questions), tests, state)
+    if weighted:
+        return findings
+    tell("Pairs of classes")
+    return _with_pairs(findings, sample, level)
+
+
+def _of_vectors(sample: MulticlassSample, level: float, resample: bool, seed: int) -> dict[str, Evidence]:
     weighted, k = sample.sample_weight is not None, sample.n_classes
     why_not = "no resamples were asked for" if not resample else "tests need unweighted rows" if weighted else None
-    runs: dict[str, tuple[str, Callable[[], Any]]] = {
-        "tcal_test, class_wise": (
-            "T-Cal, class by class",
-            partial(
-                tcal_test_on_classes, ordered, TCalPlan(level, _resamples(n, k, level)), seed, reduction="class_wise"
-            ),
-        ),
+    too_many = f"with more than {_MOST_TCAL} classes next to no two rows share a cell" if k > _MOST_TCAL else None
+    some = sample if why_not else drawn_rows(sample, _MOST_VALUES, seed)
+    n = some.y_true.size
+    on = "" if n == sample.y_true.size else f", {counted(n, 'row')} drawn at random"
+    runs: dict[str, tuple[str, str | None, Callable[[], Any]]] = {
         "tcal_test, canonical": (
-            "T-Cal of whole vectors",
-            partial(tcal_test_on_classes, ordered, TCalPlan(level, _RESAMPLES), seed),
+            f"T-Cal of whole vectors{on}",
+            why_not or too_many,
+            partial(tcal_test_on_classes, some, TCalPlan(level, _RESAMPLES), seed),
         ),
         "canonical_kernel_test": (
-            "Kernel test of whole vectors",
-            partial(canonical_kernel_test_on_classes, ordered, level=level, n_resamples=N_RESAMPLES, random_state=seed),
+            f"Kernel test of whole vectors{on}",
+            why_not,
+            partial(canonical_kernel_test_on_classes, some, level=level, n_resamples=N_RESAMPLES, random_state=seed),
         ),
     }
-    tests = {}
-    for name, (title, run) in runs.items():
-        too_many = f"above {_MOST_CLASSES} classes" if k > _MOST_CLASSES else None
-        reason = why_not or too_many
-        tests[name] = Evidence(title, None, reason) if reason else where_it_applies(title, run)
-    by_class = tests["tcal_test, class_wise"].result
-    pvalues = [min(1.0, k * r.pvalue) for r in by_class.by_class] if isinstance(by_class, TCalResult) else None
-    asked = [_question(sample.top_k(top), None) for top in _TOP if top < k]
-    counts = np.bincount(sample.y_true, minlength=k)
-    shown = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CLASSES])
-    questions = sample.class_wise()
-    asked += [_question(questions[i], None if pvalues is None else pvalues[i]) for i in shown]
-    return ClassFindings(k, tuple(asked), tests)
+    return {
+        name: Evidence(title, None, reason) if reason else where_it_applies(title, run)
+        for name, (title, reason, run) in runs.items()
+    }
 
 
-def _resamples(n: int, k: int, level: float) -> int:
-    """Enough for a p-value at the level, split between classes and some scales; no fewer than usual."""
-    return int(max(_RESAMPLES, np.ceil(2.0 * k * (2.0 * np.log2(max(n, 2)) + 2.0) / level)))
+def _with_pairs(findings: ClassFindings, sample: MulticlassSample, level: float) -> ClassFindings:
+    counts = pair_counts(sample)
+    pairs, pvalues, adjusted = pair_pvalues(counts)
+    names = [str(label) for label in sample.labels]
+    erring = np.flatnonzero(adjusted <= level)
+    plainest = erring[np.argsort(pvalues[erring], kind="stable")][:_MOST_PAIRS]
+    confusions = tuple(
+        Confusion(
+            names[a], names[b], int(counts.rows[a]), float(counts.expected[a, b]), int(counts.observed[a, b]),
+            float(pvalues[i]), float(adjusted[i]),
+        )
+        for i, (a, b) in ((int(i), pairs[i]) for i in plainest)
+    )  # fmt: skip
+    shown, logs = most_involved(sample.n_classes, pairs, pvalues, _MOST_SHOWN)
+    excess = (counts.observed - counts.expected)[np.ix_(shown, shown)]
+    table = ConfusionTable(tuple(names[i] for i in shown), excess, np.copysign(logs, excess))
+    return replace(findings, confusions=confusions, n_confusions=int(erring.size), confusion_table=table)
 
 
-def _question(question: BinaryReduction, pvalue: float | None) -> Question:
+def _state(
+    sample: MulticlassSample, questions: list[Question], level: float, max_distance: float | None
+) -> State | None:
+    """Whether classes that are found err by more than is too small to matter; they share the level."""
+    limits = {
+        i: default_limit(one.rate, one.mean_prediction) if max_distance is None else max_distance
+        for i, one in enumerate(questions)
+        if one.qvalue is not None and one.qvalue <= level
+    }
+    if not limits:
+        return None
+    if sample.sample_weight is not None:
+        return "worth correcting"  # no bound of the population is known
+    for i in sorted(limits, key=lambda i: -questions[i].lower_calibration_distance / limits[i]):
+        column = sample.table.columns(i, i + 1)[0]
+        one = BinaryReduction(questions[i].name, (sample.y_true == i).astype(np.float64), column, None).sample
+        gate = calibration_gate_on_sample(one, max_distance=limits[i], level=level / sample.n_classes)
+        if gate.verdict != "within":
+            return "worth correcting"
+    return "too small to matter"
+
+
+def _question(question: BinaryReduction, level: float) -> tuple[Question, tuple[Any, int]]:
     sample = question.sample
     mean = dot(sample.mass(), sample.prediction)
-    return Question(
+    found = evidence_of(question, level, pooled=sample)
+    asked = Question(
         question.name,
         min(1.0, max(0.0, mean + float(sample.residual().sum()))),
         min(1.0, mean),
         smooth_error_from_sample(sample),
         float(lower_certificate_from_sample(sample, tol=_TOLERANCE).upper),
-        pvalue,
+        found[0].pvalue,
+        None,
+        found[0].direction,
+        found[0].bias_interval,
     )
+    return asked, found

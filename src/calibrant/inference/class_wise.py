@@ -16,12 +16,14 @@ from calibrant.door.classes import BinaryReduction, MulticlassSample, multiclass
 from calibrant.door.columns import Column, FloatArray, IntArray, Labels, Table
 from calibrant.door.ends import Interval
 from calibrant.door.rows import INDEPENDENT, Rows, read_groups
+from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.calibration_tail import sum_bound
 from calibrant.inference.calibration_units import units_of_rows
 from calibrant.inference.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
 from calibrant.inference.result import LEAST, TestResult, impossible_rows
 from calibrant.kernels.class_cells import class_cells
+from calibrant.kernels.sums import dot
 
 Direction = Literal["too high", "too low", "too confident", "not confident enough"]
 
@@ -96,7 +98,7 @@ class ClassWiseResult(TestResult):
     n_impossible: int = 0
 
     @property
-    def found(self) -> tuple[ClassEvidence, ...]:
+    def found_classes(self) -> tuple[ClassEvidence, ...]:
         """Classes with an adjusted p-value of at most the level, smallest first."""
         return tuple(
             sorted((each for each in self.each_class if each.qvalue <= self.level), key=lambda each: each.pvalue)
@@ -104,7 +106,7 @@ class ClassWiseResult(TestResult):
 
     def summary(self) -> str:
         """Say how many classes are miscalibrated, and which most plainly."""
-        k, found = len(self.each_class), self.found
+        k, found = len(self.each_class), self.found_classes
         how = f"{self.method}; false-discovery rate at most {self.level:g}"
         if not found:
             return f"no class of {k:,} is found miscalibrated ({how})"
@@ -143,7 +145,7 @@ def class_wise_test(
     Returns
     -------
     ClassWiseResult
-        With the evidence of every class; ``.found`` are those that err.
+        With the evidence of every class; ``.found_classes`` are those that err.
 
     Raises
     ------
@@ -178,7 +180,7 @@ def class_wise_test(
     >>> ends = (table * [1.0, 1.0, 1.0, 1.4]).cumsum(axis=1)
     >>> label = (np.random.default_rng(1).random((2000, 1)) * ends[:, -1:] > ends).sum(axis=1)
     >>> result = class_wise_test(label, table)
-    >>> result.reject, result.found[0].name, result.found[0].direction
+    >>> result.reject, result.found_classes[0].name, result.found_classes[0].direction
     (True, 'class 3', 'too low')
     """
     level = check_level(level)
@@ -197,10 +199,13 @@ def class_wise_test_on_classes(
 Found = tuple[ClassEvidence, int]
 
 
-def evidence_of(question: BinaryReduction, level: float, group: IntArray | None = None) -> Found:
-    """Evidence of one question, its q-value not yet adjusted, and its impossible rows."""
-    plain = group is None and question.sample_weight is None
-    return (_exactly if plain else _by_bounds)(question, level, group)
+def evidence_of(
+    question: BinaryReduction, level: float, group: IntArray | None = None, pooled: Sample | None = None
+) -> Found:
+    """Evidence of one question, its q-value not yet adjusted, and its impossible rows; `pooled` are its rows."""
+    if group is None and question.sample_weight is None:
+        return _exactly(question.name, question.sample if pooled is None else pooled, level)
+    return _by_bounds(question, group)
 
 
 def gathered(
@@ -230,31 +235,33 @@ def gathered(
     )
 
 
-def benjamini_yekutieli(pvalues: FloatArray) -> FloatArray:
-    """Adjusted p-values: those at most q make up a false-discovery rate of at most q, whatever their dependence."""
-    k = pvalues.size
+def benjamini_yekutieli(pvalues: FloatArray, tests: int | None = None) -> FloatArray:
+    """Adjusted p-values: those at most q make up a false-discovery rate of at most q, whatever their dependence.
+
+    Of more tests than p-values the others' are 1.
+    """
+    k = pvalues.size if tests is None else tests
     order = np.argsort(pvalues, kind="stable")
-    place = np.arange(1, k + 1)
-    raised = pvalues[order] * (k * float((1.0 / place).sum())) / place
-    found = np.empty(k)
+    harmonic = float((1.0 / np.arange(1, k + 1)).sum())
+    raised = pvalues[order] * (k * harmonic) / np.arange(1, pvalues.size + 1)
+    found = np.empty(pvalues.size)
     found[order] = np.minimum(1.0, np.minimum.accumulate(raised[::-1])[::-1])
     return found
 
 
-def _exactly(question: BinaryReduction, level: float, _group: IntArray | None) -> Found:
-    n = question.y_true.size
-    events = np.flatnonzero(question.y_true)
-    count, chance, ones, impossible = class_cells(question.y_prob, events, _CELLS)
-    mean = float(question.y_prob.mean())
-    low, high = mean_chance_interval(np.array([float(events.size)]), np.array([float(n)]), min(level / 2.0, 0.2))
-    # A mean of pairwise sums is off by less than this.
+def _exactly(name: str, sample: Sample, level: float) -> Found:
+    n, events = float(sample.count.sum()), float(sample.ones.sum())
+    rows = np.ascontiguousarray(sample.count)
+    count, chance, ones, impossible = class_cells(sample.prediction, rows, sample.ones, _CELLS)
+    mean = min(1.0, dot(sample.count, sample.prediction) / n)
+    low, high = mean_chance_interval(np.array([events]), np.array([n]), min(level / 2.0, 0.2))
     slack = _UNIT * mean
     interval = Interval(float(low[0]) - mean - slack, float(high[0]) - mean + slack)
     pvalue, direction = 1.0, None
     if count.size:
         logs, sides = _six_tails(count, chance, ones)
         pvalue, direction = _smallest(logs, sides)
-    evidence = ClassEvidence(question.name, events.size / n, min(1.0, mean), pvalue, 1.0, direction, interval)
+    evidence = ClassEvidence(name, events / n, mean, pvalue, 1.0, direction, interval)
     return evidence, impossible
 
 
@@ -308,7 +315,7 @@ def _smallest(logs: FloatArray, sides: list[Direction]) -> tuple[float, Directio
     return (1.0, None) if log >= 0.0 else (max(LEAST, math.exp(log)), sides[best])
 
 
-def _by_bounds(question: BinaryReduction, _level: float, group: IntArray | None) -> Found:
+def _by_bounds(question: BinaryReduction, group: IntArray | None) -> Found:
     """The same six sums of weighted excesses, each bounded: Chernoff's bound, or that of independent groups."""
     rows = Rows.of_arrays(question.y_true, question.y_prob, question.sample_weight, None, group)
     units = units_of_rows(rows)

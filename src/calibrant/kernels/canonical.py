@@ -56,7 +56,11 @@ def draw_labels(cumulative: FloatArray, uniform: FloatArray, label: IntArray) ->
     """Label of each row: the first class whose cumulative probability exceeds the row's uniform number."""
     last = cumulative.shape[1] - 1
     for i in range(uniform.size):
-        k = 0
-        while k < last and uniform[i] >= cumulative[i, k]:
-            k += 1
-        label[i] = k
+        low, high = 0, last
+        while low < high:
+            middle = (low + high) // 2
+            if uniform[i] >= cumulative[i, middle]:
+                low = middle + 1
+            else:
+                high = middle
+        label[i] = low

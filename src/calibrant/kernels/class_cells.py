@@ -7,15 +7,17 @@ import math
 import numpy as np
 
 from calibrant.kernels.compiled import njit
-from calibrant.kernels.types import FloatArray, IntArray
+from calibrant.kernels.types import FloatArray
 
 
 @njit(nogil=True, cache=True)
-def class_cells(prediction: FloatArray, row: IntArray, cells: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Rows, mean prediction and events by cell, in the order of the predictions, and the events predicted impossible.
+def class_cells(
+    prediction: FloatArray, rows: FloatArray, events: FloatArray, cells: int
+) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+    """Rows, mean prediction and events by cell, in the order of the predictions, and the rows that cannot be.
 
     Cells are equally wide in the angle whose sine is the root of the prediction, and those that hold no row are left
-    out; so are rows predicted exactly 0 or 1. row: the rows that are of the class.
+    out; so are rows predicted exactly 0 or 1. rows, events: at each prediction, which increase.
     """
     n = prediction.size
     low, high = 1.0, 0.0
@@ -24,28 +26,22 @@ def class_cells(prediction: FloatArray, row: IntArray, cells: int) -> tuple[Floa
         if 0.0 < p < 1.0:
             low, high = min(low, p), max(high, p)
     count, total, ones = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    impossible, certain = 0, 0
+    impossible = 0.0
+    start, scale = 0.0, 0.0
     if high > 0.0:
         start = math.asin(math.sqrt(low))
         width = math.asin(math.sqrt(high)) - start
         scale = cells / width if width > 0.0 else 0.0
-    else:
-        start, scale = 0.0, 0.0
     for i in range(n):
         p = prediction[i]
-        if 0.0 < p < 1.0:
-            at = min(int(max(0.0, (math.asin(math.sqrt(p)) - start) * scale)), cells - 1)
-            count[at] += 1.0
-            total[at] += p
+        if p <= 0.0:
+            impossible += events[i]
         elif p >= 1.0:
-            certain += 1
-    for i in row:
-        p = prediction[i]
-        if 0.0 < p < 1.0:
-            ones[min(int(max(0.0, (math.asin(math.sqrt(p)) - start) * scale)), cells - 1)] += 1.0
-        elif p <= 0.0:
-            impossible += 1
+            impossible += rows[i] - events[i]
         else:
-            certain -= 1
+            at = min(int(max(0.0, (math.asin(math.sqrt(p)) - start) * scale)), cells - 1)
+            count[at] += rows[i]
+            total[at] += rows[i] * p
+            ones[at] += events[i]
     held = count > 0.0
-    return count[held], total[held] / count[held], ones[held], impossible + certain
+    return count[held], total[held] / count[held], ones[held], int(impossible)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from calibrant.decisions.cost import acting_from
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import outwards
+from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
@@ -20,6 +21,7 @@ from calibrant.findings.words import (
     percent,
     periods_in_words,
     proved,
+    rate,
     repeats,
     segment_in_words,
     segment_name,
@@ -27,11 +29,12 @@ from calibrant.findings.words import (
 )
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
+from calibrant.report.class_pictures import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import curves_svg, diagram_geometry, drift_svg, svg
-from calibrant.report.text import facts, reality
+from calibrant.report.text import facts, reality, shown_first
 
 
 @singledispatch
@@ -67,8 +70,10 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         number=number,
+        capitalised=lambda text: f"{text[:1].upper()}{text[1:]}",
         confidence=confidence,
         percent=percent,
+        rate=rate,
         repeats=repeats,
         whole=whole,
         segment_name=segment_name,
@@ -93,6 +98,8 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "acting": _acting(audit),
         "drift_words": periods_in_words(audit.periods) if audit.periods else "",
         "drift_pictures": _drift(audit) if audit.periods else {},
+        "class_questions": _class_questions(audit.classes) if audit.classes is not None else {},
+        "class_pictures": _class_pictures(audit.classes) if audit.classes is not None else {},
         "infinity": math.inf,
         "version": __version__,
     }
@@ -154,6 +161,26 @@ def _drift(audit: Audit) -> dict[str, Markup]:
         page: _coloured(_renamed(drift_svg(audit, inches), f"-{page}"), "Evidence by period")
         for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
     }
+
+
+def _class_questions(classes: ClassFindings) -> dict[str, list[Question]]:
+    """The questions of the top labels and the plainest classes, and the other classes in the order of their columns."""
+    shown = shown_first(classes)
+    names = {each.name for each in shown}
+    return {"first": shown, "rest": [each for each in classes.class_wise if each.name not in names]}
+
+
+def _class_pictures(classes: ClassFindings) -> dict[str, dict[str, Markup]]:
+    """Errors of all classes, and pairs that err, each once for each width of page."""
+    found: dict[str, dict[str, Markup]] = {"errors": {}, "pairs": {}}
+    for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8)):
+        errors = _renamed(errors_svg(classes, inches), f"-errors-{page}")
+        found["errors"][page] = _coloured(errors, "Seen less predicted rate of every class")
+        table = classes.confusion_table
+        if table is not None and classes.confusions:
+            pairs = _renamed(pairs_svg(table, min(inches, 6.0)), f"-pairs-{page}")
+            found["pairs"][page] = _coloured(pairs, "Pairs of classes that err")
+    return found
 
 
 def _coloured(text: str, label: str) -> Markup:

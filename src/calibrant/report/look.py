@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -56,6 +56,12 @@ def tidy(ax: Axes) -> None:
     ax.yaxis.label.set_color(COLOURS["ink"])
     ax.grid(True, color=COLOURS["hairline"], lw=0.6, alpha=0.6)
     ax.set_axisbelow(True)
+
+
+def drawn(make: Callable[[], Figure]) -> str:
+    """A figure as an SVG element, made in the page's style."""
+    with mpl.rc_context(STYLE):
+        return as_svg(make())
 
 
 def as_svg(fig: Figure) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from calibrant.report.diagram import draw_density, draw_diagram, faded_curve
 from calibrant.report.frame import limits
-from calibrant.report.look import COLOURS, STYLE, as_svg, tidy
+from calibrant.report.look import COLOURS, STYLE, as_svg, drawn, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,14 +64,12 @@ def diagram_geometry(audit: Audit) -> tuple[float, float, float, float]:
 
 def svg(audit: Audit, size: tuple[float, float] = _SIZE) -> str:
     """The figure as an SVG element, text as text; the same bytes for the same audit."""
-    with mpl.rc_context(STYLE):
-        return as_svg(figure(audit, size))
+    return drawn(lambda: figure(audit, size))
 
 
 def drift_svg(audit: Audit, width: float) -> str:
     """Evidence by period as an SVG element so many inches wide, with as many labels as there is room for."""
-    with mpl.rc_context(STYLE):
-        return as_svg(_drift_figure(audit, width))
+    return drawn(lambda: _drift_figure(audit, width))
 
 
 def _drift_figure(audit: Audit, width: float) -> Figure:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
-SCHEMA = 6
+SCHEMA = 7
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
 GATE_SCHEMA = 1
 """The same of a gate's."""

@@ -19,6 +19,7 @@ from calibrant.findings.words import (
     number,
     percent,
     periods_in_words,
+    rate,
     repeats,
     segment_in_words,
     segment_name,
@@ -30,12 +31,13 @@ from calibrant.report.verdict import band_in_words, discrimination
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
-    from calibrant.findings.classes import ClassFindings
+    from calibrant.findings.classes import ClassFindings, Question
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
 _WIDTH = 80
 _SHOWN = 20  # segments or periods
+_MOST_CLASSES = 20
 
 
 def page(finding: Audit | Comparison, width: int = _WIDTH, marks: Marks | None = None) -> str:
@@ -121,6 +123,13 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         for test in audit.classes.tests.values():
             _say(console, f"- {test.title}: {test.summary()}", indent="  ")
         console.print(_questions(audit.classes))
+        left = len(audit.classes.questions) - len(shown_first(audit.classes))
+        if left > 0:
+            console.print(
+                f"{counted(left, 'class is', 'classes are')} not shown here; the HTML page and the JSON have all."
+            )
+        for pair in audit.classes.confusions[: _MOST_CLASSES // 4]:
+            _say(console, f"- {pair.summary()} (q = {pair.qvalue:.2g})", indent="  ")
 
     held, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
     _heading(console, "Do the numbers agree with one another?")
@@ -193,20 +202,29 @@ def _methods(advice: Advice) -> Table:
     return table
 
 
+def shown_first(classes: ClassFindings) -> list[Question]:
+    """The questions of the top labels, then all of few classes; of many those with the smallest p-values."""
+    top = list(classes.questions[: -classes.n_classes])
+    if classes.n_classes <= _MOST_CLASSES:
+        return [*top, *classes.class_wise]
+    return [*top, *sorted(classes.class_wise, key=lambda each: each.pvalue)[:_MOST_CLASSES]]
+
+
 def _questions(classes: ClassFindings) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("question")
-    for head in ("distance", "smooth", "rate", "predicted", "p"):
+    for head in ("distance", "smooth", "rate", "predicted", "p", "q"):
         table.add_column(head, justify="right")
-    for each in classes.questions:
-        p = "" if each.pvalue is None else f"{each.pvalue:.2g}"
+    for each in shown_first(classes):
+        q = "" if each.qvalue is None else f"{each.qvalue:.2g}"
         table.add_row(
             each.name,
             number(each.lower_calibration_distance),
             number(each.smooth_calibration_error),
-            percent(each.rate),
-            percent(each.mean_prediction),
-            p,
+            rate(each.rate),
+            rate(each.mean_prediction),
+            f"{each.pvalue:.2g}",
+            q,
         )
     return table
 
