@@ -66,7 +66,7 @@ def test_an_audit_uses_weights_or_leaves_them_out(weighted, monkeypatch, large):
 
 
 def test_drift_refuses_weights_before_the_work_and_by_name(weighted, monkeypatch):
-    monkeypatch.setattr("calibrant.findings.table.audit_sample", lambda *_, **__: pytest.fail("the audit was made"))
+    monkeypatch.setattr("calibrant.findings.table.audit_given", lambda *_, **__: pytest.fail("the audit was made"))
     refused = run("audit", weighted, "--drift", "day")
     assert refused.exit_code == 2
     assert "--drift: " in refused.stderr
