@@ -69,6 +69,9 @@ def audit_file(
     drift: Annotated[
         str | None, typer.Option(help="Column of days or other periods: say from when on it is proved wrong.")
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Of these periods, with commas between: what has changed since?")
+    ] = None,
     exclude_bad: Annotated[
         bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
     ] = False,
@@ -116,6 +119,7 @@ def audit_file(
             groups=groups,
             max_weight=max_weight,
             pos_label=pos_label,
+            reference=None if reference is None else reference.split(","),
         )
         audited = [
             audit_opened(file, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file.path)))

@@ -59,6 +59,7 @@ class Asked:
     groups: str | None = None
     max_weight: float | None = None
     pos_label: Any = None
+    reference: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what names no column, before anything is read."""
@@ -68,6 +69,9 @@ class Asked:
             text("" if name is None else name, "by")
         flag(self.exclude_bad, "exclude_bad")
         flag(self.unweighted, "unweighted")
+        if self.reference is not None and self.drift is None:
+            ways = Ways("name their column with drift=", "name their column with --drift")
+            raise InputError("reference", "is one of the periods", allowed=ways)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -122,6 +126,7 @@ def audit_table(
     sample_weight: str | None = None,
     by: str | Sequence[str] | None = None,
     drift: str | None = None,
+    reference: Any = None,
     exclude_bad: bool = False,
     unweighted: bool = False,
     groups: str | None = None,
@@ -150,6 +155,8 @@ def audit_table(
         Columns whose combinations are segments: which are worst, and are they off by more than noise?
     drift : str, optional
         Column of days or other periods: when did calibration go wrong? Not with weights.
+    reference : object or list, optional
+        One or several of these periods: have predictions come to mean something else since? As for `calibration_drift`.
     exclude_bad : bool, default False
         Leave out rows that are null, NaN, no numbers or out of range, and count them in ``.n_excluded``, instead of
         refusing them.
@@ -215,6 +222,7 @@ def audit_table(
         groups,
         max_weight,
         pos_label,
+        reference,
     )
     check_band(level, n_resamples)  # before anything that takes longer
     if isinstance(table, CalibrationSketch):
