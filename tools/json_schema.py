@@ -55,6 +55,41 @@ GATE_RESULT: dict[str, Any] = {
     "anytime": "boolean",
 }
 
+FOUND_SEGMENT: dict[str, Any] = {
+    "conditions": ["string"],
+    "n_rows": "integer",
+    "base_rate": "number",
+    "mean_prediction": "number",
+    "bias": "number",
+    "bias_interval": ENDS,
+    "direction": "string",
+    "predictions": ["number"],
+    "pvalue": "number",
+    "marginal_pvalue": "number",
+    "detectable": "number",
+}
+IMPOSSIBLE: dict[str, Any] = {"n_rows": "integer", "row": "integer|null", "predicted": "number"}
+FOUND_SEGMENTS: dict[str, Any] = {
+    "statistic": "number",
+    "pvalue": "number",
+    "reject": "boolean",
+    "level": "number",
+    "method": "string",
+    "impossible": (IMPOSSIBLE, None),
+    "assumption": "string",
+    "segments": [FOUND_SEGMENT],
+    "strongest": FOUND_SEGMENT,
+    "n_tested": "integer",
+    "n_beyond": "integer",
+    "multicalibration_error": "number",
+    "detectable": "number",
+    "features": {"*": ["string"]},
+    "left_out": {"*": "string"},
+    "max_depth": "integer",
+    "n_resamples": "integer",
+    "n_excluded": "integer",
+}
+
 AUDIT: dict[str, Any] = {
     "schema": "version",
     "calibrant": "string",
@@ -141,6 +176,7 @@ AUDIT: dict[str, Any] = {
         }
     ],
     "segmented_by": ["string"],
+    "found_segments": (FOUND_SEGMENTS, None),
     "periods": [
         {
             "period": "string",

@@ -66,6 +66,10 @@ def audit_file(
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 999,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the resamples.")] = None,
     by: Annotated[str | None, typer.Option(help="Columns, with commas between: say which segments are worst.")] = None,
+    find: Annotated[
+        str | None,
+        typer.Option(help="Columns, with commas between, or all: find segments that are off by more than noise."),
+    ] = None,
     drift: Annotated[
         str | None, typer.Option(help="Column of days or other periods: say from when on it is proved wrong.")
     ] = None,
@@ -120,6 +124,7 @@ def audit_file(
             max_weight=max_weight,
             pos_label=pos_label,
             reference=None if reference is None else reference.split(","),
+            find=() if find is None else tuple(find.split(",")),
         )
         audited = [
             audit_opened(file, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file.path)))

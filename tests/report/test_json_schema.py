@@ -75,6 +75,7 @@ def audits():
         "segments and drift": lambda: calibrant.audit_table(
             frame, by="by", drift="day", reference=0, **names, **options
         ),
+        "found": lambda: calibrant.audit_table(frame.assign(k=frame["by"]), find=["by", "k"], **names, **options),
         "sketch": lambda: calibrant.audit_table(CalibrationSketch().update(y_true, y_prob), **options),
         "classes": lambda: calibrant.audit(label, classes, **options),
         "named classes": lambda: calibrant.audit(np.where(y_true > 0, "b", "a"), y_prob, pos_label="b", **options),

@@ -76,7 +76,8 @@ class Answer(Result):
         Of `calibration_test`; None where it was not run.
     action : str
         "recalibrate", "leave unchanged", "collect more rows", "predict the base rate", "check the labels" (events are
-        fewer where predictions are higher), "look closer" (no recalibration helps) or "none" (nothing is advised).
+        fewer where predictions are higher), "look closer" (no recalibration of all rows helps, or segments are off
+        that were found) or "none" (nothing is advised).
     headline : str
         Direction and reality, in a sentence or two.
     details : tuple of str
@@ -169,7 +170,7 @@ def answer(audit: Audit) -> Answer:
         size=audit.ties.lower_distance_bracket.upper if value is None else value,
         interval=interval,
         pvalue=None if test is None else test.pvalue,
-        action=_action(state, audit.advice),
+        action="look closer" if proved_in_parts(audit, state) else _action(state, audit.advice),
         headline="",
         details=(),
         max_distance=audit.max_distance,
@@ -177,6 +178,12 @@ def answer(audit: Audit) -> Answer:
     if says_where(found, test):
         found = replace(found, examples=told(direction, seen))
     return replace(found, headline=headline(found, audit), details=details(found, audit))
+
+
+def proved_in_parts(audit: Audit, state: State) -> bool:
+    """Whether some segment that was found is off, though all rows together show nothing."""
+    parts = audit.found_segments
+    return state in ("no evidence", "too few rows") and parts is not None and bool(parts.segments)
 
 
 def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:

@@ -50,6 +50,11 @@ def headline(found: Answer, audit: Audit) -> str:
     if found.pvalue is None:
         return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
     p = "p < 1e-15" if found.pvalue < 1e-15 else f"p = {found.pvalue:.2g}"
+    parts = audit.found_segments
+    if found.state in ("no evidence", "too few rows") and parts is not None and parts.segments:
+        first = parts.segments[0]
+        fine = "Fine overall" if found.state == "no evidence" else "No sign of miscalibration overall"
+        return f"{fine} ({p}), but {first.words} (p = {first.pvalue:.2g})."
     if found.state == "no evidence":
         return f"No sign of miscalibration ({p})."
     if found.state == "too few rows":
@@ -147,6 +152,8 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
         return ["What to do: do not act on differences between these predictions, or collect more rows."]
+    if action == "look closer" and found.state != "worth correcting":
+        return ["What to do: look at the segments that are off; what is common to all rows needs no correction."]
     if action == "look closer":
         some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
         return [f"What to do: look at where it errs. No recalibration of the predictions helps beyond chance{some}."]

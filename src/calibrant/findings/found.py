@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from calibrant.scale.drift import Period
+    from calibrant.segments.found_results import FoundSegments
     from calibrant.segments.named import Segment
 
 
@@ -123,6 +124,8 @@ class Audit(Finding):
         Segments of the rows, worst first, where they were asked for.
     segmented_by : tuple of str
         Columns whose values make the segments.
+    found_segments : FoundSegments or None
+        Segments that nobody named, found in columns where they were asked for.
     periods : tuple of Period
         Days or other periods in order, with the evidence so far, where they were asked for.
     columns : mapping of str to str
@@ -191,6 +194,7 @@ class Audit(Finding):
     acting: Acting | None = None
     n_groups: int | None = None
     perhaps_groups: str | None = None
+    found_segments: FoundSegments | None = None
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""

@@ -7,13 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from calibrant.door.errors import InputError, Ways
+from calibrant.findings.table_faults import in_table, or_left_out
 from calibrant.scale.drift import RESOLUTION, SINGLE, periods_of_groups
-from calibrant.segments import named
+from calibrant.segments import finding, named
+
+EVERY = ("all",)
+"""What stands for every column where segments are to be found."""
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
     from calibrant.findings.table import Asked, Told
     from calibrant.scale.tables import Table
+    from calibrant.segments.found_results import FoundSegments
 
 
 def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
@@ -26,6 +31,9 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
         groups = table.groups(names, [*asked.by, *more], named.RESOLUTION, exclude_bad=asked.exclude_bad)
         segments = named.segments_of_groups(groups, float(asked.level), **grouped)
         audit = replace(audit, segments=tuple(segments), segmented_by=asked.by)
+    if asked.find:
+        told.progress("Segments nobody named")
+        audit = replace(audit, found_segments=_found(table, audit, asked))
     if asked.drift:
         told.progress("Drift")
         keys = [asked.drift, *more]
@@ -38,6 +46,21 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
             raise InputError("drift", problem.problem, row=problem.row, allowed=problem.allowed) from None
         audit = replace(audit, periods=tuple(periods))
     return audit
+
+
+def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
+    """The segments that are found in the columns that are asked for, by the audit's own seed."""
+    of_search = asked.of_search
+    assert of_search is not None
+    if audit.seed is not None:
+        of_search = replace(of_search, random_state=audit.seed)
+    features = None if asked.find == EVERY else finding.names_of(asked.find, "find")
+    try:
+        return finding.found_in_table(
+            table, audit.columns, features, of_search, exclude_bad=asked.exclude_bad, option="find"
+        )
+    except InputError as problem:
+        raise or_left_out(in_table(problem, audit.columns)) from None
 
 
 def check_drift(asked: Asked, names: Mapping[str, str]) -> None:

@@ -5,29 +5,29 @@ from __future__ import annotations
 __all__ = ["audit_table"]
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag, text
 from calibrant.door.classes import multiclass_sample
-from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED, read_columns
+from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.findings.auditing import audit_classes, audit_given, audit_sample
 from calibrant.findings.found import Audit
 from calibrant.findings.given import given
-from calibrant.findings.parts import check_drift, in_parts
+from calibrant.findings.parts import EVERY, check_drift, in_parts
 from calibrant.findings.sketched import with_bounds
+from calibrant.findings.table_faults import in_table, or_left_out
 from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.columns import perhaps_groups
 from calibrant.scale.frames import OpenedFrame
-from calibrant.scale.numbers import in_column
 from calibrant.scale.opened import OpenedFile
 from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
+from calibrant.segments import finding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +60,8 @@ class Asked:
     max_weight: float | None = None
     pos_label: Any = None
     reference: Any = None
+    find: tuple[str, ...] = ()
+    max_depth: int = finding.MAX_DEPTH
 
     def __post_init__(self) -> None:
         """Refuse what names no column, before anything is read."""
@@ -67,6 +69,8 @@ class Asked:
             text(getattr(self, argument), argument)
         for name in self.by:
             text("" if name is None else name, "by")
+        for name in self.find:
+            text("" if name is None else name, "find")
         flag(self.exclude_bad, "exclude_bad")
         flag(self.unweighted, "unweighted")
         if self.reference is not None and self.drift is None:
@@ -86,8 +90,17 @@ class Asked:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Columns of keys: segments, periods and groups."""
-        return (*self.by, *(name for name in (self.drift, self.groups) if name))
+        """Columns of keys: segments, periods, groups and features."""
+        return (*self.by, *(name for name in (self.drift, self.groups) if name), *self.find)
+
+    @property
+    def of_search(self) -> finding.Asked | None:
+        """How segments are to be found, where they are."""
+        if not self.find:
+            return None
+        return finding.Asked(
+            max_depth=self.max_depth, level=self.level, n_resamples=self.n_resamples, random_state=self.random_state
+        )
 
     @property
     def of_audit(self) -> dict[str, Any]:
@@ -138,6 +151,8 @@ def audit_table(
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
     title: str | None = None,
+    find: str | Sequence[str] | None = None,
+    max_depth: int = finding.MAX_DEPTH,
 ) -> Audit:
     """Audit a file, a data frame, a table of an engine or a sketch, with its segments and its drift.
 
@@ -173,6 +188,12 @@ def audit_table(
         As for `audit`.
     title : str, optional
         Head of the report; the file's name by default.
+    find : str or sequence of str, optional
+        Columns in which to find segments that are off by more than noise, as `find_segments` does; ``"all"`` for every
+        other column that can be used. Predictions must not have been fitted to these rows. For tables that are read
+        whole.
+    max_depth : int, default 2
+        Of these, how many columns a segment fixes at most.
 
     Returns
     -------
@@ -188,7 +209,7 @@ def audit_table(
 
     See Also
     --------
-    audit, calibration_by_segment, calibration_drift
+    audit, calibration_by_segment, find_segments, calibration_drift
 
     Notes
     -----
@@ -209,7 +230,7 @@ def audit_table(
         y_true,
         y_prob,
         sample_weight,
-        _names(by),
+        _names(by, "by"),
         drift,
         exclude_bad,
         unweighted,
@@ -223,8 +244,11 @@ def audit_table(
         max_weight,
         pos_label,
         reference,
+        _names(find, "find"),
+        max_depth,
     )
     check_band(level, n_resamples)  # before anything that takes longer
+    asked.of_search  # noqa: B018 - refused before anything is read
     if isinstance(table, CalibrationSketch):
         return _of_sketch(table, asked)
     files = isinstance(table, str | os.PathLike)
@@ -232,19 +256,19 @@ def audit_table(
     return audit_opened(opened, asked, Told()).audit
 
 
-def _names(by: str | Sequence[str] | None) -> tuple[str, ...]:
+def _names(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
     """The columns of segments; each is looked at where they are asked for."""
     if by is None or isinstance(by, str):
         return () if by is None else (by,)
     if not isinstance(by, Iterable) or isinstance(by, bytes):
-        raise InputError("by", f"is {by!r:.40}", allowed="it must be the name of a column, or several")
+        raise InputError(argument, f"is {by!r:.40}", allowed="it must be the name of a column, or several")
     return tuple(by)
 
 
 def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     """`audit_table` of a table that is open."""
     told.progress("Reading")
-    of_columns = ("by", "drift", "exclude_bad", "groups", "max_weight", "pos_label")
+    of_columns = ("by", "drift", "find", "exclude_bad", "groups", "max_weight", "pos_label")
     grouped = next((argument for argument in of_columns if getattr(asked, argument) not in (None, (), False)), None)
     harness = is_harness_log(table, asked.y_true, asked.y_prob)
     if harness and (grouped or asked.sample_weight):
@@ -257,10 +281,19 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     table.require(asked.by, "by")
     table.require([asked.drift] if asked.drift else [], "drift")
     table.require([asked.groups] if asked.groups else [], "groups")
+    table.require(asked.find if asked.find != EVERY else (), "find")
+    if asked.find == EVERY and "all" in table.columns:
+        raise InputError("find", "is 'all', which means every column and is the name of one; rename that")
+    if asked.find and asked.groups:
+        raise InputError("find", "redraws rows that are independent of one another; leave the groups out")
     summed = not harness and table.summed
     if summed and asked.groups and isinstance(table, OpenedFile):
         why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
         raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
+    if asked.find and summed:
+        raise InputError(
+            "find", "redraws single rows, and of a table of this size or kind they are not read; pass a random part"
+        )
     summed = summed and not asked.groups
     done = _audit_of_sums(table, asked, told) if summed else _audit_of_rows(table, asked, told)
     return replace(done, audit=in_parts(table, done.audit, asked, told))
@@ -276,7 +309,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     try:
         read = table.read(**asked.columns, groups=asked.groups, exclude_bad=asked.exclude_bad)
     except InputError as problem:
-        raise _or_left_out(problem) from None
+        raise or_left_out(problem) from None
     say_guessed(read.names, read.guessed, told.say)
     _say_excluded(read.n_excluded, told)
     check_drift(asked, read.names)
@@ -285,7 +318,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
         columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
         rows = given(*columns, groups=read.groups, max_weight=asked.max_weight)
     except InputError as problem:
-        raise _or_left_out(in_table(problem, read.names)) from None
+        raise or_left_out(in_table(problem, read.names)) from None
     options = asked.of_audit | {"title": asked.title or table.name}
     audit = audit_given(rows, **options, progress=told.progress)
     single = rows.sample.binary and read.sample_weight is None
@@ -316,7 +349,7 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
 
 def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None) -> Audit:
     told = told or Told()
-    for argument in (*ROLES, "by", "drift", "exclude_bad", "unweighted", "groups", "pos_label"):
+    for argument in (*ROLES, "by", "drift", "find", "reference", "exclude_bad", "unweighted", "groups", "pos_label"):
         if getattr(asked, argument) not in (None, (), False):
             raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
     title = f"{asked.title}, rows" if asked.title else "Rows"
@@ -346,38 +379,6 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
         raise in_table(problem, read.names) from None
     audit = audit_classes(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
     return replace(audit, columns=read.names)
-
-
-def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:
-    """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
-    if problem.allowed == NOT_SWAPPED:
-        return _swapped(names["y_true"], names["y_prob"])
-    where = in_column(problem.argument, names)
-    if problem.row is not None:
-        where = f"{where.removesuffix(': ')}{', ' if where else ''}rows counted from 0: "
-    return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
-
-
-def _swapped(y_true: str, y_prob: str) -> InputError:
-    said = f"columns {y_true!r} and {y_prob!r} look swapped: as y_prob, {y_prob!r} is 0 or 1 in every row"
-    said += f", and as y_true, {y_true!r} is not"
-    rates = "event rates at hard predictions need a column of weights"
-    ways = Ways(
-        f"name y_true={y_prob!r} and y_prob={y_true!r}; {rates}",
-        f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {rates}",
-    )
-    return InputError("y_true", said, allowed=ways)
-
-
-def _or_left_out(problem: InputError) -> InputError:
-    """Of a row without a finite number, say that such rows can be left out."""
-    if problem.allowed not in (FINITE, NOT_NULL):
-        return problem
-    ways = Ways(
-        f"{problem.allowed}, or exclude_bad=True leaves such rows out",
-        f"{problem.allowed}, or --exclude-bad leaves such rows out",
-    )
-    return type(problem)(problem.argument, problem.problem, row=problem.row, allowed=ways)
 
 
 def _say_excluded(n_rows: int, told: Told) -> None:

@@ -14,7 +14,8 @@ from calibrant.door.arguments import check_level, check_threshold, fraction, pos
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.findings.table import FINE, Told, in_table, is_harness_log, say_guessed
+from calibrant.findings.table import FINE, Told, is_harness_log, say_guessed
+from calibrant.findings.table_faults import in_table
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample

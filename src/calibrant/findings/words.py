@@ -12,6 +12,7 @@ from calibrant.door.values import counted
 
 if TYPE_CHECKING:
     from calibrant.scale.drift import Period
+    from calibrant.segments.found_results import FoundSegments
     from calibrant.segments.named import Segment
 
 _MOST_DECIMALS = 8
@@ -126,6 +127,19 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     if not off:
         return f"{said}."
     return f"{said}, {segment_name(segments[0])} most: {segment_in_words(segments[0])}."
+
+
+def found_in_words(found: FoundSegments) -> str:
+    """Which segments that nobody named are off, the strongest evidence first; or how the search ended."""
+    searched = f"Of {counted(found.n_tested, 'segment')} made of {', '.join(found.features)}"
+    if not found.segments:
+        return f"{searched}, none is off by more than noise (p = {found.pvalue:.2g})."
+    be = "is" if found.n_beyond == 1 else "are"
+    first, *others = (each.words for each in found.segments[:3])
+    more = "".join(f"; then {each}" for each in others)
+    least = len(found.segments) - 1 - len(others)
+    more += f"; and {counted(least, 'segment')} more" if least else ""
+    return f"{searched}, {found.n_beyond:,} {be} off by more than noise: {first} (p = {found.pvalue:.2g}){more}."
 
 
 def segment_name(segment: Segment) -> str:

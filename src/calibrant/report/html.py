@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -31,10 +31,14 @@ from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.class_pictures import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
+from calibrant.report.found_picture import found_svg
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import curves_svg, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts, reality, shown_first
+
+if TYPE_CHECKING:
+    from calibrant.segments.found_results import FoundSegments
 
 
 @singledispatch
@@ -79,6 +83,7 @@ def _environment() -> Environment:
         segment_name=segment_name,
         segment_in_words=segment_in_words,
         outwards=lambda ends: outwards(*ends),
+        outwards_signed=lambda ends: outwards(*ends, signed=True),
     )
     return environment
 
@@ -100,6 +105,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "drift_pictures": _drift(audit) if audit.periods else {},
         "class_questions": _class_questions(audit.classes) if audit.classes is not None else {},
         "class_pictures": _class_pictures(audit.classes) if audit.classes is not None else {},
+        "found_pictures": {} if audit.found_segments is None else _found(audit.found_segments),
         "infinity": math.inf,
         "version": __version__,
     }
@@ -181,6 +187,15 @@ def _class_pictures(classes: ClassFindings) -> dict[str, dict[str, Markup]]:
             pairs = _renamed(pairs_svg(table, min(inches, 6.0)), f"-pairs-{page}")
             found["pairs"][page] = _coloured(pairs, "Pairs of classes that err")
     return found
+
+
+def _found(found: FoundSegments) -> dict[str, Markup]:
+    """All tested segments, once for each width of page."""
+    label = "Rows of each tested segment against its mean of outcome less prediction"
+    return {
+        page: _coloured(_renamed(found_svg(found, inches), f"-found-{page}"), label)
+        for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
+    }
 
 
 def _coloured(text: str, label: str) -> Markup:

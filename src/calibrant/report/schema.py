@@ -90,6 +90,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "population": None if audit.population is None else asdict(audit.population),
         "segments": [_segment(segment) for segment in audit.segments],
         "segmented_by": list(audit.segmented_by),
+        "found_segments": None if audit.found_segments is None else audit.found_segments.to_dict(),
         "periods": [_period(period) for period in audit.periods],
         "advice": advice_as_dict(audit.advice),
         "classes": None if audit.classes is None else audit.classes.to_dict(),

@@ -108,6 +108,10 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}, the worst first")
         for segment in audit.segments[:_SHOWN]:
             _say(console, f"- {_segment(segment, chance=not audit.rates)}", indent="  ")
+    if audit.found_segments is not None:
+        _heading(console, f"Segments found in {', '.join(audit.found_segments.features)}")
+        for said in audit.found_segments.summary().splitlines():
+            _say(console, said, indent="  ")
     if audit.periods:
         _heading(console, "Drift")
         _say(console, periods_in_words(audit.periods))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
 from calibrant.door.values import counted
-from calibrant.findings.words import percent, periods_in_words, segments_in_words
+from calibrant.findings.words import found_in_words, percent, periods_in_words, segments_in_words
 from calibrant.inference.calibration import CalibrationTestResult
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said += audit.classes.sentences()
     if audit.segments:
         said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates))
+    if audit.found_segments is not None:
+        said.append(found_in_words(audit.found_segments))
+        said.append("Found segments assume that the predictions were not fitted to these rows.")
     if audit.periods:
         said.append(periods_in_words(audit.periods))
     said.append(discrimination(audit))

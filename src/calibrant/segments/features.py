@@ -42,6 +42,7 @@ def read_features(
     n_bins: int,
     min_rows: int,
     chosen: bool,
+    option: str = "features",
 ) -> tuple[list[Feature], dict[str, str]]:
     """Codes of columns of Arrow, and why others were left out; one that was `chosen` by its name is refused instead.
 
@@ -57,6 +58,8 @@ def read_features(
         A category with fewer rows is not worth a segment.
     chosen : bool
         Whether the user named the features.
+    option : str
+        Who named them.
 
     Raises
     ------
@@ -69,11 +72,11 @@ def read_features(
             found.append(_feature(name, column, rows, n_bins, min_rows))
         except InputError as problem:
             if chosen:
-                raise
+                raise InputError(option, problem.problem) from None
             left_out[name] = problem.problem.removeprefix(f"{name!r} ")
     if not found:
         why = "; ".join(f"{name!r} {said}" for name, said in list(left_out.items())[:5])
-        raise InputError("features", f"are none: no column but outcomes and predictions can be used. {why}".rstrip())
+        raise InputError(option, f"are none: no column but outcomes and predictions can be used. {why}".rstrip())
     return found, left_out
 
 

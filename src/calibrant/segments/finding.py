@@ -54,19 +54,19 @@ class Asked:
         generator(self.random_state)
 
 
-def names_of(features: str | Sequence[str] | None) -> tuple[str, ...] | None:
+def names_of(features: str | Sequence[str] | None, option: str = "features") -> tuple[str, ...] | None:
     """The features that were named; none is an error, and so is one twice."""
     if features is None:
         return None
     if isinstance(features, str):
         features = (features,)
     if isinstance(features, bytes) or not isinstance(features, Sequence):
-        raise InputError("features", f"is {features!r:.40}", allowed="it must be the name of a column, or several")
+        raise InputError(option, f"is {features!r:.40}", allowed="it must be the name of a column, or several")
     for name in features:
         if not isinstance(name, str) or not name:
-            raise InputError("features", f"names {name!r:.40}; a column's name is text, and not empty")
+            raise InputError(option, f"names {name!r:.40}; a column's name is text, and not empty")
     if not features or len(set(features)) < len(features):
-        raise InputError("features", "is empty" if not features else "names a column twice", allowed="name each once")
+        raise InputError(option, "is empty" if not features else "names a column twice", allowed="name each once")
     return tuple(features)
 
 
@@ -94,7 +94,7 @@ def found_in_table(
     rows = Rows.of(outcome, prediction, None if trials else weight, weight if trials else None)
     seen: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
     told_apart, left_out = read_features(
-        keys, seen, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=features is not None
+        keys, seen, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=features is not None, option=option
     )
     return replace(find_in_rows(rows, told_apart, asked), left_out=ReadOnly(left_out), n_excluded=n_bad)
 
@@ -135,6 +135,7 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> Found
         left_out=ReadOnly({}),
         max_depth=int(asked.max_depth),
         n_resamples=n_resamples,
+        tested=np.stack([totals.count, totals.bias, pvalue], axis=1),
         impossible=impossible_rows(rows),
         assumption=f"{rows.assumption}, and predictions were not fitted to them",
     )

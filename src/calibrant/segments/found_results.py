@@ -5,8 +5,12 @@ from __future__ import annotations
 __all__ = ["FoundSegment", "FoundSegments"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+
+from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import at_most
 from calibrant.door.values import Result, counted
@@ -63,6 +67,15 @@ class FoundSegment(Result):
         """Its conditions in a row."""
         return " and ".join(self.conditions) or "all rows"
 
+    @property
+    def words(self) -> str:
+        """How far off in which direction, and where: "0.12 too high where country = jp and device = tablet"."""
+        where = f"where {self.name}" if self.conditions else "over all rows"
+        if (self.bias > 0.0) == (self.direction == "too low"):
+            return f"{abs(self.bias):.2g} {self.direction} {where}"
+        low, high = self.predictions
+        return f"{self.direction} between {low:.3g} and {high:.3g} {where}"
+
     def summary(self) -> str:
         """Say where, how far off in which direction, and how sure that is."""
         off = abs(self.bias)
@@ -109,6 +122,8 @@ class FoundSegments(TestResult):
         Columns that could not be used as features, and why, where no features were named.
     max_depth, n_resamples, n_excluded : int
         Features that a segment fixes at most, redraws, and bad rows that were left out.
+    tested : ndarray of shape (n_tested, 3)
+        Of all tested segments: single outcomes, mean of outcome less prediction, and adjusted p-value.
 
     See Also
     --------
@@ -126,6 +141,11 @@ class FoundSegments(TestResult):
     max_depth: int
     n_resamples: int
     n_excluded: int = 0
+    tested: FloatArray = field(default_factory=lambda: np.empty((0, 3)), compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, all but `tested`."""
+        return {name: value for name, value in TestResult.to_dict(self).items() if name != "tested"}
 
     def summary(self) -> str:
         """What is off and where, a line a segment; or what could have been seen.

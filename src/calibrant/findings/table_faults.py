@@ -1,0 +1,42 @@
+"""What is wrong with a table, in the words of someone who sees it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
+from calibrant.door.errors import InputError, Ways
+from calibrant.scale.numbers import in_column
+
+
+def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:
+    """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
+    if problem.allowed == NOT_SWAPPED:
+        return _swapped(names["y_true"], names["y_prob"])
+    where = in_column(problem.argument, names)
+    if problem.row is not None:
+        where = f"{where.removesuffix(': ')}{', ' if where else ''}rows counted from 0: "
+    return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
+
+
+def _swapped(y_true: str, y_prob: str) -> InputError:
+    said = f"columns {y_true!r} and {y_prob!r} look swapped: as y_prob, {y_prob!r} is 0 or 1 in every row"
+    said += f", and as y_true, {y_true!r} is not"
+    rates = "event rates at hard predictions need a column of weights"
+    ways = Ways(
+        f"name y_true={y_prob!r} and y_prob={y_true!r}; {rates}",
+        f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {rates}",
+    )
+    return InputError("y_true", said, allowed=ways)
+
+
+def or_left_out(problem: InputError) -> InputError:
+    """Of a row without a finite number, say that such rows can be left out."""
+    if problem.allowed not in (FINITE, NOT_NULL):
+        return problem
+    ways = Ways(
+        f"{problem.allowed}, or exclude_bad=True leaves such rows out",
+        f"{problem.allowed}, or --exclude-bad leaves such rows out",
+    )
+    return type(problem)(problem.argument, problem.problem, row=problem.row, allowed=ways)

@@ -1,0 +1,112 @@
+"""Segments that an audit is asked to find: in its answer, on its pages and in its JSON, by every road."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calibrant
+from calibrant import InputError, audit_table
+from calibrant.report.html import document
+from calibrant.scale.opened import OpenedFile
+from calibrant.segments.finding import Asked, found_in_table
+
+RNG = np.random.default_rng(2)
+N = 6_000
+FRAME = pd.DataFrame(
+    {
+        "country": RNG.choice(["de", "jp", "us"], N),
+        "device": RNG.choice(["phone", "tablet"], N),
+        "y_prob": RNG.uniform(0.1, 0.6, N),
+    }
+)
+BROKEN = (FRAME["country"] == "jp") & (FRAME["device"] == "tablet")
+FRAME["y_true"] = (RNG.random(N) < FRAME["y_prob"] + np.where(BROKEN, -0.1, 0.02)) + 0
+OPTIONS = {"n_resamples": 99, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def audited():
+    return audit_table(FRAME, find=["country", "device"], **OPTIONS)
+
+
+def test_the_answer_says_where_it_is_off_though_all_rows_show_nothing(audited):
+    first = audited.found_segments.segments[0]
+    assert first.name == "country = jp and device = tablet"
+    assert audited.answer.state in ("no evidence", "too few rows")
+    assert audited.answer.action == "look closer"
+    assert f"but {first.words} (p = " in audited.answer.headline
+    assert "leave the predictions as they are" not in audited.answer.sentence
+    assert first.words.endswith("too high where country = jp and device = tablet")
+
+
+def test_it_is_shown_on_every_page(audited):
+    assert "Segments found in country, device\n" in audited.summary()
+    assert "not fitted to these rows" in audited.summary().replace("\n", " ")
+    html = document(audited)
+    assert "1. country = jp and device = tablet" in html
+    assert "Rows of each tested segment" in html
+    kept = json.loads(audited.to_json())["found_segments"]
+    assert kept["segments"][0]["conditions"] == ["country = jp", "device = tablet"]
+    assert "tested" not in kept
+    assert audited.found_segments.tested.shape == (audited.found_segments.n_tested, 3)
+
+
+def test_every_road_finds_the_same(audited, tmp_path):
+    names = {"y_true": "y_true", "y_prob": "y_prob"}
+    assert calibrant.find_segments(FRAME, n_resamples=99, random_state=0, **names) == audited.found_segments
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    FRAME.to_json(tmp_path / "a.jsonl", orient="records", lines=True, double_precision=15)
+    asked = Asked(n_resamples=99, random_state=0)
+    for name in ("a.parquet", "a.csv", "a.jsonl"):
+        again = found_in_table(OpenedFile(tmp_path / name), names, None, asked)
+        told = [each.conditions for each in audited.found_segments.segments]
+        assert [each.conditions for each in again.segments] == told
+        assert again.pvalue == pytest.approx(audited.found_segments.pvalue)
+
+
+def test_features_of_text_files_are_numbers_times_or_texts(tmp_path):
+    at = np.arange(2_000)
+    table = FRAME[:2_000].assign(age=at % 70, day=[f"2026-01-0{k % 9 + 1}" for k in at])
+    table.loc[5, "age"] = None
+    table.to_csv(tmp_path / "a.csv", index=False)
+    names = {"y_true": "y_true", "y_prob": "y_prob"}
+    found = found_in_table(OpenedFile(tmp_path / "a.csv"), names, None, Asked(n_resamples=39, random_state=0))
+    assert found.features["age"][-1] == "age is missing"
+    assert "age > 62" in found.features["age"]
+    assert "holds times" in found.left_out["day"]
+
+
+def test_sound_predictions_stay_fine():
+    table = FRAME.assign(y_true=(np.random.default_rng(1).random(N) < FRAME["y_prob"]) + 0)[:1_000]
+    found = audit_table(table, find="country", **OPTIONS)
+    assert found.found_segments.segments == ()
+    assert "none is off by more than noise" in " ".join(found.sentences)
+    assert "strongest sign" in document(found)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "why"),
+    [
+        (FRAME[:200], {"find": 3}, "find: is 3"),
+        (FRAME[:200], {"find": "y_prob"}, "column of y_prob"),
+        (FRAME[:200], {"find": "nothing"}, "there is no column 'nothing'"),
+        (FRAME[:200].assign(all=1), {"find": "all"}, "the name of one"),
+        (FRAME[:200], {"find": "country", "max_depth": 9}, "max_depth: is 9"),
+        (FRAME[:200], {"find": "country", "n_resamples": 0}, "n_resamples"),
+        (FRAME[:200].assign(y_true=0.5), {"find": "country"}, "counts single outcomes"),
+        (calibrant.CalibrationSketch().update([0, 1], [0.3, 0.4]), {"find": "country"}, "find: is for tables"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(table, options, why):
+    with pytest.raises(InputError, match=why):
+        audit_table(table, **(OPTIONS | options))
+
+
+def test_tables_that_are_summed_are_not_searched():
+    import polars as pl
+
+    with pytest.raises(InputError, match="find: redraws single rows"):
+        audit_table(pl.from_pandas(FRAME[:200]).lazy(), find="country", **OPTIONS)
