@@ -115,7 +115,7 @@ ARGUMENTS = {
     "found.cumulants": lambda m: (p(m), ones(m), ones(m), ints(range(m)), whole(m)),
     "found.draw_events": lambda m: (0.9 * p(m) + 0.05, ones(m), rates(m), np.uint64(1), 0, out(m, 3)),
     "found.excursions": lambda m: (
-        np.stack([rates(m), rates(m)], axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 2)
+        np.stack([rates(m)] * 128, axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 128)
     ),
     "found.scores": lambda m: (
         np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)

@@ -85,15 +85,14 @@ def test_neither_the_order_of_rows_nor_threads_show(table, seed):
     assert first.to_dict() | {"impossible": None} == second.to_dict() | {"impossible": None}
 
 
-def test_lanes_do_not_show(monkeypatch):
+def test_blocks_do_not_show(monkeypatch):
     rng = np.random.default_rng(0)
     v = rng.random(300)
     rows = Rows.of((rng.random(300) < v).astype(float), v)
     features = coded(rng.integers(0, 3, 300), rng.integers(0, 3, 300))
-    whole = find_in_rows(rows, features, Asked(n_resamples=99, random_state=1))
-    monkeypatch.setattr("calibrant.segments.search._LANES", 16)
+    whole = find_in_rows(rows, features, Asked(n_resamples=299, random_state=1))
     monkeypatch.setattr("calibrant.resampling.threads.WORTH_A_THREAD", 1)
-    assert find_in_rows(rows, features, Asked(n_resamples=99, random_state=1)) == whole
+    assert find_in_rows(rows, features, Asked(n_resamples=299, random_state=1)) == whole
 
 
 def test_redrawn_events_have_their_distribution():

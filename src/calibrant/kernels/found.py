@@ -15,6 +15,8 @@ from calibrant.kernels.calibration import GAMMA, binomial_table, mix
 from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, IntArray, UIntArray
 
+LANES = 128
+"""Resamples that advance together."""
 _11 = np.uint64(11)
 
 
@@ -65,45 +67,69 @@ def excursions(
     They are those of the running sums of weight * events - mean over the segment's units, in order of prediction and
     looked at only where all units of one prediction are in: the last sum, and the largest and the smallest difference
     of a later sum and an earlier one, the empty sum among them. Segment s holds the units order[ends[s, 0]:ends[s, 1]];
-    rank tells the predictions apart.
+    rank tells the predictions apart. There are `LANES` draws side by side, or one.
     """
-    lanes = draws.shape[1]
-    total, low, high = np.empty(lanes), np.empty(lanes), np.empty(lanes)
-    rise, fall = np.empty(lanes), np.empty(lanes)
+    if draws.shape[1] == 1:
+        for s in range(ends.shape[0]):
+            total, low, high, rise, fall = 0.0, 0.0, 0.0, 0.0, 0.0
+            last = ends[s, 1] - 1
+            for k in range(ends[s, 0], ends[s, 1]):
+                i = order[k]
+                total += weight[i] * draws[i, 0] - mean[i]
+                if k == last or rank[order[k + 1]] != rank[i]:
+                    low, high, rise, fall = _looked(total, low, high, rise, fall)
+            out[0, s, 0] = total
+            out[1, s, 0] = rise
+            out[2, s, 0] = fall
+        return
+    totals, lows, highs = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    rises, falls = np.empty(LANES), np.empty(LANES)
     for s in range(ends.shape[0]):
-        total[:] = 0.0
-        low[:] = 0.0
-        high[:] = 0.0
-        rise[:] = 0.0
-        fall[:] = 0.0
+        totals[:] = 0.0
+        lows[:] = 0.0
+        highs[:] = 0.0
+        rises[:] = 0.0
+        falls[:] = 0.0
         last = ends[s, 1] - 1
         for k in range(ends[s, 0], ends[s, 1]):
             i = order[k]
-            _add(total, draws[i], weight[i], mean[i])
+            _add(totals, draws[i], weight[i], mean[i])
             if k == last or rank[order[k + 1]] != rank[i]:
-                _look(total, low, high, rise, fall)
-        out[0, s] = total
-        out[1, s] = rise
-        out[2, s] = fall
+                _look(totals, lows, highs, rises, falls)
+        out[0, s] = totals
+        out[1, s] = rises
+        out[2, s] = falls
 
 
 @njit(cache=True, nogil=True)
 def _add(total, events, weight, mean):  # type: ignore[no-untyped-def]
-    for lane in range(total.size):
+    for lane in range(LANES):
         total[lane] += weight * events[lane] - mean
 
 
 @njit(cache=True, nogil=True)
 def _look(total, low, high, rise, fall):  # type: ignore[no-untyped-def]
-    for lane in range(total.size):
-        x = total[lane]
-        least = low[lane] if low[lane] < x else x
-        most = high[lane] if high[lane] > x else x
-        up, down = x - least, x - most
-        low[lane] = least
-        high[lane] = most
-        rise[lane] = up if up > rise[lane] else rise[lane]
-        fall[lane] = down if down < fall[lane] else fall[lane]
+    # In loops of few columns each: compilers make vectors of these alone.
+    for lane in range(LANES):
+        x, least = total[lane], low[lane]
+        low[lane] = least if least < x else x
+    for lane in range(LANES):
+        x, most = total[lane], high[lane]
+        high[lane] = most if most > x else x
+    for lane in range(LANES):
+        up, most = total[lane] - low[lane], rise[lane]
+        rise[lane] = most if most > up else up
+    for lane in range(LANES):
+        down, least = total[lane] - high[lane], fall[lane]
+        fall[lane] = least if least < down else down
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _looked(total, low, high, rise, fall):  # type: ignore[no-untyped-def]
+    low = low if low < total else total
+    high = high if high > total else total
+    up, down = total - low, total - high
+    return low, high, up if up > rise else rise, down if down < fall else fall
 
 
 @njit(cache=True, nogil=True)

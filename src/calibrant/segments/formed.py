@@ -20,6 +20,7 @@ from calibrant.segments.features import Feature
 LEAST_INFORMATION = 1.0
 """Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others."""
 MOST_SEGMENTS = 50_000
+_MOST_DRAWN = 3_000_000_000  # bytes of redrawn events, for each processor
 _MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
 _LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
 
@@ -44,6 +45,11 @@ class Units:
     weight: FloatArray
     rank: IntArray
     codes: IntArray
+
+    @property
+    def drawn_type(self) -> type[np.generic]:
+        """What holds redrawn numbers of events."""
+        return np.uint8 if self.count.max() <= 255.0 else np.float64
 
 
 def units_of(rows: Rows, features: Sequence[Feature]) -> Units:
@@ -136,7 +142,8 @@ def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: in
         )
     sizes = [len(each.labels) for each in features]
     sets = [each for depth in range(max_depth + 1) for each in combinations(range(len(features)), depth)]
-    if len(sets) * v.size > _MOST_PLACES:
+    drawn = v.size * kernel.LANES * np.dtype(units.drawn_type).itemsize
+    if len(sets) * v.size > _MOST_PLACES or drawn > _MOST_DRAWN:
         raise InputError(
             "features",
             f"make {len(sets):,} combinations of {v.size:,} rows, more than fit into memory; "

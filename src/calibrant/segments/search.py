@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +15,6 @@ from calibrant.segments.formed import Formed, Units
 STRETCH = 2.0 * math.log(8.0)
 """Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
 half of the end's share of the error."""
-_LANES = 128
-_DRAWN = 2**28  # bytes of redrawn events a thread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,24 +58,23 @@ def search(units: Units, formed: Formed, n_resamples: int, level: float, seed: n
     n, draws_of_all = units.prediction.size, 1 + n_resamples
     scores = np.empty((len(formed), draws_of_all))
     largest = np.empty(draws_of_all)
-    single = bool(units.count.max() <= 255.0)
-    lanes = max(8, min(_LANES, _DRAWN // (n if single else 8 * n) // 8 * 8))
     mean = units.weight * units.count * units.prediction
     observed = np.empty((3, len(formed)))
 
     def fill(first: int, last: int) -> None:
-        draws = np.empty((n, last - first), np.uint8 if single else np.float64)
-        kernel.draw_events(units.prediction, units.count, units.ones, seed, first, draws)
-        found = np.empty((3, len(formed), last - first))
-        kernel.excursions(draws, units.weight, mean, units.rank, formed.order, formed.ends, found)
-        part = np.empty((len(formed), last - first))
-        kernel.scores(found, formed.second, formed.third, formed.handicap, STRETCH, part)
-        scores[:, first:last] = part
-        largest[first:last] = np.maximum(found[1], -found[2]).max(axis=0)
-        if first == 0:
-            observed[:] = found[:, :, 0]
+        draws = np.empty((n, kernel.LANES), units.drawn_type)
+        found, part = np.empty((3, len(formed), kernel.LANES)), np.empty((len(formed), kernel.LANES))
+        for start in range(first, last, kernel.LANES):
+            lanes = slice(0, min(kernel.LANES, last - start))
+            kernel.draw_events(units.prediction, units.count, units.ones, seed, start, draws)
+            kernel.excursions(draws, units.weight, mean, units.rank, formed.order, formed.ends, found)
+            kernel.scores(found, formed.second, formed.third, formed.handicap, STRETCH, part)
+            scores[:, start : start + kernel.LANES] = part[:, lanes]
+            largest[start : start + kernel.LANES] = np.maximum(found[1], -found[2]).max(axis=0)[lanes]
+            if start == 0:
+                observed[:] = found[:, :, 0]
 
-    in_turn(fill, draws_of_all, lanes, work=formed.order.size * draws_of_all)
+    in_blocks(fill, draws_of_all, work=formed.order.size * draws_of_all, multiple=kernel.LANES)
     weight = float((units.weight * units.count).sum())
     spare = _spare(draws_of_all, level)
     return Search(
@@ -91,16 +87,6 @@ def search(units: Units, formed: Formed, n_resamples: int, level: float, seed: n
         error=float(largest[0]) / weight,
         chance_error=float(np.sort(largest[1:])[-1 - spare]) / weight,
     )
-
-
-def in_turn(fill: Callable[[int, int], None], total: int, lanes: int, *, work: int) -> None:
-    """Call `fill` for blocks of at most so many lanes, on all processors."""
-
-    def several(first: int, last: int) -> None:
-        for start in range(first, last, lanes):
-            fill(start, min(start + lanes, last))
-
-    in_blocks(several, total, work=work, multiple=lanes)
 
 
 def _spare(draws: int, level: float) -> int:
