@@ -67,6 +67,9 @@ def found_segments(quick: bool = False, _data: Path | None = None) -> Reproducti
     planted = [(fault, first, min(5, draws)) for fault in _FAULTS for first in range(0, draws, min(5, draws))]
     power = np.reshape(list(run(_powers, planted)), (len(_FAULTS), draws, len(_METHODS))).mean(axis=1)
     first = [[design, *(f"{x:.3f}" for x in row)] for design, row in zip(_DESIGNS, levels, strict=True)]
+    for row in first:
+        if row[0].startswith("weights"):
+            row[4] = "-"
     second = [[fault, *(f"{x:.2f}" for x in row)] for fault, row in zip(_FAULTS, power, strict=True)]
     body = (
         f"Six features: five independent ones of 6, 3, 3, 5 and 4 values, and one that is the first with a tenth of the "
@@ -75,7 +78,7 @@ def found_segments(quick: bool = False, _data: Path | None = None) -> Reproducti
         "*Any*: share of calibrated tables in which a segment is called beyond noise; *Holm*: by the p-values of "
         "“right on average”. *Any sound*: the odds in one segment of the first two features are three times the "
         "stated ones, and a segment that shares no row with it is called beyond noise. *Bonferroni*, on exact tails of "
-        "the segments' events (weighted: not applicable). *MCGrad's p*: the largest range of cumulative differences "
+        "the segments' events (not for weights). *MCGrad's p*: the largest range of cumulative differences "
         "over its standard deviation, by the distribution of a Brownian range, not adjusted, as MCGrad 0.1.5 has it; "
         "*5 sigma*: its rule. Both are computed here on the same segments.\n\n"
         + table(["predictions", "any", "any sound", "Holm", "Bonferroni", "MCGrad's p", "5 sigma"], first)
