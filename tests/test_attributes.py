@@ -15,7 +15,7 @@ ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
 
 def kind(annotation):
     """A type in words that are the same for what is used alike: words of a few, arrays of any number."""
-    one_type = LITERAL.sub("str", annotation.replace('"', "'"))
+    one_type = LITERAL.sub("str", annotation.replace('"', "'").replace("FoundSegment,", "Segment,"))  # found or named
     parts = {"ndarray" if part in ARRAYS else "str" if part in MODES else part for part in one_type.split(" | ")} - {
         "None"
     }

@@ -63,7 +63,7 @@ FOUND_SEGMENT: dict[str, Any] = {
     "bias": "number",
     "bias_interval": ENDS,
     "direction": "string",
-    "predictions": ["number"],
+    "where": ["number"],
     "pvalue": "number",
     "marginal_pvalue": "number",
     "detectable": "number",

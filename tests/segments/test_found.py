@@ -175,7 +175,7 @@ def test_a_fault_within_a_segment_is_found_by_its_range_and_not_by_the_average()
     table = pa.table({"y": rng.random(8_000) < chance, "p": p, "side": side, "other": rng.integers(0, 5, 8_000)})
     (segment,) = find_segments(table, **NAMES, n_resamples=199, random_state=0).segments
     assert segment.name == "side = a"
-    assert segment.predictions[1] - segment.predictions[0] < 0.7
+    assert segment.where[1] - segment.where[0] < 0.7
     assert segment.marginal_pvalue > 0.05
 
 

@@ -179,7 +179,7 @@ class _Described:
             bias=float(totals.bias[i]),
             bias_interval=Interval(low, high),
             direction=direction,
-            predictions=span,
+            where=span,
             pvalue=float(self.pvalue[i]),
             marginal_pvalue=float(holm(totals.marginal)[i]),
             detectable=min(1.0, self._detectable(i) / float(weight)),

@@ -36,7 +36,7 @@ class FoundSegment(Result):
         probability 1 - level, at any number of rows.
     direction : str
         "too low" or "too high": predictions, where the evidence is strongest.
-    predictions : tuple of float
+    where : tuple of float
         Smallest and largest prediction there; of the whole segment unless a part of it is stronger evidence.
     pvalue : float
         Adjusted for all tested segments, of the hypothesis that every row of the segment has its stated probability.
@@ -57,7 +57,7 @@ class FoundSegment(Result):
     bias: float
     bias_interval: Interval
     direction: str
-    predictions: tuple[float, float]
+    where: tuple[float, float]
     pvalue: float
     marginal_pvalue: float
     detectable: float
@@ -70,11 +70,11 @@ class FoundSegment(Result):
     @property
     def words(self) -> str:
         """How far off in which direction, and where: "0.12 too high where country = jp and device = tablet"."""
-        where = f"where {self.name}" if self.conditions else "over all rows"
+        there = f"where {self.name}" if self.conditions else "over all rows"
         if (self.bias > 0.0) == (self.direction == "too low"):
-            return f"{abs(self.bias):.2g} {self.direction} {where}"
-        low, high = self.predictions
-        return f"{self.direction} between {low:.3g} and {high:.3g} {where}"
+            return f"{abs(self.bias):.2g} {self.direction} {there}"
+        low, high = self.where
+        return f"{self.direction} between {low:.3g} and {high:.3g} {there}"
 
     def summary(self) -> str:
         """Say where, how far off in which direction, and how sure that is."""
@@ -84,7 +84,7 @@ class FoundSegment(Result):
         if seen == self.direction:
             said = f"predictions are {off:.2g} {seen} on average ({ends[0]:.2g} to {ends[1]:.2g})"
         else:
-            low, high = self.predictions
+            low, high = self.where
             said = (
                 f"predictions from {low:.3g} to {high:.3g} are {self.direction}, those of all its rows {off:.2g} {seen}"
             )
