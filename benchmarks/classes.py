@@ -30,7 +30,7 @@ SIZES = ((10_000, 10), (10_000, 100), (50_000, 1000))
 BINS = 15
 LIMIT = 300.0  # seconds
 WARM = 300
-LONG, LONG_CLASSES = ("vector", "Dirichlet"), 100  # fits that take minutes of more classes
+LONG, LONG_CLASSES = ("vector", "Dirichlet"), 100  # fits that are not timed of more classes
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -251,8 +251,8 @@ and {gigabytes:.0f} GiB, {platform.machine()}, Python {platform.python_version()
     page += "\n".join(lines)
     page += """
 
-A fit's value is its log loss on the rows that it was fitted to; vector and Dirichlet scaling of 1,000 classes take
-minutes and were not timed. netcal's temperature of these single-precision
+A fit's value is its log loss on the rows that it was fitted to; vector and Dirichlet scaling of 1,000 classes
+were not timed. netcal's temperature of these single-precision
 probabilities was 1, so it is given doubles. uncertainty-calibration's error of all classes is a root mean square over
 bins, less its bias; ours is how many classes are found to err, with false-discovery control. An audit has the top
 label's measures, test, bounds and band, every class with its distance and test, pairs of classes, tests of whole
