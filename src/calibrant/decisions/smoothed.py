@@ -91,6 +91,18 @@ def smoothed(
     )
 
 
+def fitted_places(cases: Cases, spline: bool) -> tuple[FloatArray, FloatArray]:
+    """Where the curve is fitted and what it is there, of shares of events too."""
+    sample = cases.sample
+    held = sample.weight > 0.0
+    x, mass = np.ascontiguousarray(sample.prediction[held]), sample.weight[held] / sample.total_weight
+    rate = sample.weighted_outcome[held] / sample.weight[held]
+    at = anchors(x, _STEP * float(x[-1] - x[0]))
+    count = np.ascontiguousarray(sample.count[held])
+    fits = spline_rows(x, mass, at) if spline else _lowess_rows(x, mass, count, at)
+    return x[at], np.array([dot(weight, rate) for weight in fits])
+
+
 def _lowess_rows(x: FloatArray, mass: FloatArray, count: FloatArray, at: IntArray) -> Iterator[FloatArray]:
     """What the mean outcome at each prediction contributes to lowess at some of them, one place after the other."""
     rows = max(2.0, np.floor(SHARE * count.sum() + 1e-7))

@@ -94,6 +94,12 @@ _HOME = {
     "found-segments": ("found_rates", "found_segments", "segments that nobody named: false alarms and power; minutes"),
     "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
     "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),
+    "clinical-coverage": (
+        "clinical_coverage",
+        "clinical_coverage",
+        "coverage of the clinical panel's intervals, rare events and 200 rows included; minutes",
+    ),
+    "regret-gate": ("regret_gate", "regret_gate", "false verdicts of the gate of regret; minutes"),
     "comparison-coverage": ("comparisons", "comparison_coverage", "how often differences are covered; minutes"),
     "real-predictions": ("verdicts", "real_predictions", "what audit and gate say of the papers' predictions"),
     "tcal-table-1": ("tcal", "table_1", "verdicts and errors of CIFAR-10 networks, recalibrated six ways"),

@@ -18,6 +18,9 @@ from calibrant.door.rows import events_of, read_trials, require_single_outcomes
 from calibrant.door.values import counted
 from calibrant.inference.result import LEAST, TestResult
 
+_MOST = 100
+"""Distinct ratings that are taken for grades unless grades are named: of raw PDs each would be tested by itself."""
+
 Alternative = Literal["greater", "less", "two-sided"]
 
 
@@ -83,7 +86,7 @@ def grade_test(
     y_prob : column of shape (n,)
         Rated probabilities (PD), in [0, 1].
     grades : column of shape (n,), optional
-        Names of the grades; without it each distinct prediction is a grade.
+        Names of the grades; without it each distinct prediction is a grade, at most 100 of them.
     trials : column of shape (n,), optional
         Number of trials (obligors) of each row, of which `y_true` is the share of events.
     alternative : {"greater", "less", "two-sided"}
@@ -99,7 +102,8 @@ def grade_test(
     Raises
     ------
     InputError
-        If a column or option cannot be used, or a share of events times its trials is no whole number.
+        If a column or option cannot be used, or a share of events times its trials is no whole number; if grades are
+        not named and there are more than 100 distinct predictions, as raw PDs have.
 
     See Also
     --------
@@ -165,6 +169,12 @@ def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
     """What grades are called, and each row's."""
     if grades is None:
         values, place = np.unique(v, return_inverse=True)
+        if values.size > _MOST:
+            raise InputError(
+                "grades",
+                f"is needed: y_prob has {values.size:,} distinct values, which are no grades",
+                allowed=f"each row's grade; without it at most {_MOST} distinct ratings (raw PDs: calibration_test)",
+            )
         return [repr(float(value)) for value in values], place
     column = np.asarray(grades)
     if column.ndim != 1 or column.size != v.size:
