@@ -14,6 +14,7 @@ def drawn(n):
     return (rng.random(n) < v**1.5).astype(float), v
 
 
+@pytest.mark.slow
 def test_it_is_the_curve_at_fewer_thresholds_with_the_costs_among_them():
     y, v = drawn(2000)
     found = audit(y, v, threshold=0.3, n_resamples=99, random_state=0)
@@ -57,6 +58,7 @@ def test_where_no_band_is_drawn_it_says_why(columns, why):
     assert why in found.no_band
 
 
+@pytest.mark.slow
 def test_the_page_shows_it_once_with_ids_of_its_own(tmp_path):
     y, v = drawn(300)
     audit(y, v, threshold=0.25, n_resamples=99, random_state=0).to_html(tmp_path / "a.html")

@@ -99,6 +99,7 @@ def test_curve_and_ends_by_brute_force(bend, degree):
             assert end == pytest.approx(1 / (1 + np.exp(-float(tried.x @ height))), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_it_holds_the_diagonal_of_calibrated_rows_and_leaves_it_otherwise():
     right = calibration_belt(*drawn(3000, 0))
     assert not right.reject

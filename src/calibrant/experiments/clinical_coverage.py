@@ -35,7 +35,7 @@ _ERRORS = ("ICI", "E50", "E90", "Emax", "band")
 
 def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Coverage of every interval of `clinical_calibration`, of both curves, and of the belt."""
-    samples, belts, resamples = (3, 2, 39) if quick else (400, 200, 199)
+    samples, belts, resamples = (3, 2, 39) if quick else (300, 100, 199)
     cells = [(name, n) for name, design in _DESIGNS.items() for n in design[-1][: 1 if quick else None]]
     found = on_all_processors(_coverage, [(*cell, samples, belts, resamples) for cell in cells])
     first, second, third = [], [], []

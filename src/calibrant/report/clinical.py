@@ -36,8 +36,8 @@ def draw_clinical(found: ClinicalCalibration, ax: Axes | None) -> Axes:
     for row, sign, name in ((found.histogram[1], 1.0, "high"), (found.histogram[0], -1.0, "low")):
         ax.vlines(centre, base, base + sign * scale * row, color=COLOURS[name], lw=2)
     ax.axhline(base, color=COLOURS["hairline"], lw=0.8)
-    ax.annotate("events", (end, base), (-2, 3), textcoords="offset points", ha="right", fontsize="x-small")
-    ax.annotate("others", (end, base), (-2, -9), textcoords="offset points", ha="right", fontsize="x-small")
+    ax.annotate("events", (end, base), (4, 2), textcoords="offset points", ha="left", fontsize="x-small")
+    ax.annotate("others", (end, base), (4, -8), textcoords="offset points", ha="left", fontsize="x-small")
     said = "\n".join(f"{name} {found.estimates[name].summary()}" for name in _CORNER)
     ax.annotate(said, (0.02, 0.98), xycoords="axes fraction", va="top", fontsize="x-small", color=COLOURS["ink"])
     ax.set(xlim=(0.0, end), ylim=(base - 1.2 * _TALL * end, end), xlabel="predicted risk", ylabel="observed proportion")
