@@ -58,6 +58,14 @@ def test_where_no_band_is_drawn_it_says_why(columns, why):
     assert why in found.no_band
 
 
+def test_trials_are_not_taken_for_rows_of_the_population():
+    shares, v, trials = np.array([0.2, 0.5, 0.6, 0.9] * 10), np.linspace(0.1, 0.9, 40), np.full(40, 10)
+    found = audit(shares, v, trials=trials, n_resamples=39, random_state=0)
+    assert found.acting.band is None
+    assert "trials of one row" in found.acting.no_band
+    assert found.cost_of_acting.regret_interval is None
+
+
 @pytest.mark.slow
 def test_the_page_shows_it_once_with_ids_of_its_own(tmp_path):
     y, v = drawn(300)

@@ -1,6 +1,7 @@
 """The audit's tests: run where they apply, and said where not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -89,10 +90,11 @@ def test_event_rates_with_their_trials_are_audited_as_single_rows():
     rows = audit(single, np.repeat(y_prob, trials), random_state=0)
     assert found.tests["calibration_test"].result.reject
     of_trials, of_rows = found.to_dict(), rows.to_dict()
-    for name in of_rows.keys() - {"answer", "sentences", "gate", "population", "advice"}:
+    for name in of_rows.keys() - {"answer", "sentences", "gate", "population", "advice", "cost_of_acting"}:
         assert of_trials[name] == of_rows[name], name
     # What is drawn from a population are rows of trials, not trials: nothing is bounded there as if they were.
     assert found.gate is found.population is found.answer.interval is None
+    assert found.cost_of_acting == replace(rows.cost_of_acting, regret_interval=None)
     with pytest.raises(InputError, match="trials: cannot be used here"):
         audit([0, 1], [[0.2, 0.8], [0.3, 0.7]], trials=[1, 1])
 

@@ -70,13 +70,25 @@ class Acting(Result):
 
 
 def acting_from_sample(
-    sample: Sample, threshold: float, level: float, n_resamples: int, random_state: RandomState
+    sample: Sample,
+    threshold: float,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+    *,
+    single: bool = True,
 ) -> Acting:
-    """Decision curve, band and Murphy diagram of a sample; `threshold` is one of the curve's."""
+    """Decision curve, band and Murphy diagram of a sample; `threshold` is one of the curve's.
+
+    Outcomes that are not `single` are trials of common rows, or rows of common groups.
+    """
     cuts = Cuts.of(sample)
     t = np.union1d(_thinned(breakpoints(cuts)), threshold)
     best, now, after = cuts.best_at(t), cuts.now(t), cuts.after(t)
-    band, no_band = _band(sample, t, level, n_resamples, random_state)
+    band: DecisionBand | None = None
+    no_band: str | None = "trials of one row, or rows of one group, need not be independent in the population"
+    if single:
+        band, no_band = _band(sample, t, level, n_resamples, random_state)
     return Acting(
         thresholds=t,
         net_benefit=cuts.worth(t, now),

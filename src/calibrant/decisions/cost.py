@@ -31,7 +31,7 @@ class Cost(Result):
         Prediction from which on acting is best there; infinite where it is best to act on none.
     regret_interval : Interval or None
         The population's regret, at the threshold or at its own worst one; None where rows
-        weigh differently.
+        weigh differently, or are trials.
     level : float
         Probability with which either end of it may fail.
     """

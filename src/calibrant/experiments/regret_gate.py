@@ -23,7 +23,7 @@ _POWERS = (1.0, 1.2, 2.0)  # of the prediction: the chance of the event
 
 def regret_gate(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often either end of the population's regret is wrong, and how far apart they are."""
-    samples, sizes = (3, (300,)) if quick else (200, (300, 2000))
+    samples, sizes = (3, (300,)) if quick else (150, (1000,))
     cells = [
         (kind, power, n, threshold, samples)
         for kind in _KINDS

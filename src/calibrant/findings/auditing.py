@@ -288,11 +288,11 @@ def audit_sample(
     regions = regions_from_witness(sample, witness, rows) if test is None or rejected(test, gate) else ()
     tell("What it costs")
     many = threshold is None and sample.n_distinct > _COSTLY
-    grouped = rows is not None and rows.group is not None
-    cost = cost_from_sample(sample, level, threshold, bounded=not (many or grouped))
-    acting = None
-    if not grouped:  # its band takes rows to be independent
-        acting = acting_from_sample(sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1]))
+    # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
+    single = rows is None or (rows.trials is None and rows.group is None)
+    cost = cost_from_sample(sample, level, threshold, bounded=single and not many)
+    band = np.random.default_rng([drawn, 1])
+    acting = acting_from_sample(sample, cost.threshold, level, n_resamples, band, single=single)
     tell("What to do")
     advised = not_compared("not asked for")
     if advise:
