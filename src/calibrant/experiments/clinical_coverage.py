@@ -48,7 +48,7 @@ def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
         f"Nominal 95%; {samples} samples a line (standard error {100 * error:.1f} points), {belts} of belts, {resamples} "
         "redrawn curves. Predictions are calibrated where no slope is said.\n\n## Values\n\n"
         + table(["predictions", "rows", *_VALUES], first)
-        + "\nTruth is the population's value. The interval counts as holding an infinite value's side.\n\n"
+        + "\nTruth is the population's value.\n\n"
         "## Errors read off the curve\n\n"
         + table(["predictions", "rows", "curve", *_ERRORS], second)
         + "\nTruth is what the curve would be of the true chances at these predictions. The band holds it at all places "
