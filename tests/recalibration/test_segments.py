@@ -181,6 +181,7 @@ def test_arrays_and_columns_in_another_order():
     assert FITTED.feature_names_in_.tolist() == list(TABLE.columns)
     assert not hasattr(by_place, "feature_names_in_")
     assert (FITTED.predict(TABLE) == (EVENT > 0.5)).all()
+    assert by_place.score(TABLE, Y) == FITTED.score(TABLE, Y) == -np.mean((EVENT - Y) ** 2)
 
 
 def test_unknown_categories_and_missing_values_at_predict_time():

@@ -125,6 +125,8 @@ _PUBLISHED = {
     "real-predictions": f"{_NETWORKS}; precip_niamey_2016 comes with R's reliabilitydiag",
 }
 """Who published the predictions that an experiment takes; the others draw their own."""
+_BUNDLED = {"segment-repair": "breast_cancer comes with scikit-learn, fair and anes96 with statsmodels"}
+"""What comes with a library that the experiment takes it from."""
 _NO_FOLDER = "is needed here: the folder that holds the papers' predictions"
 
 
@@ -163,6 +165,8 @@ def needs_data(name: str) -> bool:
 
 def data_of(name: str) -> str:
     """Where an experiment's data come from, as its page says."""
+    if name in _BUNDLED:
+        return f"Data: {_BUNDLED[name]}; the rest is drawn by the command, from seeds of its own."
     if not needs_data(name):
         return "Data: drawn by the command, from seeds of its own."
     return f"Data: predictions that their authors published ({_PUBLISHED[name]}), in FOLDER, as they are or as Parquet."

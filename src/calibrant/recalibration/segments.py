@@ -99,7 +99,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     missing values are a cell of their own, and categories that were not seen are among the rest. In pairs the
     prediction counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a
     feature or pair are shrunk by the variance that its own cells show; see docs/recalibration.md. Trees are lightgbm's
-    where it is installed, else scikit-learn's, many times slower. Cost: cv + 1 fits of each repair; of corrections
+    where it is installed, else scikit-learn's, more slowly. Cost: cv + 1 fits of each repair; of corrections
     O(n d^2) operations a step, with d features.
 
     References
@@ -223,12 +223,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: N803
         """Return corrected probabilities of shape (n, 2): of no event, and of the event."""
-        check_is_fitted(self, "chosen_")
-        named = self._columns is not None
-        table = same_columns(FeatureTable.of(X), self.n_features_in_, named, type(self).__name__)
-        missing = next((cut.name for cut in self._cuts[0] if cut.name not in table.names), None)
-        if missing is not None:
-            raise InputError("X", f"has no column {missing!r}, which it was fitted to")
+        table = self._table(X)
         event = self._corrected(table, read_prediction(table, self._cuts[0][0].name))
         return np.column_stack([1.0 - event, event])
 
@@ -238,10 +233,9 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
 
     def score(self, X: Any, y: Column, sample_weight: Column | None = None) -> float:  # noqa: N803
         """Return minus the Brier score of the corrected probabilities: higher is better."""
-        event = self.predict_proba(X)[:, 1]
-        table = FeatureTable.of(X)
-        outcome, _, weight, _ = read_rows(table, self._cuts[0][0].name, y, sample_weight, None)
-        return -float(np.average((event - outcome) ** 2, weights=weight))
+        table = self._table(X)
+        outcome, prediction, weight, _ = read_rows(table, self._cuts[0][0].name, y, sample_weight, None)
+        return -float(np.average((self._corrected(table, prediction) - outcome) ** 2, weights=weight))
 
     def summary(self) -> str:
         """Return, in a few sentences, what was chosen and what it does."""
@@ -253,6 +247,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
             )
             best = min((said["segments"], said["boosting"]), key=lambda score: score.log)
             none = "no correction by features is better beyond chance"
+            if any(score.kept and score.simpler for score in self.scores_):
+                none = "corrections by features were better on parts of the rows, but a fit to all rows found none"
             return f"{what}: {none} (log score {said[self.chosen_].log:.4g}; {best.method} {best.log:.4g})."
         if self.chosen_ == "boosting":
             what = f"{self.n_trees_} boosted trees correct the predictions by {len(self._cuts[0]) - 1} features"
@@ -314,6 +310,16 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
             return "global", PlattScaling()
         unfitted = choice.recalibrator
         return ("unchanged", None) if not isinstance(unfitted, Recalibrator) else ("global", unfitted)
+
+    def _table(self, table: Any) -> FeatureTable:
+        """A user's table, with every column that is needed."""
+        check_is_fitted(self, "chosen_")
+        named = self._columns is not None
+        found = same_columns(FeatureTable.of(table), self.n_features_in_, named, type(self).__name__)
+        missing = next((cut.name for cut in self._cuts[0] if cut.name not in found.names), None)
+        if missing is not None:
+            raise InputError("X", f"has no column {missing!r}, which it was fitted to")
+        return found
 
     def _corrected(self, table: FeatureTable, prediction: FloatArray) -> FloatArray:
         """Probabilities of the event."""
