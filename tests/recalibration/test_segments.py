@@ -184,6 +184,15 @@ def test_arrays_and_columns_in_another_order():
     assert by_place.score(TABLE, Y) == FITTED.score(TABLE, Y) == -np.mean((EVENT - Y) ** 2)
 
 
+@pytest.mark.parametrize("method", ["segments", "boosting"])
+def test_a_repair_that_finds_nothing_is_the_map_alone(method):
+    table = TABLE.assign(country="de", device="phone", age=40.0)[:100]
+    found = clone(QUICK).set_params(method=method).fit(table, Y[:100])
+    assert found.chosen_ in ("unchanged", "global")
+    assert found.summary().endswith(f": {method} found nothing to correct by features.")
+    assert (from_json(found.to_json()).predict_proba(table) == found.predict_proba(table)).all()
+
+
 def test_unknown_categories_and_missing_values_at_predict_time():
     odd = TABLE.iloc[:4].assign(country=["xx", None, "jp", "jp"], device=["tablet", "tablet", None, "yy"], age=np.nan)
     event = FITTED.predict_proba(odd)[:, 1]

@@ -175,7 +175,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         Raises
         ------
         InputError
-            If a column or a parameter cannot be used, or an outcome has fewer rows than `cv`.
+            If a column or a parameter cannot be used, an outcome has fewer rows than `cv`, or groups are too few for
+            `calibration_test`, which `choose_recalibrator` asks first.
         """
         self._check_parameters()
         if y is None:
@@ -202,7 +203,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         self.scores_: tuple[RepairScore, ...] = ()
         if self.method == "auto":
             self.chosen_, self.scores_ = compared(rows, candidates.crossed(splits), first, self.level)
-        simpler = {score.method: score.simpler for score in self.scores_}
+        # What helped parts of the rows may come to nothing on all of them: then it is what it was compared with.
+        simpler = {score.method: score.simpler or first for score in self.scores_}
         everywhere = slice(None)
         self.recalibrator_, offset = candidates.mapped(everywhere)
         self.shift_ = 0.0
@@ -210,12 +212,12 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         self._trees, self._fine = None, []
         if self.chosen_ == "boosting":
             self._trees, self._fine = candidates.boosting(everywhere, offset), cuts.fine
-            if self._trees is None:  # it helped parts of the rows, but nothing comes of it on all of them
-                self.chosen_ = simpler.get("boosting") or "boosting"
+            if self._trees is None:
+                self.chosen_ = simpler.get("boosting", first)
         if self.chosen_ == "segments":
             self.shift_, self._blocks = candidates.segments(everywhere, offset)
             if not self._blocks:
-                self.chosen_ = simpler.get("segments") or "segments"
+                self.chosen_ = simpler.get("segments", first)
         self._cuts = cuts.by_depth
         self._columns = tuple(map(str, table.names)) if table.named else None
         self.n_features_in_ = len(table.names)
@@ -245,6 +247,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
             what = (
                 "Leave the predictions unchanged" if self.recalibrator_ is None else self.recalibrator_.summary()[:-1]
             )
+            if not self.scores_:
+                return f"{what}: {self.method} found nothing to correct by features."
             best = min((said["segments"], said["boosting"]), key=lambda score: score.log)
             none = "no correction by features is better beyond chance"
             if any(score.kept and score.simpler for score in self.scores_):
