@@ -294,6 +294,27 @@ PAIR: dict[str, Any] = {
     "sentence": "string",
     "names": ["string"],
     "comparison": ({"*": "any"}, None),
+    "pairs": (
+        [
+            {
+                "first": "string",
+                "second": "string",
+                "holm_pvalue": "number",
+                "better": "boolean",
+                "statistic": "number",
+                "pvalue": "number",
+                "reject": "boolean",
+                "level": "number",
+                "method": "string",
+                "interval": ENDS,
+                "value_a": "number",
+                "value_b": "number",
+                "impossible?": "any",
+                "assumption": "string",
+            }
+        ],
+        None,
+    ),
     "not_compared": "string|null",
     "audits": ["audit"],
 }

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
     from calibrant.findings.found import Audit
 
+MOST_FILES = 8
+
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
     no_args_is_help=True,
@@ -42,7 +44,8 @@ def _options(
 @app.command("audit")
 def audit_file(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE [FILE]", help="CSV, Parquet, JSON lines or Arrow; or a quoted pattern.")
+        list[str],
+        typer.Argument(metavar="FILE ...", help="CSV, Parquet, JSON lines or Arrow; or a quoted pattern."),
     ],
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes: 0 or 1, or event rates.")] = None,
     y_prob: Annotated[
@@ -90,7 +93,7 @@ def audit_file(
     ] = None,
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
 ) -> None:
-    """Measure how far the predictions in FILE are from calibrated; of two files, say which is better.
+    """Measure how far the predictions in FILE are from calibrated; of several files, say which is best.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
@@ -101,12 +104,13 @@ def audit_file(
         from calibrant.findings.table import Asked, Told, audit_opened
         from calibrant.scale.opened import OpenedFile
 
-        if len(files) > 2:
-            raise InputError("FILE", f"is {len(files)} files; one or two are audited, many as one by a quoted pattern")
+        if len(files) > MOST_FILES:
+            said = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
+            raise InputError("FILE", said)
         opened = [OpenedFile(file, pos_label) for file in files]
         if html is not None:
             check_target(html, "--html", [each for file in opened for each in file.files])
-        seed = seeded(seed)[1]  # one for both files
+        seed = seeded(seed)[1]  # one for all files
         asked = Asked(
             y_true,
             y_prob,
@@ -131,21 +135,14 @@ def audit_file(
             for file in opened
         ]
         found: Audit | Comparison = audited[0].audit
-        if len(audited) == 2:
+        if len(audited) > 1:
             from calibrant.findings.comparison import compare
 
             progress("Comparison")
-            first, second = audited
-            names = (opened[0].name, opened[1].name)
-            names = names if names[0] != names[1] else (files[0], files[1])
-            found = compare(
-                names,
-                (first.audit, second.audit),
-                (first.rows, second.rows),
-                groups=(first.groups, second.groups),
-                level=level,
-                seed=seed,
-            )
+            names = [file.name for file in opened]
+            names = names if len(set(names)) == len(names) else files
+            parts = [each.audit for each in audited], [each.rows for each in audited]
+            found = compare(names, *parts, groups=[each.groups for each in audited], level=level, seed=seed)
         if html is not None:
             progress("Writing the report")
             found.to_html(html)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pytest
 from typer.testing import CliRunner
 
 from calibrant import audit
@@ -90,11 +91,46 @@ def test_files_of_other_rows_are_set_side_by_side_only(tmp_path):
     assert "not of the same rows" in " ".join(done.stdout.split())
 
 
-def test_three_files_are_too_many(tmp_path):
+@pytest.mark.slow
+def test_three_files_are_shown_in_one_picture_and_every_pair_is_compared(tmp_path):
+    y, v = rows(700)
+    files = [written(tmp_path, f"{name}.csv", y, each) for name, each in (("bent", v**3), ("good", v), ("odd", v**2))]
+    target = tmp_path / "all.html"
+    done = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", "0", "--resamples", "39"])
+    assert done.exit_code == 0, done.output
+    assert " ".join(done.stdout.split()).startswith("good.csv is better calibrated than all others; this is not chance")
+    page = target.read_text()
+    assert page.count("<figure") == 1 + 3 * (1 + 1 + 3)  # of each the diagram, the decision curve and three panels
+    assert all(f">{name}.csv<" in page.split("</figure>")[0] for name in ("bent", "good", "odd"))  # in the legend
+    ids = [part.split('"')[0] for part in page.split(' id="')[1:]]
+    assert len(ids) == len(set(ids))
+    asked = ["audit", *files, "--json", "--seed", "0", "--resamples", "0"]
+    found = json.loads(CliRunner().invoke(app, asked).stdout)
+    assert found["comparison"] is None
+    by_name = {(each["first"][:4], each["second"][:4]): each for each in found["pairs"]}
+    assert set(by_name) == {("good", "odd."), ("good", "bent"), ("odd.", "bent")}
+    for (first, second), each in by_name.items():
+        sizes = {file["title"][:4]: file["smooth_calibration_error"]["attained"] for file in found["audits"]}
+        assert (each["value_a"], each["value_b"]) == pytest.approx((sizes[first], sizes[second]), abs=1e-9)
+        assert each["value_a"] <= each["value_b"]
+        assert each["better"] == (each["holm_pvalue"] <= 0.05)
+
+
+def test_models_of_which_none_is_best_are_said_so():
+    y, v = rows(300)
+    names, parts = ("a", "b", "c"), [(y.astype(float), each) for each in (v, v, v**4)]
+    audits = [audit(*each, n_resamples=0, random_state=0) for each in parts]
+    said = compare(names, audits, parts, seed=0).sentence
+    assert said.startswith("None of the 3 is proved better than all others. Proved: ")
+    assert "better calibrated than c" in said
+    assert compare(names, audits, [*parts[:2], None], seed=0).sentence.startswith("The 3 were not compared row by row")
+
+
+def test_nine_files_are_too_many(tmp_path):
     file = written(tmp_path, "a.csv", *rows())
-    done = CliRunner().invoke(app, ["audit", file, file, file])
+    done = CliRunner().invoke(app, ["audit", *[file] * 9])
     assert done.exit_code == 2
-    assert "3 files" in done.stderr
+    assert "9 files" in done.stderr
 
 
 def test_drift_and_excluded_rows_on_the_command_line(tmp_path):

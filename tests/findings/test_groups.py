@@ -210,7 +210,7 @@ def test_the_command(tmp_path):
     assert wanted.to_dict().items() <= json.loads(said.stdout).items()
     assert "--max-weight: is needed" in run.invoke(app, gate).output
     refused = run.invoke(app, [*gate, "--max-weight", "10", "--anytime", str(tmp_path / "state")])
-    assert "--anytime: is of rows without weights or groups" in refused.output
+    assert "--anytime: is of rows that are independent; leave out --groups" in refused.output
     assert run.invoke(app, ["audit", str(path), "--groups", "nobody", *label]).exit_code == 2
 
 
@@ -244,7 +244,7 @@ def test_large_files_do_not_tell_groups_apart(tmp_path, monkeypatch):
     monkeypatch.setattr("calibrant.scale.opened.MANY_BYTES", 0)
     with pytest.raises(InputError, match="groups: rows of a file as large as this are summed by cell"):
         audit_table(path, groups="patient_id", pos_label="yes")
-    with pytest.raises(InputError, match="max_weight: is for rows that are read"):
+    with pytest.raises(InputError, match="max_weight: is of no use: there are no weights"):
         audit_table(path, max_weight=3, pos_label="yes")
     assert audit_table(path, pos_label="yes", n_resamples=0).n_rows == 100
 

@@ -1,9 +1,12 @@
-"""Two audits side by side, and whether the difference is more than chance."""
+"""Two audits or more side by side, and whether the differences are more than chance."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +20,7 @@ from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number
 from calibrant.inference.compare import ComparisonResult, compare_calibration
+from calibrant.inference.pairwise import PairwiseComparison, compare_all
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
@@ -25,34 +29,40 @@ _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a pag
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Finding):
-    """Audits of two predictors.
+    """Audits of two predictors or more.
 
     Attributes
     ----------
     names : tuple of str
-        What the two are called.
+        What they are called.
     audits : tuple of Audit
         Their audits.
     result : ComparisonResult or None
-        The paired comparison of their smooth errors; None where the rows are not the same.
+        Of two, the paired comparison of their smooth errors; None where the rows are not the same.
+    pairs : PairwiseComparison or None
+        Of more, the comparison of every pair; None where the rows are not the same.
     not_compared : str or None
-        Why there is no result.
+        Why there is neither.
     seed : int or None
-        Gives both audits and the comparison again; None where they do not share one.
+        Gives the audits and the comparison again; None where they do not share one.
     """
 
-    names: tuple[str, str]
-    audits: tuple[Audit, Audit]
+    names: tuple[str, ...]
+    audits: tuple[Audit, ...]
     result: ComparisonResult | None
+    pairs: PairwiseComparison | None
     not_compared: str | None
     seed: int | None = None
 
     @property
     def sentence(self) -> str:
         """Which is better calibrated, in a sentence or two."""
-        first, second = self.names
+        if self.pairs is not None:
+            return _of_all(self.pairs)
         if self.result is None:
-            return f"The two were not compared row by row: {self.not_compared}."
+            which = "two" if len(self.names) == 2 else f"{len(self.names)}"
+            return f"The {which} were not compared row by row: {self.not_compared}."
+        first, second = self.names
         said, low, high = self.result, *self.result.interval
         sure = f"{confidence(said.level)} confidence"
         one, other = points(said.value_a), points(said.value_b)
@@ -71,30 +81,51 @@ class Comparison(Finding):
             f"not chance (p = {said.pvalue:.2g}): in the population they differ by {least} to {most} ({sure})."
         )
 
-    def facts(self) -> list[tuple[str, str, str]]:
-        """The rows of the table that sets the two side by side: what, of the first, of the second."""
+    @property
+    def title(self) -> str:
+        """All names, to stand in a heading."""
+        return f"{', '.join(self.names[:-1])} and {self.names[-1]}"
+
+    def facts(self) -> list[tuple[str, ...]]:
+        """The rows of the table that sets them side by side: what, and of each."""
         answers = [audit.answer for audit in self.audits]
-        rows = [
+        most = ["-" if x.interval is None else most_points(x.interval, x.max_distance) for x in answers]
+        return [
             ("what it comes to", *(found.state for found in answers)),
             ("direction", *(found.direction or "-" for found in answers)),
             ("distance, percentage points", *(points(found.size) for found in answers)),
-            (
-                "in the population, at most",
-                *("-" if x.interval is None else most_points(x.interval, x.max_distance) for x in answers),
-            ),
+            ("in the population, at most", *most),
             ("what to do", *(found.action for found in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
         ]
-        return [(what, first, second) for what, first, second in rows]
 
-    def measures(self) -> list[tuple[str, str, str]]:
+    def measures(self) -> list[tuple[str, ...]]:
         """The same of every measure."""
         rows = []
         for name, measure in self.audits[0].measures.items():
-            values = (measure.value, self.audits[1].measures[name].value)
+            values = [audit.measures[name].value for audit in self.audits]
             rows.append((measure.title.lower(), *("-" if value is None else number(value) for value in values)))
-        return [(what, first, second) for what, first, second in rows]
+        return rows
+
+
+def _of_all(pairs: PairwiseComparison) -> str:
+    """Which of several is proved better calibrated than all others, or than some."""
+    ranked = list(pairs.values)
+    errors = ", ".join(f"{name} {points(pairs.values[name])}" for name in ranked)
+    told = f"Smooth errors in percentage points: {errors}."
+    sure = f"at most {pairs.level:.0%} for any of the {len(pairs.pairs)} comparisons to be wrong"
+    best = ranked[0]
+    beaten = [second for first, second in pairs.better if first == best]
+    if len(beaten) == len(ranked) - 1:
+        return f"{best} is better calibrated than all others; this is not chance ({sure}). {told}"
+    if not pairs.better:
+        return f"None of the {len(ranked)} is proved better calibrated than another. {told}"
+    better: dict[str, list[str]] = {}
+    for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
+        better.setdefault(first, []).append(second)
+    proved = "; ".join(f"{first} is better calibrated than {' and '.join(those)}" for first, those in better.items())
+    return f"None of the {len(ranked)} is proved better than all others. Proved: {proved} ({sure}). {told}"
 
 
 def _same(one: IntArray | None, other: IntArray | None) -> bool:
@@ -102,39 +133,72 @@ def _same(one: IntArray | None, other: IntArray | None) -> bool:
 
 
 def compare(
-    names: tuple[str, str],
-    audits: tuple[Audit, Audit],
-    rows: tuple[Rows | None, Rows | None],
+    names: Sequence[str],
+    audits: Sequence[Audit],
+    rows: Sequence[Rows | None],
     *,
-    groups: tuple[IntArray | None, IntArray | None] = (None, None),
+    groups: Sequence[IntArray | None] = (),
     level: float = 0.05,
     seed: int | None = None,
 ) -> Comparison:
-    """Set two audits side by side; where both are of the same rows, in the same groups, test the difference."""
+    """Set audits side by side; where all are of the same rows, in the same groups, test the differences."""
     seed = seeded(seed)[1]
-    result, why_not = None, None
-    if any(audit.classes is not None for audit in audits):
-        why_not = "compare_calibration takes one probability a row, and these are probabilities of classes"
-    elif rows[0] is None or rows[1] is None:
-        why_not = "that takes single, unweighted rows with outcomes 0 or 1"
-    elif any(audit.n_excluded for audit in audits):
-        why_not = "bad rows were left out, so those that are left may not be the same"
-    elif rows[0][0].size != rows[1][0].size or (rows[0][0] != rows[1][0]).any():
-        why_not = (
-            "their outcomes differ, so they are not of the same rows in the same order; compare_calibration takes "
-            "different rows with y_true_b"
-        )
-    elif not _same(*groups):
-        why_not = "their groups differ, so they are not of the same rows in the same order"
-    elif rows[0][0].size > _MOST_ROWS:
-        why_not = f"above {_MOST_ROWS:,} rows compare_calibration does it"
-    else:
+    if len(set(names)) < len(names):
+        names = [f"{name} ({k})" for k, name in enumerate(names, 1)]
+    result = pairs = None
+    group = groups[0] if groups else None
+    why_not = _not_of_the_same_rows(audits, rows, groups)
+    if why_not is None:
+        y_true = cast("Rows", rows[0])[0]
+        columns = dict(zip(names, [cast("Rows", each)[1] for each in rows], strict=True))
         try:
-            (y_true, one), other = rows[0], rows[1][1]
-            result = compare_calibration(
-                y_true, one, other, groups=groups[0], level=level, n_resamples=_RESAMPLES, random_state=seed
-            )
+            if len(names) == 2:
+                result = compare_calibration(
+                    y_true,
+                    *columns.values(),
+                    groups=group,
+                    level=level,
+                    n_resamples=_RESAMPLES,
+                    random_state=seed,
+                )
+            else:
+                n_pairs = len(names) * (len(names) - 1) // 2
+                enough = max(_RESAMPLES, math.ceil(2.0 * n_pairs / level))
+                pairs = compare_all(
+                    y_true,
+                    columns,
+                    groups=group,
+                    level=level,
+                    n_resamples=enough,
+                    random_state=seed,
+                )
         except InputError as problem:
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None
-    return Comparison(names, audits, result, why_not, shared)
+    return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared)
+
+
+def _not_of_the_same_rows(
+    audits: Sequence[Audit], rows: Sequence[Rows | None], groups: Sequence[IntArray | None]
+) -> str | None:
+    """Why differences cannot be tested row by row."""
+    if any(audit.classes is not None for audit in audits):
+        return "compare_calibration takes one probability a row, and these are probabilities of classes"
+    given = [each for each in rows if each is not None]
+    if len(given) < len(rows):
+        return "that takes single, unweighted rows with outcomes 0 or 1"
+    if any(audit.n_excluded for audit in audits):
+        return "bad rows were left out, so those that are left may not be the same"
+    y_true = given[0][0]
+    if any(each[0].size != y_true.size or (each[0] != y_true).any() for each in given):
+        return (
+            "their outcomes differ, so they are not of the same rows in the same order; compare_calibration takes "
+            "different rows with y_true_b"
+        )
+    if not all(_same(groups[0], each) for each in groups[1:]):
+        return "their groups differ, so they are not of the same rows in the same order"
+    n_pairs = len(rows) * (len(rows) - 1) // 2
+    if y_true.size * n_pairs > _MOST_ROWS:
+        with_what = "compare_calibration does it" if n_pairs == 1 else "calibrant.inference.compare_all does it"
+        return f"above {_MOST_ROWS // n_pairs:,} rows {with_what}"
+    return None

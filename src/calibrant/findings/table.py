@@ -335,6 +335,8 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
 
 def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
     chosen = table.choose(**asked.columns)
+    if asked.max_weight is not None and "sample_weight" not in chosen.names:
+        raise InputError("max_weight", "is of no use: there are no weights, and every row counts once")
     check_drift(asked, chosen.names)
     groups = table.groups(chosen.names, (), FINE, exclude_bad=asked.exclude_bad)
     if not (asked.by or asked.drift):

@@ -56,11 +56,11 @@ def _(audit: Audit) -> str:
 def _(comparison: Comparison) -> str:
     environment = _environment()
     column = environment.get_template("column.html.jinja")
-    most = max(bars(audit)[0].most for audit in comparison.audits)  # one scale for both
+    most = max(bars(audit)[0].most for audit in comparison.audits)  # one scale for all
     pages = [
         Markup(_renamed(column.render(_context(audit, most)), f"-{i}")) for i, audit in enumerate(comparison.audits)
     ]
-    picture = _coloured(_renamed(curves_svg(comparison), "-both"), "Both reliability curves")
+    picture = _coloured(_renamed(curves_svg(comparison), "-all"), "The reliability curves of all")
     return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages, picture=picture)
 
 

@@ -114,6 +114,6 @@ def draw_curves(comparison: Comparison, ax: Axes) -> Axes:
 def curves_svg(comparison: Comparison) -> str:
     """The curves of several audits as an SVG element."""
     with mpl.rc_context(STYLE):
-        fig = Figure(figsize=(5.6, 4.4), layout="constrained")
+        fig = Figure(figsize=(4.6, 4.0), layout="constrained")
         draw_curves(comparison, fig.add_subplot())
         return as_svg(fig)

@@ -16,6 +16,7 @@ from calibrant.findings.found import Audit
 if TYPE_CHECKING:
     from calibrant.findings.gated import Gated
     from calibrant.findings.regions import Region
+    from calibrant.inference.pairwise import PairwiseComparison
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
 
@@ -45,6 +46,7 @@ def _(comparison: Comparison) -> dict[str, Any]:
         "sentence": comparison.sentence,
         "names": list(comparison.names),
         "comparison": None if comparison.result is None else plain(asdict(comparison.result)),
+        "pairs": None if comparison.pairs is None else _pairs(comparison.pairs),
         "not_compared": comparison.not_compared,
         "audits": [as_dict(audit) for audit in comparison.audits],
     }
@@ -119,6 +121,20 @@ def _(audit: Audit) -> dict[str, Any]:
     }
     plainly: dict[str, Any] = plain(found)
     return plainly
+
+
+def _pairs(found: PairwiseComparison) -> list[dict[str, Any]]:
+    """Every pair, the one with the smaller error first."""
+    return [
+        {
+            "first": first,
+            "second": second,
+            "holm_pvalue": found.holm_pvalues[first, second],
+            "better": (first, second) in found.better,
+            **plain(asdict(result)),
+        }
+        for (first, second), result in found.pairs.items()
+    ]
 
 
 def _bracket(found: Bracket, proofs: tuple[str, str]) -> dict[str, Any]:

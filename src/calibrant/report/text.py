@@ -153,7 +153,7 @@ def _of_comparison(comparison: Comparison, console: Console, drawn: Sequence[str
     table.add_column("")
     for name in comparison.names:
         table.add_column(name, justify="right", overflow="fold")
-    for row in (*comparison.facts(), *comparison.measures()):
+    for row in comparison.facts():
         table.add_row(*row)
     console.print(table)
     for name, audit in zip(comparison.names, comparison.audits, strict=True):
