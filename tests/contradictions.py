@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
 
 import calibrant
@@ -17,9 +18,9 @@ LEAVE = ("leave unchanged", "collect more rows")
 REAL = ("worth correcting", "too small to matter")
 ACTIONS = {
     "worth correcting": {"recalibrate", "look closer", "predict the base rate", "check the labels", "none"},
-    "too small to matter": {"leave unchanged"},
-    "no evidence": {"leave unchanged"},
-    "too few rows": {"collect more rows"},
+    "too small to matter": {"leave unchanged", "look at the parts"},
+    "no evidence": {"leave unchanged", "look at the parts"},
+    "too few rows": {"collect more rows", "look at the parts"},
     "not tested": {"none"},
 }
 
@@ -47,7 +48,8 @@ def drawn(seed):
         "nothing": lambda: np.full(n, p.mean()),
     }[str(rng.choice(["none", "none", "none", "shift", "slope", "wave", "little", "reversed", "nothing"]))]()
     y = (rng.random(n) < true).astype(float)
-    kind = str(rng.choice(["rows", "weights", "rates", "cells", "classes"], p=[0.7, 0.08, 0.07, 0.1, 0.05]))
+    kinds = {"rows": 0.62, "weights": 0.08, "rates": 0.07, "cells": 0.1, "classes": 0.05, "parts": 0.08}
+    kind = str(rng.choice(list(kinds), p=list(kinds.values())))
     return rng, kind, y, p, true
 
 
@@ -65,6 +67,13 @@ def audited(seed):
         return calibrant.audit(np.clip(true, 0.001, 0.999), p, **options)
     if kind == "cells":
         return calibrant.CalibrationSketch(resolution=256).update(y, p).audit(**options)
+    if kind == "parts" and y.size >= 100:
+        day = np.sort(rng.integers(0, 10, y.size))
+        frame = pd.DataFrame({"y": y, "p": p, "day": day, "site": rng.choice(["a", "b", "c"], y.size)})
+        off = rng.choice(["none", "site", "day"])
+        turned = (frame["site"] == "a") & (off == "site") | (frame["day"] > 6) & (off == "day")
+        frame["y"] = np.where(turned, rng.random(y.size) < np.sqrt(p), y).astype(float)
+        return calibrant.audit_table(frame, y_true="y", y_prob="p", by="site", drift="day", **options)
     if kind == "classes" and y.size >= 20:
         table = rng.dirichlet(np.ones(3), y.size)
         label = (table.cumsum(axis=1) < rng.random((y.size, 1))).sum(axis=1)
@@ -96,11 +105,20 @@ def faults(audit):
         if real
         else ("no evidence" if within or gate is None else "too few rows")
     )
+    by_class = ran and found["classes"] and found["classes"]["state"]
+    if by_class == "worth correcting" or (by_class and expected == "no evidence"):
+        expected = by_class
     check(state == expected, f"state {state}, expected {expected}")
     check(answer["action"] in ACTIONS[state], f"{state}: {answer['action']}")
+    limit = answer["max_distance"]
+    parts = [each for each in found["segments"] if each["reject"] and each["lower_distance_bracket"]["upper"] > limit]
+    parts += [each for each in found["periods"] if each["reject"]]
+    if state not in ("worth correcting", "not tested"):
+        check((answer["action"] == "look at the parts") == bool(parts), "parts are off, and nothing follows from it")
     headline = answer["headline"]
     check(("o sign of miscalibration" in headline) == (state in ("no evidence", "too few rows")), "no sign")
     told = "This is not chance" in headline or "which calibrated predictions rule out" in headline
+    told = told or (bool(by_class) and "but single classes do" in headline)
     check(told == (state in REAL), "not chance")
     check(("too small to matter" in headline) == (state == "too small to matter"), "too small")
     check(("leave the predictions as they are" in said) == (answer["action"] in LEAVE), "leave")

@@ -1,10 +1,11 @@
 """One decision behind all words: the table of cases, directions, and audits that do not contradict themselves."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit
 
-from calibrant import Interval, audit
+from calibrant import Interval, audit, audit_table
 from calibrant.findings.answer import decide, default_limit
 from calibrant.findings.words import rate
 from calibrant.inference.gate import GateResult
@@ -146,3 +147,21 @@ def test_hard_predictions_that_are_often_wrong_are_evidence():
     found = audit(y, v, n_resamples=99, random_state=0).answer
     assert found.state == "worth correcting"
     assert "which calibrated predictions rule out" in found.headline
+
+
+def test_parts_that_err_to_both_sides_are_not_told_to_stay_as_they_are():
+    rng = np.random.default_rng(4)
+    v, site = rng.random(3000), np.repeat(["a", "b"], 1500)
+    y = (rng.random(3000) < v + np.where(site == "a", 0.8, -0.8) * v * (1.0 - v)).astype(float)
+    frame = pd.DataFrame({"y": y, "p": v, "site": site, "other": rng.choice(["c", "d"], 3000)})
+    options = {"y_true": "y", "y_prob": "p", "n_resamples": 39, "random_state": 0}
+    answer = audit_table(frame, by="site", **options).answer
+    assert answer.state in ("no evidence", "too few rows")
+    assert answer.action == "look at the parts"
+    assert "on all rows together" in answer.headline
+    assert "some segments are miscalibrated" in answer.headline
+    assert "leave the predictions" not in answer.sentence
+    other = audit_table(frame, by="other", **options).answer
+    assert other.action in ("leave unchanged", "collect more rows")
+    huge = audit_table(frame, by="site", max_distance=0.4, **options).answer
+    assert huge.action == "leave unchanged"

@@ -13,6 +13,7 @@ from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result
 from calibrant.findings.examples import Example, examples, told
+from calibrant.findings.parts_off import parts_off
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -29,6 +30,7 @@ Action = Literal[
     "predict the base rate",
     "check the labels",
     "look closer",
+    "look at the parts",
     "none",
 ]
 
@@ -76,8 +78,8 @@ class Answer(Result):
         Of `calibration_test`; None where it was not run.
     action : str
         "recalibrate", "leave unchanged", "collect more rows", "predict the base rate", "check the labels" (events are
-        fewer where predictions are higher), "look closer" (no recalibration of all rows helps, or segments are off
-        that were found) or "none" (nothing is advised).
+        fewer where predictions are higher), "look closer" (no recalibration helps), "look at the parts" (segments or
+        periods are miscalibrated, and all rows together are not) or "none" (nothing is advised).
     headline : str
         Direction and reality, in a sentence or two.
     details : tuple of str
@@ -170,7 +172,7 @@ def answer(audit: Audit) -> Answer:
         size=audit.ties.lower_distance_bracket.upper if value is None else value,
         interval=interval,
         pvalue=None if test is None else test.pvalue,
-        action="look closer" if proved_in_parts(audit, state) else _action(state, audit.advice),
+        action=_action(state, audit.advice, parts_off(audit)),
         headline="",
         details=(),
         max_distance=audit.max_distance,
@@ -178,12 +180,6 @@ def answer(audit: Audit) -> Answer:
     if says_where(found, test):
         found = replace(found, examples=told(direction, seen))
     return replace(found, headline=headline(found, audit), details=details(found, audit))
-
-
-def proved_in_parts(audit: Audit, state: State) -> bool:
-    """Whether some segment that was found is off, though all rows together show nothing."""
-    parts = audit.found_segments
-    return state in ("no evidence", "too few rows") and parts is not None and bool(parts.segments)
 
 
 def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:
@@ -216,9 +212,11 @@ def _of_moves(moved: FloatArray) -> Direction:
     return "too confident" if lows_up >= lows_down else "not confident enough"
 
 
-def _action(state: State, advice: Advice) -> Action:
+def _action(state: State, advice: Advice, parts: tuple[str, ...]) -> Action:
     if state == "not tested":
         return "none"
+    if state != "worth correcting" and parts:
+        return "look at the parts"
     if state == "too few rows":
         return "collect more rows"
     if state != "worth correcting":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import readable
 from calibrant.findings.answer import rejected
+from calibrant.findings.parts_off import parts_off
 from calibrant.findings.words import rate, sentence, whole
 from calibrant.inference.gate import rounded_rows
 
@@ -50,11 +51,13 @@ def headline(found: Answer, audit: Audit) -> str:
     if found.pvalue is None:
         return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
     p = "p < 1e-15" if found.pvalue < 1e-15 else f"p = {found.pvalue:.2g}"
-    parts = audit.found_segments
-    if found.state in ("no evidence", "too few rows") and parts is not None and parts.segments:
-        first = parts.segments[0]
-        fine = "Fine overall" if found.state == "no evidence" else "No sign of miscalibration overall"
-        return f"{fine} ({p}), but {first.words} (p = {first.pvalue:.2g})."
+    in_parts = found.action == "look at the parts"
+    if in_parts and found.state in ("no evidence", "too few rows"):
+        if audit.found_segments is not None and audit.found_segments.segments:
+            first = audit.found_segments.segments[0]
+            fine = "Fine overall" if found.state == "no evidence" else "No sign of miscalibration overall"
+            return f"{fine} ({p}), but {first.words} (p = {first.pvalue:.2g})."
+        return f"No sign of miscalibration on all rows together ({p}), but {_those(audit)} are miscalibrated."
     if found.state == "no evidence":
         return f"No sign of miscalibration ({p})."
     if found.state == "too few rows":
@@ -62,6 +65,7 @@ def headline(found: Answer, audit: Audit) -> str:
     small = ", and too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
+    small += f" on all rows together, but {_those(audit)} are miscalibrated" if in_parts else ""
     real = f"This is not chance ({p}){small}."
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
@@ -83,6 +87,11 @@ def _by_classes(found: Answer, audit: Audit) -> bool:
     test = audit.tests["calibration_test"].result
     real = found.state in ("worth correcting", "too small to matter")
     return real and audit.classes is not None and test is not None and not rejected(test, audit.gate)
+
+
+def _those(audit: Audit) -> str:
+    """Which parts are miscalibrated."""
+    return " and ".join(f"some {kind}" for kind in parts_off(audit))
 
 
 def _for_example(found: Answer) -> str:
@@ -152,8 +161,14 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
         return ["What to do: do not act on differences between these predictions, or collect more rows."]
-    if action == "look closer" and found.state != "worth correcting":
-        return ["What to do: look at the segments that are off; what is common to all rows needs no correction."]
+    if action == "look at the parts":
+        parts = parts_off(audit)
+        where = " and ".join("drift" if kind == "periods" else kind for kind in parts)
+        so = {
+            "segments": "SegmentRecalibrator gives each segment a map of its own.",
+            "periods": "Recalibrate on recent rows.",
+        }
+        return [f"What to do: look at the {where} below. One map for all rows would not repair them. {so[parts[0]]}"]
     if action == "look closer":
         some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
         return [f"What to do: look at where it errs. No recalibration of the predictions helps beyond chance{some}."]

@@ -1,0 +1,24 @@
+"""Whether parts of the rows, which an audit was asked about, are worth correcting where all rows together are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calibrant.findings.found import Audit
+
+
+def parts_off(audit: Audit) -> tuple[str, ...]:
+    """Which kinds of parts are proved miscalibrated; named segments by more than is too small to matter.
+
+    Of named segments the share of false discoveries, of found ones the chance of any, and of periods the chance of
+    ever being told without reason is at most the audit's level. Classes are not among them: they decide the state.
+    """
+    found, limit = [], audit.max_distance
+    searched = () if audit.found_segments is None else audit.found_segments.segments
+    named = any(each.reject and each.lower_distance_bracket.upper > limit for each in audit.segments)
+    if named or searched:
+        found.append("segments")
+    if any(period.reading.reject for period in audit.periods):
+        found.append("periods")
+    return tuple(found)
