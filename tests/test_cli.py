@@ -183,6 +183,31 @@ def test_a_full_disk_is_a_message(rows):
     assert "Traceback" not in done.stderr
 
 
+def test_the_time_left_follows_the_stages_that_are_done():
+    at = [0.0]
+    clock = terminal.Clock(files=2, now=lambda: at[0])
+    clock.next("Reading")
+    at[0] = 5.0
+    assert clock.words() == "5 s"  # reading tells nothing of the rest
+    clock.next("Lower distance")
+    at[0] = 7.0
+    assert clock.words() == "7 s"
+    total = 2.0 * sum(terminal._SHARES.values())
+    at[0] = 5.0 + 22.0
+    clock.next("Reliability diagram")
+    assert clock.words() == "27 s"
+    at[0] += 13.0  # 100 seconds for the whole of the shares
+    clock.next("What to do")
+    said = clock.words()
+    assert said == f"40 s, about {100.0 * total - 35.0:.0f} s left"
+    at[0] += 10.0
+    assert clock.words() == f"50 s, about {100.0 * total - 45.0:.0f} s left"
+    at[0] += 30.0
+    assert clock.words() == "80 s"  # longer than usual
+    clock.next("Comparison")
+    assert clock.words() == "80 s"
+
+
 def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
     with terminal.Progress() as progress:
         assert progress._timer is None

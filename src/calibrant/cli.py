@@ -97,7 +97,7 @@ def audit_file(
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
-    with explained(), Progress() as progress:
+    with explained(), Progress(len(files)) as progress:
         from calibrant.door.arguments import check_band, seeded
 
         check_band(level, resamples)  # before anything that takes longer to load
