@@ -54,7 +54,7 @@ def test_a_gate_prints_no_more_than_it_proves():
     said = {v: GateResult(v, 0.08, ends, 0.05, 1000, None).summary() for v in ("within", "beyond", "undecided")}
     assert "is at most 0.0755 (" in said["within"]
     assert "is at least 0.0123 (" in said["beyond"]
-    assert "is at least 0.0123, and with as much at most 0.0755 (" in said["undecided"]
+    assert "is at least 0.0123 and at most 0.0755, each with 95% confidence (" in said["undecided"]
 
 
 def test_a_tolerant_test_prints_no_more_than_it_proves():

@@ -55,7 +55,7 @@ class Evidence(Result):
             return f"not run: {self.not_run}"
         said = self.result.summary()
         return (
-            f"{said} (taking it that {self.result.assumption})"
+            f"{said} (assuming that {self.result.assumption})"
             if isinstance(self.result, CalibrationTestResult)
             else said
         )

@@ -67,7 +67,7 @@ class PopulationBounds(Result):
         """Say between what both lie."""
         sure = f"With {confidence(self.level)} confidence" + ("" if self.guaranteed else ", in large samples,")
         return (
-            f"{sure} for both together, the population's lower distance from calibration, taken alone, is "
+            f"{sure} for both together, the population's lower distance from calibration is "
             f"{self.lower_distance.summary()}, and its smooth error {self.smooth_error.summary()} "
             f"({counted(self.n_rows, 'row')})."
         )

@@ -246,17 +246,10 @@ def check_gate(max_distance: float, level: float) -> float:
 def where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
     """What decides the verdict, or both ends where neither does."""
     low, high = outwards(*proved)
-    sure = (
-        f"with {confidence(level)} confidence{when}, the population's lower distance from calibration, taken alone, is "
-    )
-    return (
-        sure
-        + {
-            "within": f"at most {high}",
-            "beyond": f"at least {low}",
-            "undecided": f"at least {low}, and with as much at most {high}",
-        }[verdict]
-    )
+    sure, what = f"{confidence(level)} confidence{when}", "the population's lower distance from calibration is"
+    if verdict == "undecided" and proved.low > 0.0:
+        return f"{what} at least {low} and at most {high}, each with {sure}"
+    return f"with {sure}, {what} {f'at least {low}' if verdict == 'beyond' else f'at most {high}'}"
 
 
 def asked(value: float) -> str:

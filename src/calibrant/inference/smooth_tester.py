@@ -70,7 +70,7 @@ class SmoothTolerantResult(Result):
             "undecided": f"undecided between {self.accept_below!r} and {self.reject_above!r}",
         }[self.verdict]
         low, high = outwards(*self.lower_distance)
-        more = f"; if more rows are like these, about {self.rows_needed:,} are needed" if self.rows_needed else ""
+        more = f"; about {self.rows_needed:,} rows like these would settle it" if self.rows_needed else ""
         return (
             f"{said}: the population's lower distance from calibration is at least {low}, and at most {high}, each "
             f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')}, whose smooth error is "

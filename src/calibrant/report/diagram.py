@@ -50,7 +50,7 @@ def draw_diagram(
     ends = [high - 0.03 * (high - low), high]
     ax.plot(ends, [audit.base_rate] * 2, color=COLOURS["ink"], lw=2, clip_on=False, zorder=5)
     tidy(ax)
-    _legend(ax)
+    legend(ax)
     return ax
 
 
@@ -124,14 +124,15 @@ def _draw_examples(examples: Sequence[Example], ax: Axes, bottom: float, ends: t
             ax.plot(along, [bottom, bottom], color=COLOURS["ink"], **bar)
 
 
-def _legend(ax: Axes) -> None:
+def legend(ax: Axes, columns: int = 3, handles: float = 1.4) -> None:
+    """Say above the picture what is drawn."""
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
-        ncols=3,
+        ncols=columns,
         frameon=False,
         fontsize="small",
-        handlelength=1.4,
+        handlelength=handles,
         columnspacing=0.9,
         labelspacing=0.3,
         borderaxespad=0.2,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from calibrant.report.diagram import draw_density, draw_diagram, faded_curve
+from calibrant.report.diagram import draw_density, draw_diagram, faded_curve, legend
 from calibrant.report.frame import limits
 from calibrant.report.look import COLOURS, STYLE, as_svg, drawn, tidy
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _SIZE = (4.3, 4.9)  # inches: small, so that its letters can be read where the picture is 330 pixels wide
 _LETTER = 0.65  # widths of letters, in sizes of the font
+_LONGEST = 22  # letters of a name in a legend
 _BESIDE = 0.9  # inches beside the axes of the drift, for labels
 _LOOKS: tuple[tuple[str, tuple[float, ...] | None, str], ...] = (
     ("curve", None, "o"),
@@ -98,6 +100,7 @@ def draw_curves(comparison: Comparison, ax: Axes) -> Axes:
     ax.plot([low, high], [low, high], color=COLOURS["muted"], lw=1, dashes=(4, 3), zorder=2, label="calibrated")
     for k, (audit, name) in enumerate(zip(comparison.audits, comparison.names, strict=True)):
         table, (colour, dashes, marker) = audit.reliability, _LOOKS[k % len(_LOOKS)]
+        name = textwrap.shorten(name, _LONGEST, placeholder="...") if " " in name else name[:_LONGEST]
         if table.kind == "curve":
             faded_curve(table, ax, COLOURS[colour], name, dashes)
         else:
@@ -107,7 +110,7 @@ def draw_curves(comparison: Comparison, ax: Axes) -> Axes:
     ax.set_xlabel("prediction")
     ax.set_ylabel("observed rate")
     tidy(ax)
-    ax.legend(frameon=False, fontsize="small", labelcolor=COLOURS["ink"], handlelength=3.2)
+    legend(ax, 2, 3.0)
     return ax
 
 
