@@ -36,6 +36,7 @@ from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import curves_svg, diagram_geometry, drift_svg, svg
 from calibrant.report.text import facts, reality, shown_first
+from calibrant.report.verdict import what_to_do
 
 if TYPE_CHECKING:
     from calibrant.segments.found_results import FoundSegments
@@ -97,6 +98,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "facts": facts(audit),
         "reality": reality(audit),
         "true_distance": proved(audit.distance.lower, audit.distance.upper)[1],
+        "what_to_do": what_to_do(audit),
         "bars": bars(audit, most),
         "diagram": _diagram(audit),
         "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},

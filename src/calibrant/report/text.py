@@ -27,7 +27,7 @@ from calibrant.findings.words import (
     whole,
 )
 from calibrant.report.letters import Marks, picture
-from calibrant.report.verdict import band_in_words, discrimination
+from calibrant.report.verdict import band_in_words, discrimination, what_to_do
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -96,7 +96,7 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         _say(console, f"- {line}", indent="  ")
 
     _heading(console, "What to do")
-    _say(console, audit.advice.words)
+    _say(console, what_to_do(audit))
     if audit.advice.scores:
         console.print(_methods(audit.advice))
     if audit.advice.code:

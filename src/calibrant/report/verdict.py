@@ -74,6 +74,14 @@ def discrimination(audit: Audit) -> str:
     return f"How well it tells events from the rest: {audit.auc:.3f} ({told})."
 
 
+def what_to_do(audit: Audit) -> str:
+    """What a section on what to do begins with: the advice, and where parts are to be looked at that first."""
+    if audit.answer.action != "look at the parts":
+        return audit.advice.words
+    do = audit.answer.details[-1].partition(": ")[2]
+    return f"{do[0].upper()}{do[1:]} {audit.advice.words}"
+
+
 def band_in_words(table: Reliability, level: float, rows: str) -> str:
     """Whether, and over how much, the curve leaves the band."""
     what, whole, sure = ("The reliability curve", "curve", confidence(level))
