@@ -160,7 +160,7 @@ CHANGES = [
     ("IsotonicScaling", ("fitted", "n_steps_"), 2.0, "n_steps_ must be a whole number"),
     ("HistogramBinning", ("fitted", "values_", 0), -0.1, r"values_ must lie in \[0, 1\]"),
     ("HistogramBinning", ("fitted", "edges_"), [], "values_ must be one more than there are edges"),
-    ("HistogramBinning", ("parameters", "n_bins"), 3, "values_ must be at most 3, one a bin"),
+    ("HistogramBinning", ("parameters", "n_bins"), 3, "values_ must be at most 3, one per bin"),
     ("HistogramBinning", ("parameters", "strategy"), "equal", "strategy is 'equal'; it must be one of"),
     ("ScalingBinning", ("fitted", "scaling_", "fitted", "slope_"), None, "slope_ must be a finite number"),
     ("ScalingBinning", ("fitted", "scaling_", "parameters", "clip"), 0.1, "scaling_ must be a PlattScaling"),

@@ -110,7 +110,7 @@ def label_column(values: Labels) -> Labels:
     """One label a row, none missing; numbers as an array of numbers."""
     values = values.ravel() if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim != 1:
-        raise InputError("y_true", f"has shape {values.shape}; a label a row, or one-hot rows, are needed")
+        raise InputError("y_true", f"has shape {values.shape}; one label per row, or one-hot rows, are needed")
     bad: npt.NDArray[np.bool_] = np.zeros(values.size, dtype=bool)
     if values.dtype.kind == "O":
         bad = np.array([_is_missing(each) for each in values], dtype=bool)
@@ -207,7 +207,7 @@ def _numbers(values: Labels, classes: Classes, told: bool) -> IntArray:
 
 def _from_one_hot(values: Labels, k: int, own: Classes | None, names: Classes | None) -> IntArray:
     if values.shape[1] != k:
-        raise InputError("y_true", f"has {values.shape[1]} columns but y_prob has {k}; one-hot rows need one a class")
+        raise InputError("y_true", f"has {values.shape[1]} columns but y_prob has {k}; one-hot rows need one per class")
     if own is not None and names is not None and own != names and set(own) == set(names):
         raise InputError("y_true", "has the columns of y_prob in another order; one-hot rows need the same one")
     bad = ~np.isin(values, (0, 1)).all(axis=1)

@@ -183,7 +183,7 @@ def _not_of_the_same_rows(
 ) -> str | None:
     """Why differences cannot be tested row by row."""
     if any(audit.classes is not None for audit in audits):
-        return "compare_calibration takes one probability a row, and these are probabilities of classes"
+        return "compare_calibration takes one probability per row, and these are probabilities of classes"
     given = [each for each in rows if each is not None]
     if len(given) < len(rows):
         return "that takes single, unweighted rows with outcomes 0 or 1"

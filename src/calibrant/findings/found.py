@@ -96,7 +96,7 @@ class Audit(Finding):
     advice : Advice
         What to do about it: recalibrations compared.
     classes : ClassFindings or None
-        For K classes, what was found beyond the top label, which all else is about; None for one probability a row.
+        For K classes, what was found beyond the top label, which all else is about; None for one probability per row.
     population : PopulationBounds or None
         Confidence bounds for the population; None for event rates, and for rows with weights, trials or groups of which
         the most that one can weigh was not said.

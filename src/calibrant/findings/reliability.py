@@ -9,11 +9,11 @@ redrawn ones.
 Bernoulli(prediction), and at most a share ``level`` of the redrawn curves, the observed one among them, leaves it
 anywhere, at any sample size (docs/report.md).
 
-**Redrawing costs no draw a row.** Rows are pooled into strata, and the ones in a stratum are one binomial draw. A
+**Redrawing needs no draw per row.** Rows are pooled into strata, and the ones in a stratum are one binomial draw. A
 stratum spans at most 0.001 in arcsin(sqrt(prediction)), so the variance of its predictions is at most 1e-6 times
 p (1 - p) at their mean p, and by Ehm's inequality (Statistics & Probability Letters 11, 1991) the law of the number of
-ones is within 1e-6, in total variation, of that of one draw a row. A stratum that is a single prediction is exact. With
-weights, those of a stratum differ by less than a factor of sqrt(2), and given the number of ones among its rows the sum
+ones is within 1e-6, in total variation, of that of one draw per row. A stratum that is a single prediction is exact.
+With weights, those of a stratum differ by less than a factor of sqrt(2), and given the number of ones among its rows the sum
 of their weights is drawn with the mean and variance of a simple random sample of the rows: without ones, or with ones
 only, it is exact.
 """
@@ -294,7 +294,7 @@ def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.rando
     for first in range(0, 1 + n_resamples, _BLOCK):
         block = min(_BLOCK, 1 + n_resamples - first)
         ones = np.empty((rows.size, block))
-        for s in range(rows.size):  # one call a stratum, so that the sampler sets itself up once
+        for s in range(rows.size):  # one call per stratum, so that the sampler sets itself up once
             ones[s] = rng.binomial(rows[s], strata.prediction[s], block)
         residual = ones * strata.weight[:, None]
         if uneven.size:

@@ -261,9 +261,9 @@ class CalibrationMonitor:
         if not batches <= rows or bool(rows) != bool(batches) or contradicted > rows:
             raise InputError("state", f"has {rows} rows, {batches} batches and {contradicted} contradictions")
         if math.isinf(largest) != bool(contradicted) or not self._log_evalue() <= largest:
-            raise InputError("state", "has a largest evidence that its bets and contradictions do not lead to")
+            raise InputError("state", "has a largest evidence that cannot come from its bets and contradictions")
         if not (contradicted or 0.0 <= largest <= rows * _MOST_A_ROW):
-            raise InputError("state", f"has a largest evidence that {rows} rows do not lead to")
+            raise InputError("state", f"has a largest evidence that cannot come from {rows} rows")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy the state; a copy has a lock of its own."""

@@ -58,7 +58,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     estimator_ : classifier
         Fitted to all rows; the given one if it is frozen.
     recalibrators_ : list
-        One fitted recalibrator, or one a class; each has ``save``, for ``calibrant.recalibration.load``.
+        One fitted recalibrator, or one per class; each has ``save``, for ``calibrant.recalibration.load``.
     classes_ : ndarray of shape (K,)
         Labels, in sorted order; those of the classifier if it is frozen.
     n_features_in_, feature_names_in_ : int, ndarray of str

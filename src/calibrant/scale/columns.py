@@ -85,7 +85,7 @@ def refuse_twins(name: str, twins: Mapping[str, list[str]], argument: str) -> No
         raise InputError(
             argument,
             f"{name!r} could be any of {len(same)} columns: {listed(same)}. Rename all but one; "
-            "names that differ in case alone are not told apart",
+            "names that differ only in case cannot be told apart",
         )
 
 

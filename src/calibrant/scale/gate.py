@@ -274,14 +274,14 @@ class CalibrationGate:
         held &= weight * weight <= 1.1 * n * squared_weight and squared_weight <= 2.2 * n and 0.0 <= squares <= 2.2 * n
         held &= self.max_weight is not None or weight == squared_weight == n
         if not held:
-            raise InputError("won", f"has sums that {n:g} rows do not lead to")
+            raise InputError("won", f"has sums that {n:g} rows cannot have")
         if self._seen.resolution != CalibrationSketch().resolution:
             raise InputError("seen", f"has the resolution {self._seen.resolution}")
         if not 0.0 <= self._proved.low <= self._proved.high <= 1.0:
             raise InputError("proved", "is no interval within [0, 1]")
         least = rows * Spread.of(self._draws(self._seen)[1]).least_squared if rows else 0.0
         if not 0.9 * least <= self._squared <= 1.1 * rows:
-            raise InputError("squared", f"is a sum that {rows} rows do not lead to")
+            raise InputError("squared", f"is a sum that {rows} rows cannot have")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, whole or not at all: an old file stays until the new one is complete."""

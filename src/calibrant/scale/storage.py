@@ -89,7 +89,7 @@ def _from_sound_table(table: Any) -> Stored:
         raise InputError("cells", "are not in order")
     for at, (high, name) in enumerate(_RESTS.items()):
         if not is_double_double(columns[:, high], columns[:, len(MEASURED) + at]).all():
-            raise InputError(name, "is not what rounding leaves out")
+            raise InputError(name, "is larger than rounding can be")
     return Stored(resolution, rounding, index, columns)
 
 

@@ -73,7 +73,7 @@ class HistogramBinningCurve(Curve):
 
     def _check_fitted(self) -> None:
         check_ends_agree(self.edges_, self.values_)
-        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one a bin")
+        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one per bin")
         super()._check_fitted()
 
     def _fit(self, sample: Sample) -> None:
@@ -107,7 +107,7 @@ class ScalingBinningCurve(Curve):
 
     def _check_fitted(self) -> None:
         check_ends_agree(self.edges_, self.values_)
-        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one a bin")
+        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one per bin")
         super()._check_fitted()
 
     def _new_scaling(self) -> Curve:
