@@ -13,9 +13,9 @@ anywhere, at any sample size (docs/report.md).
 stratum spans at most 0.001 in arcsin(sqrt(prediction)), so the variance of its predictions is at most 1e-6 times
 p (1 - p) at their mean p, and by Ehm's inequality (Statistics & Probability Letters 11, 1991) the law of the number of
 ones is within 1e-6, in total variation, of that of one draw per row. A stratum that is a single prediction is exact.
-With weights, those of a stratum differ by less than a factor of sqrt(2), and given the number of ones among its rows the sum
-of their weights is drawn with the mean and variance of a simple random sample of the rows: without ones, or with ones
-only, it is exact.
+With weights, those of a stratum differ by less than a factor of sqrt(2), and given the number of ones among its rows
+the sum of their weights is drawn with the mean and variance of a simple random sample of the rows: without ones, or
+with ones only, it is exact.
 """
 
 from __future__ import annotations

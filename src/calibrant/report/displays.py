@@ -39,7 +39,7 @@ class ReliabilityDisplay:
     base_rate : float
         Mean outcome.
     level : float
-        The band holds a calibrated curve with probability 1 - level at each point.
+        The band holds the whole curve of a calibrated predictor with probability 1 - level.
     ax_ : Axes
         What was drawn on last.
 
