@@ -25,7 +25,7 @@ def test_it_is_the_curve_at_the_threshold_and_at_its_worst():
     assert there.summary().startswith("What it costs: at the threshold 0.2 acting on these predictions loses 0.0")
     worst = cost_from_sample(Sample.from_columns(y, v), 0.05)
     assert worst.lost == pytest.approx(max(curve.regret.max(), curve.regret_after.max()), abs=1e-15)
-    assert "the worst," in worst.summary()
+    assert "at the worst threshold, about " in worst.summary()
     assert "at some threshold and at most" in worst.summary()
 
 

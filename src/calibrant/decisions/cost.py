@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.door.arguments import check_threshold
 from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import rounded_down, rounded_up
+from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.inference.regret import regret_bounds_from_sample
@@ -46,11 +46,13 @@ class Cost(Result):
     def summary(self) -> str:
         """Say what it costs."""
         where = f"at the threshold {self.threshold:.6g}"
+        if self.worst:
+            where = f"at the worst threshold, about {self.threshold:.3g},"
         better = acting_from(self.best_cut)
         if self.lost == 0.0:
             said = "at no threshold is another cut better" if self.worst else f"{where} no other cut is better"
         else:
-            said = f"{where}{', the worst,' if self.worst else ''} acting on these predictions loses {self.lost:.2g} "
+            said = f"{where} acting on these predictions loses {self.lost:.2g} "
             said += f"per row against {better}"
         return f"What it costs: {said}{self._population()}."
 
@@ -59,9 +61,9 @@ class Cost(Result):
             return ""
         low, high = self.regret_interval
         some, where = (" at some threshold", " at any") if self.worst else ("", "")
-        least = f"at least {rounded_down(low)}{some} and " if low > 0.0 else ""
+        least = f"at least {at_least(low, 2)}{some} and " if low > 0.0 else ""
         where = " at any threshold" if self.worst and not least else where
-        return f"; on the population {least}at most {rounded_up(high)}{where} ({confidence(self.level)} confidence)"
+        return f"; in the population {least}at most {at_most(high, 2)}{where} ({confidence(self.level)} confidence)"
 
 
 def acting_from(cut: float) -> str:
@@ -72,7 +74,7 @@ def acting_from(cut: float) -> str:
     """
     if cut == np.inf:
         return "acting on none"
-    short = f"{cut:.4g}"
+    short = f"{cut:.3g}"
     return f"acting from {short if (float(short) == 1.0) == (cut == 1.0) else repr(cut)} on"
 
 

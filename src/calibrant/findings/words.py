@@ -126,7 +126,8 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     said = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {off:,} {be} off by more than noise"
     if not off:
         return f"{said}."
-    return f"{said}, {segment_name(segments[0])} most: {segment_in_words(segments[0])}."
+    worst = ", ".join(f"{name} = {value}" for name, value in zip(by, segments[0].key, strict=True))
+    return f"{said}. The worst, {worst}: {segment_in_words(segments[0])}."
 
 
 def found_in_words(found: FoundSegments) -> str:
