@@ -45,16 +45,22 @@ class Cost(Result):
 
     def summary(self) -> str:
         """Say what it costs."""
-        where = f"at the threshold {self.threshold:.6g}"
-        if self.worst:
-            where = f"at the worst threshold, about {self.threshold:.3g},"
-        better = acting_from(self.best_cut)
         if self.lost == 0.0:
-            said = "at no threshold is another cut better" if self.worst else f"{where} no other cut is better"
+            said = "at no threshold is another cut better"
+            if not self.worst:
+                said = f"at the threshold {self.threshold:.6g} no other cut is better"
         else:
-            said = f"{where} acting on these predictions loses {self.lost:.2g} "
-            said += f"per row against {better}"
+            acts = f"acting from {self.threshold:.6g} on"
+            if self.worst:
+                acts = f"acting from {self.threshold:.3g} on, the worst threshold,"
+            said = f"{acts} loses as much as {self._as_cases()} in 1,000 rows, against {acting_from(self.best_cut)}"
         return f"What it costs: {said}{self._population()}."
+
+    def _as_cases(self) -> str:
+        """The loss as errors of the dearer kind: a missed event costs 1 - t, a needless action t."""
+        dear = max(self.threshold, 1.0 - self.threshold)
+        kind = "missed events" if self.threshold < 0.5 else "needless actions"
+        return f"{1000.0 * self.lost / dear:.2g} {kind}"
 
     def _population(self) -> str:
         if self.regret_interval is None:
@@ -63,7 +69,8 @@ class Cost(Result):
         some, where = (" at some threshold", " at any") if self.worst else ("", "")
         least = f"at least {at_least(low, 2)}{some} and " if low > 0.0 else ""
         where = " at any threshold" if self.worst and not least else where
-        return f"; in the population {least}at most {at_most(high, 2)}{where} ({confidence(self.level)} confidence)"
+        sure = f"({confidence(self.level)} confidence; a missed event costs 1 - t, a needless action t)"
+        return f"; in the population {least}at most {at_most(high, 2)} per row{where} {sure}"
 
 
 def acting_from(cut: float) -> str:

@@ -34,7 +34,7 @@ Action = Literal[
     "none",
 ]
 
-_LIMIT, _PART = 0.02, 0.1
+USUAL_LIMIT, _PART = 0.02, 0.1
 _ONE_SIDED = 0.15  # of all that predictions must move, at most, the other way
 _EXPLAINED = 0.8  # of it, at least, by one change of side
 _SIMPLE = ("temperature", "platt")  # methods of one and of two numbers
@@ -49,7 +49,7 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
     its predicted rate is taken.
     """
     rarer = max(min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
-    return min(_LIMIT, _PART * rarer) if rarer > _NONE else _LIMIT
+    return min(USUAL_LIMIT, _PART * rarer) if rarer > _NONE else USUAL_LIMIT
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import readable
-from calibrant.findings.answer import rejected
+from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
 from calibrant.findings.parts_off import parts_off
 from calibrant.findings.words import rate, sentence, whole
 from calibrant.inference.gate import rounded_rows
@@ -62,7 +62,7 @@ def headline(found: Answer, audit: Audit) -> str:
         return f"No sign of miscalibration ({p})."
     if found.state == "too few rows":
         return f"Cannot tell: no sign of miscalibration ({p}), but too few rows to rule it out."
-    small = ", and too small to matter" if found.state == "too small to matter" else ""
+    small = ", but too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
     small += f" on all rows together, but {_those(audit)} are miscalibrated" if in_parts else ""
@@ -73,13 +73,14 @@ def headline(found: Answer, audit: Audit) -> str:
     if found.action == "check the labels":
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
     if found.action == "predict the base rate":
-        return f"These predictions do no better than saying {rate(audit.base_rate)} every time. {real}"
+        same = f"saying {rate(audit.base_rate)} every time would do as well or better"
+        return f"Miscalibrated, and no use is shown: {same}. {real}"
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
     slightly = found.state == "too small to matter"
     said = _SAID[found.direction]
     said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
-    return f"{said}{_for_example(found)}. {real}"
+    return f"{said}{_for_example(found, audit)}. {real}"
 
 
 def _by_classes(found: Answer, audit: Audit) -> bool:
@@ -94,7 +95,7 @@ def _those(audit: Audit) -> str:
     return " and ".join(f"some {kind}" for kind in parts_off(audit))
 
 
-def _for_example(found: Answer) -> str:
+def _for_example(found: Answer, audit: Audit) -> str:
     """The clearest place, and for two-sided faults the clearest on the other side."""
     if not found.examples:
         return ""
@@ -102,6 +103,7 @@ def _for_example(found: Answer) -> str:
     says, happens = two_rates(first.predicted, first.happened)
     if found.direction in ("too high", "too low"):
         if first.share > 0.9:
+            says, happens = two_rates(audit.mean_prediction, audit.base_rate)
             return f": it says {says} on average, and {happens} happen"
         if first.low == first.high:
             return f" where it says {rate(first.low)}: {happens} happen"
@@ -129,6 +131,8 @@ def _how_far(found: Answer, audit: Audit) -> str:
     if found.interval is None:
         return f"Distance from calibration: {here}; the population's is not bounded."
     sure, limit = confidence(audit.level), f"{100.0 * found.max_distance:.3g}"
+    if found.max_distance < USUAL_LIMIT and found.max_distance == default_limit(audit.base_rate, audit.mean_prediction):
+        limit += " (a tenth of the rarer outcome's rate)"
     most = most_points(found.interval, found.max_distance)
     if _by_classes(found, audit):
         whose = "Distance from calibration of the most probable class"
@@ -156,19 +160,20 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         needed = audit.gate.rows_needed if audit.gate is not None else None
         told = needed is not None and needed <= _MOST_NEEDED
         more = f" About {whole(rounded_rows(needed or 0))} rows like these would settle it." if told else ""
-        return [f"What to do: leave the predictions as they are, and collect more rows.{more}"]
+        return [f"What to do: leave the predictions as they are until more rows are in.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
-        return ["What to do: do not act on differences between these predictions, or collect more rows."]
+        return ["What to do: use how often it happens in place of these predictions, or find better ones."]
     if action == "look at the parts":
         parts = parts_off(audit)
         where = " and ".join("drift" if kind == "periods" else kind for kind in parts)
         so = {
-            "segments": "SegmentRecalibrator gives each segment a map of its own.",
+            "segments": "SegmentRecalibrator corrects each segment by itself.",
             "periods": "Recalibrate on recent rows.",
         }
-        return [f"What to do: look at the {where} below. One map for all rows would not repair them. {so[parts[0]]}"]
+        one = "One recalibration for all rows would not repair them."
+        return [f"What to do: look at the {where} below. {one} {so[parts[0]]}"]
     if action == "look closer":
         some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
         return [f"What to do: look at where it errs. No recalibration of the predictions helps beyond chance{some}."]

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from calibrant.segments.named import Segment
 
 _MOST_DECIMALS = 8
+_TOLD = 3  # segments that a sentence names
 _ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
-NO_REGION = "No range of predictions errs by more than noise."
+NO_REGION = "Over all rows, no range of predictions errs by more than noise."
 WEIGHTS = (
     "Weights are taken as the importance of single rows, not as repeats of rows or numbers of trials; what is said "
     "about chance holds if they do not depend on the outcomes."
@@ -126,8 +127,11 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     said = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {off:,} {be} off by more than noise"
     if not off:
         return f"{said}."
-    worst = ", ".join(f"{name} = {value}" for name, value in zip(by, segments[0].key, strict=True))
-    return f"{said}. The worst, {worst}: {segment_in_words(segments[0])}."
+    told = []
+    for segment in [each for each in segments if each.reject][:_TOLD]:
+        named = ", ".join(f"{name} = {value}" for name, value in zip(by, segment.key, strict=True))
+        told.append(f"{named}: {segment_in_words(segment)}")
+    return f"{said}, the worst first. {'; '.join(told)}{'; ...' if off > _TOLD else ''}."
 
 
 def found_in_words(found: FoundSegments) -> str:
@@ -154,7 +158,8 @@ def segment_in_words(segment: Segment) -> str:
         return "nothing is said about chance"
     low, high = segment.where
     if (low, high) == (0.0, 1.0):
-        return f"predictions {segment.direction}"
+        by = "" if segment.bias is None else f" by {100.0 * abs(segment.bias):.2g} percentage points on average"
+        return f"predictions {segment.direction}{by}"
     return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 
 

@@ -21,6 +21,8 @@ for (const figure of document.querySelectorAll("figure")) {
     said.textContent = `${text}.`;
   };
   lookup.hidden = false;
+  move(low + ((high - low) * slider.value) / 1000);
+  cursor.hidden = true; // until somebody asks
   slider.addEventListener("input", () => move(low + ((high - low) * slider.value) / 1000));
   plot.addEventListener("pointermove", (event) => {
     const box = plot.getBoundingClientRect();
