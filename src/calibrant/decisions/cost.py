@@ -60,7 +60,7 @@ class Cost(Result):
         """The loss as errors of the dearer kind: a missed event costs 1 - t, a needless action t."""
         dear = max(self.threshold, 1.0 - self.threshold)
         kind = "missed events" if self.threshold < 0.5 else "needless actions"
-        return f"{1000.0 * self.lost / dear:.2g} {kind}"
+        return f"{float(f'{1000.0 * self.lost / dear:.2g}'):g} {kind}"
 
     def _population(self) -> str:
         if self.regret_interval is None:

@@ -132,7 +132,7 @@ def _how_far(found: Answer, audit: Audit) -> str:
         return f"Distance from calibration: {here}; the population's is not bounded."
     sure, limit = confidence(audit.level), f"{100.0 * found.max_distance:.3g}"
     if found.max_distance < USUAL_LIMIT and found.max_distance == default_limit(audit.base_rate, audit.mean_prediction):
-        limit += " (a tenth of the rarer outcome's rate)"
+        limit += " (a tenth of the rarer outcome's rate, seen or predicted)"
     most = most_points(found.interval, found.max_distance)
     if _by_classes(found, audit):
         whose = "Distance from calibration of the most probable class"
