@@ -67,7 +67,7 @@ def audit_file(
         typer.Option(help="Chance of being wrong that each test, the population's bounds and the band take."),
     ] = 0.05,
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 999,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the resamples.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
     by: Annotated[str | None, typer.Option(help="Columns, with commas between: say which segments are worst.")] = None,
     find: Annotated[
         str | None,
@@ -98,7 +98,7 @@ def audit_file(
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
     with explained(), Progress(len(files)) as progress:
-        from calibrant.door.arguments import check_band, seeded
+        from calibrant.door.arguments import check_band
 
         check_band(level, resamples)  # before anything that takes longer to load
         from calibrant.findings.table import Asked, Told, audit_opened
@@ -110,7 +110,6 @@ def audit_file(
         opened = [OpenedFile(file, pos_label) for file in files]
         if html is not None:
             check_target(html, "--html", [each for file in opened for each in file.files])
-        seed = seeded(seed)[1]  # one for all files
         asked = Asked(
             y_true,
             y_prob,

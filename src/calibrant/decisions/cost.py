@@ -77,12 +77,12 @@ def acting_from(cut: float) -> str:
     """What to do at a cut, in words; one below 1 is not said to be 1.
 
     >>> acting_from(0.25), acting_from(0.99999999), acting_from(float("inf"))
-    ('acting from 0.25 on', 'acting from 0.99999999 on', 'acting on none')
+    ('acting from 0.25 on', 'acting from just below 1 on', 'acting on none')
     """
     if cut == np.inf:
         return "acting on none"
     short = f"{cut:.3g}"
-    return f"acting from {short if (float(short) == 1.0) == (cut == 1.0) else repr(cut)} on"
+    return f"acting from {short if (float(short) == 1.0) == (cut == 1.0) else 'just below 1'} on"
 
 
 def cost_from_sample(sample: Sample, level: float, threshold: float | None = None, *, bounded: bool = True) -> Cost:

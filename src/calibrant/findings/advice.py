@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from calibrant.recalibration.curves.base import Curve
     from calibrant.recalibration.multiclass import MulticlassRecalibrator
 
-_MOST_ROWS = 20_000
+_MOST_ROWS = 50_000
 """Recalibrations of more rows are compared on so many of them, drawn at random: an audit must not take long."""
 _MOST_ANY, _EVENTS = 300_000, 1000
 """Of rare events on more, up to this many rows, so that about so many events are among them."""
@@ -89,7 +89,7 @@ class Advice(Result):
         kind = self.curve.estimator
         return (
             f"from calibrant.recalibration import {kind}\n"
-            f"recalibrate = {kind}().fit(y_prob, y_true)  # of rows that were kept for this\n"
+            f"recalibrate = {kind}().fit(y_prob, y_true)  # rows kept for this\n"
             "better = recalibrate.predict(new_y_prob)"
         )
 

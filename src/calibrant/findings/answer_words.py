@@ -146,9 +146,10 @@ def _how_far(found: Answer, audit: Audit) -> str:
     least = f"at least {points(found.interval.low, ROUND_FLOOR)} and " if found.interval.low > 0.0 else ""
     each = "each with " if least else ""
     is_small = "is" if found.state == "too small to matter" else "would be"
+    open_ = found.state == "worth correcting" and found.interval.low <= found.max_distance
     return (
         f"Distance from calibration: {here}, {least}at most {most} in the population ({each}{sure} confidence); up to "
-        f"{limit} {is_small} too small to matter."
+        f"{limit} {is_small} too small to matter{', which is not proved' if open_ else ''}."
     )
 
 
@@ -159,7 +160,11 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if action == "collect more rows":
         needed = audit.gate.rows_needed if audit.gate is not None else None
         told = needed is not None and needed <= _MOST_NEEDED
-        more = f" About {whole(rounded_rows(needed or 0))} rows like these would settle it." if told else ""
+        more = (
+            f" About {whole(rounded_rows((needed or 0) - audit.n_rows))} more like these would settle it."
+            if told
+            else ""
+        )
         return [f"What to do: leave the predictions as they are until more rows are in.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
@@ -182,9 +187,12 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     before, after = advice["unchanged"], advice[advice.chosen or ""]
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
     do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
+    compared = advice.n_compared or audit.n_rows
+    rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random,"
     if near < far:
-        return [f"{do} On rows that it was not fitted to, the distance falls from {points(far)} to {points(near)}."]
-    return [f"{do} On rows that it was not fitted to, the log score is better."]
+        told = f"the distance falls from {points(far)} to {points(near)}"
+        return [f"{do} On {rows} that it was not fitted to, {told}."]
+    return [f"{do} On {rows} that it was not fitted to, the log score is better."]
 
 
 def points(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:

@@ -114,7 +114,9 @@ def _baseline(path: str, asked: Asked, told: Told) -> Side:
     if holds_sketch(path):
         return _side(CalibrationSketch.from_parquet(path))
     alone = replace(asked, by=(), baseline=None, max_worse=None)
-    read, names = read_opened(OpenedFile(path), alone, replace(told, say=lambda said: told.say(f"{path}: {said}")))
+    read, names = read_opened(
+        OpenedFile(path, asked.pos_label), alone, replace(told, say=lambda said: told.say(f"{path}: {said}"))
+    )
     with named_as_in_table(names):
         return _side(read)
 

@@ -268,6 +268,8 @@ def _names(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
 def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     """`audit_table` of a table that is open."""
     told.progress("Reading")
+    if isinstance(table, OpenedFile) and len(table.files) > 1:
+        told.say(f"{len(table.files):,} files are read as one table.")
     of_columns = ("by", "drift", "find", "exclude_bad", "groups", "max_weight", "pos_label")
     grouped = next((argument for argument in of_columns if getattr(asked, argument) not in (None, (), False)), None)
     harness = is_harness_log(table, asked.y_true, asked.y_prob)
@@ -285,7 +287,7 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     if asked.find == EVERY and "all" in table.columns:
         raise InputError("find", "is 'all', which means every column and is the name of one; rename that")
     if asked.find and asked.groups:
-        raise InputError("find", "redraws rows that are independent of one another; leave the groups out")
+        raise InputError("find", "cannot take groups yet: it redraws single rows; by (--by) takes columns and groups")
     summed = not harness and table.summed
     if summed and asked.groups and isinstance(table, OpenedFile):
         why = "rows of a file as large as this are summed by cell, which does not tell groups apart"

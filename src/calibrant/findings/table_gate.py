@@ -5,7 +5,7 @@ Of classes the top label is gated, of a log of lm-evaluation-harness the likelie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.scale import tables
+from calibrant.scale.columns import perhaps_groups
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 
@@ -90,8 +91,8 @@ class Asked:
             if wanted and self.state is not None:
                 raise InputError("--anytime", f"adds up the rows of one population; leave out --{option}")
             if wanted and self.weighted:
-                ways = "leave out the weights, trials or groups"
-                raise InputError(option, "is of single, independent rows, which count once", allowed=ways)
+                problem = "cannot be combined with weights, trials or groups yet: it takes single, independent rows"
+                raise InputError(option, problem)
 
     @property
     def weighted(self) -> bool:
@@ -145,7 +146,17 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     table.require(keys, "groups")
     read = table.read(exclude_bad=False, unweighted=unweighted, groups=asked.groups, grouped_by=keys, **names)
     say_guessed(read.names, read.guessed, told.say)
+    if asked.groups is None:
+        _say_independent(table, {*read.names.values(), *asked.by}, told)
     return read, read.names
+
+
+def _say_independent(table: tables.Table, spoken: Collection[str], told: Told) -> None:
+    """What the proof takes for granted, where a column's name speaks against it."""
+    name = perhaps_groups(table.columns, spoken)
+    if name is not None:
+        ways = f"--groups {name} --max-weight N, the most rows that one has"
+        told.say(f"Rows are taken to be independent; if those of one {name} depend on one another, say {ways}.")
 
 
 def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) -> tuple[Read, dict[str, str]]:
@@ -153,6 +164,7 @@ def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) ->
     chosen = table.choose(y_true=asked["y_true"], y_prob=asked["y_prob"], unweighted=True)
     groups = table.groups(chosen.names, (), FINE)
     say_guessed(chosen.names, chosen.guessed, told.say)
+    _say_independent(table, set(chosen.names.values()), told)
     return CalibrationSketch.from_groups(groups, chosen.names, FINE), chosen.names
 
 

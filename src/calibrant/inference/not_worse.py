@@ -93,7 +93,7 @@ class NotWorse(Result):
         }[self.way]
         return (
             f"{said[self.verdict]} {self.baseline} by more than {self.max_worse:g}: with {confidence(self.level)} "
-            f"confidence{asymptotic}, the population's smooth calibration error less that of {self.baseline} is "
+            f"confidence{asymptotic}, the population's smooth calibration error minus that of {self.baseline} is "
             f"{where[self.verdict]} ({rows}){self._needs()}"
         )
 

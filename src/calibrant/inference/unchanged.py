@@ -53,13 +53,14 @@ class ReferenceReading(Result):
     def summary(self) -> str:
         """One sentence."""
         said = "changed" if self.reject else "no change is proved"
+        chance = "" if self.reject else ", which may be chance"
         more = "more" if self.difference > 0.0 else "less"
         low, high = self.where
         place = "" if self.where == (0.0, 1.0) else f", most of all where predictions are between {low:g} and {high:g}"
         return (
             f"{said} since {self.reference} (anytime-valid p = {at_most(self.pvalue, 2)}): events are "
             f"{100.0 * abs(self.difference):.2g} percentage points {more} frequent than they were at the same "
-            f"predictions{place}"
+            f"predictions{place}{chance}"
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from calibrant.door.ends import confidence
 from calibrant.report.look import COLOURS, STYLE, as_svg, new_axes, tidy
@@ -86,11 +87,12 @@ def draw_decision_curve(
     ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
     top = max(float(curve.best_net_benefit.max()), 1e-6)
     if threshold is not None:
-        ax.axvline(threshold, color=COLOURS["high"], lw=1.2, dashes=(4, 3), label=f"threshold {threshold:.3g}")
+        ax.axvline(threshold, color=COLOURS["ink"], lw=1.0, dashes=(1.0, 2.0), label=f"threshold {threshold:.3g}")
     ax.set_xlim(0.0, end)
     ax.set_ylim(-0.25 * top, _ROOM * top)
     ax.set_xlabel("threshold probability")
     ax.set_ylabel("net benefit")
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:.4g}"))
     tidy(ax)
     _legend(ax)
     return ax

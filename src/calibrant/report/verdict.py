@@ -60,7 +60,7 @@ def _by_group(audit: Audit) -> str:
     of = "" if name is None else f" of {name}"
     many = counted(audit.n_groups or 0, "group")
     said = f"Rows of one group may depend on one another: chance is that of {many}{of}."
-    missing = "the population's cost of acting is not bounded"
+    missing = "the population's cost of acting is not bounded here (calibrant gate --max-regret does)"
     if audit.gate is None:
         missing += ", nor is its distance without max_weight, the most that a group can weigh"
     return f"{said} For groups, {missing}."

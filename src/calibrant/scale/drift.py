@@ -170,7 +170,7 @@ def periods_of_groups(
     group: IntArray | None = None
     if grouped:
         if reference is not None:
-            raise InputError("reference", "is compared with by rows that are independent; leave the groups out")
+            raise InputError("reference", "cannot be combined with groups yet: it compares single, independent rows")
         found, group = found.in_groups(exclude_bad)
     index, cells, keys = found.index, found.cells, found.keys["_s0"].to_list()
     if any(_missing(key) for key in keys):

@@ -180,7 +180,9 @@ def _needed(argument: str, names: Mapping[str, str]) -> str:
         return f"numbers are needed for {'y_prob' if argument.startswith('y_prob') else argument}"
     one = "y_prob" in names
     return "numbers are needed for y_true: " + (
-        "1 where the event happened, 0 where not" if one else "those of the classes' columns"
+        "1 where the event happened, 0 where not; of two labels pos_label (--pos-label) names the event's"
+        if one
+        else "those of the classes' columns"
     )
 
 

@@ -118,7 +118,7 @@ def find_segments(
     >>> [(segment.name, segment.direction) for segment in found.segments]
     [('country = jp and device = tablet', 'too high')]
     """
-    not_taken("signs of few groups are no fair redraw within segments; calibration_test takes groups", groups=groups)
+    not_taken("it redraws single rows; calibration_by_segment takes columns and groups", groups=groups)
     for argument, name in {
         "y_true": y_true,
         "y_prob": y_prob,
