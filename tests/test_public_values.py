@@ -23,13 +23,12 @@ import calibrant
 from calibrant import inference, recalibration
 from calibrant.decisions.acting import acting_from_sample
 from calibrant.decisions.cost import cost_from_sample
-from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.comparison import compare
 from calibrant.findings.gated import Check, Gated
 from calibrant.homes import HOMES
-from calibrant.inference.not_worse import Side, not_worse
+from calibrant.inference.not_worse import NotWorse
 from tests.public import CLASSES
 
 PACKAGE = Path(calibrant.__file__).parent
@@ -50,18 +49,6 @@ def audited():
 @cache
 def by_class():
     return calibrant.audit(LABELS, TABLE, n_resamples=39, random_state=0)
-
-
-@cache
-def drifted():
-    return calibrant.calibration_drift(FRAME, y_true="y", y_prob="p", by="day", reference=1)[1]
-
-
-@cache
-def worse():
-    rows = Rows.of(Y, V)
-    side = Side(rows.sample, rows=rows)
-    return not_worse(side, side, baseline="old", max_worse=0.02, level=0.05, shares=2)
 
 
 @cache
@@ -96,7 +83,8 @@ def sketch():
 
 def gated():
     rows = calibrant.calibration_gate(Y, V, max_distance=0.1)
-    return Gated("new", (Check("all rows", "rows", rows), Check("baseline", "baseline", worse())))
+    worse = NotWorse("undecided", "old", 0.02, calibrant.Interval(-0.1, 0.1), 0.05, 60, 60, None, "proved")
+    return Gated("new", (Check("all rows", "rows", rows), Check("baseline", "baseline", worse)))
 
 
 @cache
@@ -157,7 +145,7 @@ MADE = {
     "CalibrationGate": gate,
     "Check": lambda: gated().checks[1],
     "Gated": lambda: gated(),
-    "NotWorse": lambda: worse(),
+    "NotWorse": lambda: gated().checks[1].result,
     "GateResult": lambda: calibrant.calibration_gate(Y, V, max_distance=0.1),
     "ImpossibleRows": lambda: calibrant.smooth_calibration_test(Y, np.ones(60), n_resamples=39).impossible,
     "Inequality": lambda: audited().ties.inequalities[0],
@@ -170,7 +158,6 @@ MADE = {
     "MonitorReading": lambda: monitor().update(Y, V),
     "MulticlassSample": lambda: calibrant.door.multiclass_sample(LABELS, TABLE),
     "Period": lambda: calibrant.calibration_drift(FRAME, y_true="y", y_prob="p", by="day")[0],
-    "ReferenceReading": lambda: drifted().since_reference,
     "MurphyDiagram": lambda: calibrant.murphy_diagram(Y, V),
     "PopulationBounds": lambda: calibrant.population_bounds(Y, V),
     "Potentials": lambda: certificate().potentials,

@@ -188,17 +188,6 @@ AUDIT: dict[str, Any] = {
             "pvalue": "number",
             "reject": "boolean",
             "n_groups": "integer|null",
-            "since_reference": (
-                {
-                    "reference": "string",
-                    "pvalue": "number",
-                    "reject": "boolean",
-                    "level": "number",
-                    "difference": "number",
-                    "where": ["number"],
-                },
-                None,
-            ),
         }
     ],
     "advice": {

@@ -5,12 +5,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.stats import hypergeom
-from typer.testing import CliRunner
 
-from calibrant import InputError, audit_table, calibration_drift
-from calibrant.cli import app
-from calibrant.inference.unchanged import Counts, Since, _bennett
+from calibrant import InputError, calibration_drift
 from calibrant.scale.drift import Period
 
 
@@ -93,92 +89,3 @@ def test_rows_of_trials_are_so_many_rows():
     assert found[-1].reading.reject
     with pytest.raises(InputError, match="sample_weight: cannot be used here: each outcome is a bet"):
         calibration_drift(shares, y_true="y", y_prob="p", by="day", sample_weight="day")
-
-
-def bent(seed, before, after, rows=400):
-    """Never calibrated; from day 20 on in another way, and with other predictions every day."""
-    rng = np.random.default_rng(seed)
-    day = np.repeat(np.arange(30), rows)
-    p = rng.beta(1.0 + day / 10.0, 2.0)
-    y = (rng.random(day.size) < p ** np.where(day < 20, before, after)).astype(int)
-    return pa.table({"day": day, "p": p, "y": y})
-
-
-def beside(table, reference):
-    found = calibration_drift(table, y_true="y", y_prob="p", by="day", reference=reference)
-    return {period.period: period.since_reference for period in found}, found
-
-
-def test_beside_a_reference_a_change_is_found_that_calibration_does_not_tell():
-    found, periods = beside(bent(0, 1.5, 2.5), list(range(10)))
-    assert next(period.period for period in periods if period.reading.reject) < 5  # never calibrated
-    assert all(found[day] is None for day in range(10))
-    first = next(day for day in range(10, 30) if found[day].reject)
-    assert 20 <= first <= 23
-    last = found[29]
-    assert last.reference == "0 to 9"
-    assert last.difference < -0.05
-    assert last.summary().startswith("changed since 0 to 9 (anytime-valid p = ")
-    assert "less frequent than they were at the same predictions" in periods[-1].summary()
-
-
-def test_other_predictions_of_the_same_meaning_are_no_change():
-    found = [beside(bent(seed, 1.5, 1.5, 60), [0, 1, 2])[0][29] for seed in range(20)]
-    assert sum(each.reject for each in found) <= 2
-    assert abs(np.mean([each.difference for each in found])) < 0.03
-
-
-def test_the_bound_is_above_the_exact_tail_of_one_cell():
-    rng, near = np.random.default_rng(0), 0
-    for _ in range(200):
-        before, now = rng.integers(1, 60, 2)
-        a, b = rng.integers(0, before + 1), rng.integers(0, now + 1)
-        counts = np.arange(now + 1)
-        chance = hypergeom(before + now, a + b, now).pmf(counts)
-        mean = chance @ counts
-        exact = chance[abs(counts - mean) >= abs(b - mean) - 1e-9].sum()
-        bound = np.exp(_bennett(abs(b - mean) - 1e-12, chance @ (counts - mean) ** 2))
-        assert min(1.0, bound) >= exact * (1.0 - 1e-9)
-        near += exact < 0.05 and bound < 20.0 * exact
-    assert near > 20  # nor is it idle
-
-
-def test_one_cell_by_hand():
-    then, now = (Counts(np.array([1]), np.array([n]), np.array([k]), 1024) for n, k in ((40.0, 10.0), (20.0, 15.0)))
-    since = Since("then", [then], 0.05)
-    reading = since.update(now)
-    assert reading.difference == 0.75 - 0.25
-    excess, variance = 15.0 - 20.0 * 25 / 60, 20.0 * 25 / 60 * 35 / 60 * 40 / 59
-    expected = 2.0 * 2.0 / 0.9 * np.exp(_bennett(excess, variance))  # sums, the first look, all of [0, 1]
-    assert reading.pvalue == pytest.approx(expected, rel=1e-6)
-    assert since.update(Counts(np.array([1]), np.array([4.0]), np.array([1.0]), 1024)).pvalue == reading.pvalue
-
-
-def test_where_it_changed_is_told():
-    rng = np.random.default_rng(1)
-    p, day = rng.random(20_000), np.repeat([0, 1], 10_000)
-    y = (rng.random(p.size) < np.where((day == 1) & (p > 0.75), p - 0.2, p)).astype(int)
-    reading = beside(pa.table({"day": day, "p": p, "y": y}), 0)[0][1]
-    assert reading.reject
-    assert reading.where == (0.75, 1.0)
-    assert reading.summary().endswith("most of all where predictions are between 0.75 and 1")
-
-
-@pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], []])
-def test_a_reference_needs_a_period_after_it(reference):
-    with pytest.raises(InputError, match=r"reference: is .* it must be periods, with another after them, of '0', '1'"):
-        beside(bent(0, 1.0, 1.0, 2), reference)
-
-
-def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp_path):
-    path = tmp_path / "rows.csv"
-    pd.DataFrame(bent(0, 1.5, 2.5).to_pydict()).to_csv(path, index=False)
-    names = ["--y-true", "y", "--y-prob", "p", "--resamples", "0", "--seed", "0"]
-    done = CliRunner().invoke(app, ["audit", str(path), *names, "--drift", "day", "--reference", "0,1,2,3,4"])
-    assert done.exit_code == 0, done.output
-    assert "Beside the reference, by 2" in " ".join(done.stdout.split())
-    refused = CliRunner().invoke(app, ["audit", str(path), *names, "--reference", "0"])
-    assert refused.exit_code == 2
-    assert "--reference: is one of the periods; name their column with --drift" in refused.stderr
-    with pytest.raises(InputError, match="name their column with drift="):
-        audit_table(path, y_true="y", y_prob="p", reference=0)

@@ -188,11 +188,11 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
     do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
     compared = advice.n_compared or audit.n_rows
-    rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random,"
+    of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random,"
     if near < far:
         told = f"the distance falls from {points(far)} to {points(near)}"
-        return [f"{do} On {rows} that it was not fitted to, {told}."]
-    return [f"{do} On {rows} that it was not fitted to, the log score is better."]
+        return [f"{do} On {of_rows} that it was not fitted to, {told}."]
+    return [f"{do} On {of_rows} that it was not fitted to, the log score is better."]
 
 
 def points(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:

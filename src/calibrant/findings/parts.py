@@ -25,7 +25,7 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
     """The audit with the segments and the periods that are asked for, of the columns that it is of."""
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
     more = [asked.groups] if asked.groups else []
-    grouped: dict[str, bool] = {"grouped": bool(more), "exclude_bad": asked.exclude_bad}
+    grouped = {"grouped": bool(more), "exclude_bad": asked.exclude_bad}
     if asked.by:
         told.progress("Segments")
         groups = table.groups(names, [*asked.by, *more], named.RESOLUTION, exclude_bad=asked.exclude_bad)
@@ -39,7 +39,7 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
         keys = [asked.drift, *more]
         groups = table.groups(names, keys, RESOLUTION, exclude_bad=asked.exclude_bad, option="drift")
         try:
-            periods = periods_of_groups(groups, asked.level, asked.reference, **grouped)
+            periods = periods_of_groups(groups, asked.level, **grouped)
         except InputError as problem:
             if problem.argument != "by":
                 raise

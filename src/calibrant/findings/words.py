@@ -164,23 +164,13 @@ def segment_in_words(segment: Segment) -> str:
 
 
 def periods_in_words(periods: Sequence[Period]) -> str:
-    """Whether, and when, the evidence of all periods so far became enough; the same beside a reference."""
+    """Whether, and when, the evidence of all periods so far became enough."""
     alarm = next((period for period in periods if period.reading.reject), None)
     if alarm is None:
         last = periods[-1].reading
-        said = f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
-    else:
-        p = at_most(alarm.reading.pvalue, 2)
-        said = (
-            f"By {alarm.period} the evidence against calibration was enough (anytime-valid p = {p}): "
-            f"{alarm.reading.alternative}."
-        )
-    return said + _since_reference(periods)
-
-
-def _since_reference(periods: Sequence[Period]) -> str:
-    compared = [(period.period, period.since_reference) for period in periods if period.since_reference is not None]
-    for period, found in compared:
-        if found.reject:
-            return f" Beside the reference, by {period}: {found.summary()}."
-    return f" Beside the reference: {compared[-1][1].summary()}." if compared else ""
+        return f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
+    p = at_most(alarm.reading.pvalue, 2)
+    return (
+        f"By {alarm.period} the evidence against calibration was enough (anytime-valid p = {p}): "
+        f"{alarm.reading.alternative}."
+    )

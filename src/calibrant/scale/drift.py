@@ -15,7 +15,6 @@ from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
 from calibrant.inference.group_monitor import GroupMonitor
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
-from calibrant.inference.unchanged import Counts, ReferenceReading, Since
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -48,9 +47,6 @@ class Period(Result):
         Evidence against calibration from all periods so far.
     n_groups : int or None
         Groups with rows in the period, where rows of one group may depend on one another.
-    since_reference : ReferenceReading or None
-        Evidence that predictions mean something else than they did in the reference period; None without one, and up
-        to it.
 
     See Also
     --------
@@ -64,13 +60,11 @@ class Period(Result):
     smooth_calibration_error: float
     reading: MonitorReading
     n_groups: int | None = None
-    since_reference: ReferenceReading | None = None
 
     def summary(self) -> str:
         """Say what the period is like, and the evidence so far."""
         means = f"mean outcome {self.base_rate:.4g}, mean prediction {self.mean_prediction:.4g}"
-        since = "" if self.since_reference is None else f" Beside the reference: {self.since_reference.summary()}."
-        return f"{self.period}: {counted(self.n_rows, 'row')}, {means}. So far: {self.reading.summary()}.{since}"
+        return f"{self.period}: {counted(self.n_rows, 'row')}, {means}. So far: {self.reading.summary()}."
 
 
 def calibration_drift(
@@ -82,7 +76,6 @@ def calibration_drift(
     sample_weight: str | None = None,
     trials: str | None = None,
     groups: str | None = None,
-    reference: Any = None,
     level: float = 0.05,
     exclude_bad: bool = False,
     unweighted: bool = False,
@@ -105,12 +98,8 @@ def calibration_drift(
         may go on from period to period. Without it an outcome's chance, given all before it, must be the forecast.
     trials : str, optional
         Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
-    reference : object or list, optional
-        A period, or several: those after them are compared with them as well. Have events become more or less frequent
-        than they were at the same predictions, whether these are calibrated or not?
     level : float, default 0.05
-        Largest probability that calibrated forecasts are ever rejected, in all periods together; and of a false alarm
-        beside the reference.
+        Largest probability that calibrated forecasts are ever rejected, in all periods together.
     exclude_bad : bool, default False
         Leave out rows that are null, NaN or out of range instead of refusing the table.
     unweighted : bool, default False
@@ -126,7 +115,7 @@ def calibration_drift(
     ------
     InputError
         As `CalibrationSketch.from_frame`, if a column may hold weights, outcomes are rates, a period is null, or the
-        order of texts is not known; if the reference is no period, or none is after it.
+        order of texts is not known.
 
     See Also
     --------
@@ -136,9 +125,7 @@ def calibration_drift(
     -----
     One GROUP BY into 1,024 cells a period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
     With `groups` the evidence is a sum of e-values of the groups' sums, which no dependence between periods can make
-    too large (docs/tests.md); it needs more rows. Beside a reference, rows are independent, and predictions may be
-    distributed otherwise in each period: compared are rates in cells, 1/1,024 wide where the reference has 16,384 rows
-    or more, within which the rate is taken to be one number. Cost: one pass over the rows.
+    too large (docs/tests.md); it needs more rows. Cost: one pass over the rows.
 
     Examples
     --------
@@ -160,17 +147,13 @@ def calibration_drift(
         refuse_unspoken_weights(table.columns, spoken, f"{SINGLE}; unweighted=True leaves them out")
     keys = [by] if groups is None else [by, groups]
     found = groups_by(table, y_true, y_prob, keys, RESOLUTION, None, trials, exclude_bad, unweighted=True)
-    return periods_of_groups(found, level, reference, grouped=groups is not None, exclude_bad=exclude_bad)
+    return periods_of_groups(found, level, grouped=groups is not None, exclude_bad=exclude_bad)
 
 
-def periods_of_groups(
-    found: Groups, level: float, reference: Any = None, *, grouped: bool = False, exclude_bad: bool = False
-) -> list[Period]:
+def periods_of_groups(found: Groups, level: float, *, grouped: bool = False, exclude_bad: bool = False) -> list[Period]:
     """Periods of groups by one column, in order; `grouped`, by a second, which says what rows belong to."""
     group: IntArray | None = None
     if grouped:
-        if reference is not None:
-            raise InputError("reference", "cannot be combined with groups yet: it compares single, independent rows")
         found, group = found.in_groups(exclude_bad)
     index, cells, keys = found.index, found.cells, found.keys["_s0"].to_list()
     if any(_missing(key) for key in keys):
@@ -182,11 +165,7 @@ def periods_of_groups(
     starts = [at for at, i in enumerate(order) if at == 0 or keys[i] != keys[order[at - 1]]]
     monitor = CalibrationMonitor(level)
     by_group = None if group is None else GroupMonitor(int(group.max()) + 1, level)
-    names = [keys[order[first]] for first in starts]
-    base = [] if reference is None else _places(reference, names)
-    since: Since | None = None
-    counts: list[Counts] = []
-    periods: list[Period] = []
+    periods = []
     for first, last in zip(starts, [*starts[1:], len(order)], strict=True):
         rows = np.array(order[first:last])
         part = Groups(index[rows], cells[rows], found.keys[rows.tolist()], 0)
@@ -200,37 +179,18 @@ def periods_of_groups(
         else:
             reading = by_group.update(index[rows], cells[rows], group[rows], RESOLUTION)
             n_groups = int(np.unique(group[rows]).size)
-        counts.append(Counts(index[rows], cells[rows, sketching.COUNT], cells[rows, sketching.ONES], RESOLUTION))
-        compared = None if since is None else since.update(counts[-1])
-        if base and base[-1] == len(periods):
-            said = " to ".join(dict.fromkeys(str(names[at]) for at in (base[0], base[-1])))
-            since = Since(said, [counts[at] for at in base], monitor.level)
         periods.append(
             Period(
-                names[len(periods)],
+                keys[order[first]],
                 sample.n_rows,
                 min(1.0, max(0.0, mean + float(sample.residual().sum()))),
                 mean,
                 smooth_error_from_sample(sample),
                 reading,
                 n_groups,
-                compared,
             )
         )
     return periods
-
-
-def _places(reference: Any, names: list[Any]) -> list[int]:
-    """Where the reference periods are, by their values or as they are written."""
-    wanted = reference if isinstance(reference, list | tuple) else [reference]
-    found = [
-        next((at for at, name in enumerate(names) if name == each or str(name) == str(each)), -1) for each in wanted
-    ]
-    if not found or min(found) < 0 or max(found) == len(names) - 1:
-        held = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
-        ways = f"it must be periods, with another after them, of {held}"
-        raise InputError("reference", f"is {reference!r:.60}", allowed=ways)
-    return sorted(set(found))
 
 
 def _missing(key: Any) -> bool:
