@@ -65,6 +65,12 @@ def classes(m):
     return np.resize([0.2, 0.5, 0.3], (m, 3))
 
 
+def allowed(m):
+    sums = np.append(np.zeros((5, 1)), np.cumsum([p(m), p(m) * rates(m)] + [0.1 * p(m)] * 3, axis=1), axis=1)
+    ends, none = ints(range(m + 1)), np.zeros(m + 1)
+    return np.append(v(m), 1.0), ends, ends, (none, none.copy()), sums, 0.1, 0.05, 0.01, 1.0
+
+
 def stop():
     return np.zeros(1, np.int64)
 
@@ -110,6 +116,10 @@ ARGUMENTS = {
     "canonical.draw_labels": lambda m: (classes(m).cumsum(axis=1), v(m), ints(range(m))),
     "canonical.pair_weights": lambda m: (classes(m), ints([m]), 0.5),
     "canonical.paired_sum": lambda m: (ints([0] * m), classes(m), *pairs(m), v(max(0, m - 1)), v(max(0, m - 1))),
+    "class_cells.class_cells": lambda m: (np.minimum(1.4 * v(m), 1.0), ones(m), rates(m), 5),
+    "classes.add_rows": lambda m: (classes(m), ints([0] * m), 2.0**20, np.zeros((1, 3), np.int64)),
+    "classes.hash_rows": lambda m: (classes(m).view(np.uint64), np.uint64(7), ints([0] * m, np.uint64)),
+    "classes.largest": lambda m: (classes(m), np.zeros((m, 2), np.int64)),
     "columns.credit_overdraft": lambda m: (v(m), rates(m), r(m), out(m)),
     "columns.parts_within": lambda m: (2 * p(m), v(m), rates(m), r(m), 0.01, 4, (1000, 100), stop()),
     "found.cumulants": lambda m: (p(m), ones(m), ones(m), ints(range(m)), whole(m)),
@@ -117,9 +127,7 @@ ARGUMENTS = {
     "found.excursions": lambda m: (
         np.stack([rates(m)] * 128, axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 128)
     ),
-    "found.scores": lambda m: (
-        np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)
-    ),
+    "found.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
     "interval.group_starts": lambda m: (ints(max(0, j - 1) for j in range(m + 1)),),
     "interval.queue_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1))),
     "interval.search_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1)), 1000),
@@ -160,6 +168,7 @@ ARGUMENTS = {
     "regret.penalised_gains": lambda m: (v(m), p(m), p(m), 0.5),
     "regret.places": lambda m: (v(m), v(m), False),
     "regret.running": lambda m: (p(m),),
+    "regret_units.most_allowed": allowed,
     "segments.cut": lambda m: (p(m), v(m), rates(m), ints(range(m + 1)), max(m, 1), stop()),
     "sketching.add_cells": lambda m: (ints(range(m)), np.ones((m, 14)), out(33, 14)),
     "sketching.add_rows": lambda m: (rates(m), v(m), p(m), 16, out(33, 14)),
@@ -173,6 +182,11 @@ ARGUMENTS = {
     "smooth.quantise": lambda m: (v(m), 0.0, 1.0, 3, ints([0] * m, np.uint64)),
     "smooth.ranks": lambda m: (ints(range(m), np.uint64), v(m), 3, *ranked(m)),
     "smooth.witness": lambda m: (v(m), r(m), r(m + 1), ints([0] * m), ints([0] * m), out(m)),
+    "softmax.curved": lambda m: (classes(m), p(m), -classes(m)),
+    "softmax.errors": lambda m: (classes(m), ints(i % 3 for i in range(m)), p(m), out(m, 3)),
+    "softmax.inverse_temperature_slope": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m), 0.8),
+    "softmax.softmax_and_loss": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m)),
+    "softmax.spreads": lambda m: (classes(m), p(m), out(m, 3)),
     "sorting.all_finite": lambda m: (v(m),),
     "sorting.count_distinct": lambda m: (ints(range(m), np.uint64),),
     "sorting.increases_within_unit": lambda m: (v(m),),
@@ -203,6 +217,7 @@ OF_NUMBERS = {
     "calibration.mix",
     "found.squared_evidence",
     "lower_lift.violation_in_gap",
+    "regret_units.reached",
     "sums.add",
 }  # no columns: their callers are in the table
 
@@ -228,7 +243,7 @@ QUIET = {
     },
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
-    **{("lower.solve", name): PROVED for name in ("u", "p", "q")},
+    **{("lower.solve", name): PROVED for name in ("u", "p", "q", "state.0", "state.1", "state.2")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},
@@ -244,6 +259,7 @@ QUIET = {
     ("canonical.draw_labels", "cumulative"): REFUSED,
     ("canonical.draw_labels", "uniform"): REFUSED,
     ("canonical.paired_sum", "table"): UNREAD,
+    **{(kernel, "table"): REFUSED for kernel in ("classes.add_rows", "classes.largest")},
     **{("regret.support", name): REFUSED for name in ("x", "y")},
     **{("regret.places", name): REFUSED for name in ("x", "at")},
     ("lowess.anchors", "x"): REFUSED,
@@ -280,8 +296,9 @@ NEED_A_ROW = {
 def floats(arguments, names):
     """Float columns that go in, by name."""
     for name, argument in zip(names, arguments, strict=True):
-        if isinstance(argument, tuple) and hasattr(argument, "_fields"):
-            yield from ((f"{name}.{inner}", array) for inner, array in floats(argument, argument._fields))
+        if isinstance(argument, tuple):
+            inside = getattr(argument, "_fields", range(len(argument)))
+            yield from ((f"{name}.{inner}", array) for inner, array in floats(argument, inside))
         elif isinstance(argument, np.ndarray) and argument.dtype == np.float64 and not isinstance(argument, Out):
             yield name, argument
 

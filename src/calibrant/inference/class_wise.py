@@ -262,7 +262,7 @@ def _exactly(name: str, sample: Sample, level: float) -> Found:
         logs, sides = _six_tails(count, chance, ones)
         pvalue, direction = _smallest(logs, sides)
     evidence = ClassEvidence(name, events / n, mean, pvalue, 1.0, direction, interval)
-    return evidence, impossible
+    return evidence, int(impossible)
 
 
 def _six_tails(count: FloatArray, chance: FloatArray, ones: FloatArray) -> tuple[FloatArray, list[Direction]]:

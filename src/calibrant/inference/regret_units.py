@@ -107,7 +107,8 @@ def _everywhere(lines: Lines, share: float, square: float, log: float, enough: f
         begins, of_cut = np.append(np.arange(n + 1), many + 1), np.append(np.zeros(n + 1), part[many])
         order = np.argsort(begins, kind="stable")
         beyond = of_threshold, of_cut[order]
-        best = max(best, most_allowed(t, ends, begins[order], beyond, sums, share, square, log, enough))
+        allowed = most_allowed(t, ends, begins[order], beyond, sums, share, square, log, enough)
+        best = float(np.maximum(best, allowed))  # NaN stays
         if best >= enough:
             break
     return best

@@ -13,7 +13,7 @@ from calibrant.kernels.types import FloatArray
 @njit(nogil=True, cache=True)
 def class_cells(
     prediction: FloatArray, rows: FloatArray, events: FloatArray, cells: int
-) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Rows, mean prediction and events by cell, in the order of the predictions, and the rows that cannot be.
 
     Cells are equally wide in the angle whose sine is the root of the prediction, and those that hold no row are left
@@ -39,9 +39,10 @@ def class_cells(
         elif p >= 1.0:
             impossible += rows[i] - events[i]
         else:
-            at = min(int(max(0.0, (math.asin(math.sqrt(p)) - start) * scale)), cells - 1)
+            place = (math.asin(math.sqrt(p)) - start) * scale
+            at = int(max(0.0, place)) if place < cells else cells - 1  # NaN is of the last, which shows it
             count[at] += rows[i]
             total[at] += rows[i] * p
             ones[at] += events[i]
-    held = count > 0.0
-    return count[held], total[held] / count[held], ones[held], int(impossible)
+    held = count != 0.0
+    return count[held], total[held] / count[held], ones[held], impossible

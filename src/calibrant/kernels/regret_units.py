@@ -20,7 +20,10 @@ def reached(gained: float, cross: float, square: float, share: float) -> float:
     inside = linear * linear - 4.0 * share * square * gained
     if inside <= 0.0:
         return 1.0
-    return min(1.0, max(0.0, 2.0 * gained / (linear + math.sqrt(inside))))
+    found = 2.0 * gained / (linear + math.sqrt(inside))
+    if found > 1.0:
+        return 1.0
+    return 0.0 if found < 0.0 else found  # NaN stays
 
 
 @njit(cache=True, nogil=True)
@@ -52,8 +55,11 @@ def most_allowed(
             s, sy, syy = sums[2, j] - sums[2, b], sums[3, j] - sums[3, b], sums[4, j] - sums[4, b]
             cross = sy - at * s
             gained = wy - at * w + share * (syy - 2.0 * at * sy + at * at * s) + beyond[0][i] + beyond[1][k] + log
-            if best * (1.0 + 2.0 * share * cross) - share * best * best * square < gained:
-                best = max(best, reached(gained, cross, square, share))
-                if best >= enough:
+            # Asked so that NaN gets through each time.
+            if not best * (1.0 + 2.0 * share * cross) - share * best * best * square >= gained:
+                found = reached(gained, cross, square, share)
+                if not found <= best:
+                    best = found
+                if not best < enough:
                     return best
     return best
