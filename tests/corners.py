@@ -119,6 +119,13 @@ def _grades(y: np.ndarray, p: np.ndarray, _truth: Truth, _rng: np.random.Generat
     return calibrant.inference.grade_test(y, p, level=LEVEL, alternative="two-sided").reject
 
 
+def _classes(y: np.ndarray, p: np.ndarray, _truth: Truth, rng: np.random.Generator) -> bool:
+    """The event is the first of three classes; the other two share the rest as predicted."""
+    label = np.where(y == 1.0, 0, np.where(rng.random(p.size) < 0.7, 1, 2))
+    table = np.column_stack([p, 0.7 * (1.0 - p), 0.3 * (1.0 - p)])
+    return calibrant.inference.class_wise_test(label, table, level=LEVEL).reject
+
+
 def _regret(y: np.ndarray, p: np.ndarray, truth: Truth, _rng: np.random.Generator) -> bool:
     """Calibrated predictions lose nothing; of others the promise is held elsewhere."""
     found = calibrant.inference.regret_bounds(y, p, level=LEVEL)
@@ -142,6 +149,7 @@ INTERVALS: dict[str, Breaks] = {
 PROMISES: dict[str, Breaks] = {  # each is broken with probability LEVEL at most
     **{name: lambda y, p, _truth, rng, test=test: bool(test(y, p, rng)) for name, test in TESTS.items()},
     "averaged_two_bin_test": _two_bin,
+    "class_wise_test": _classes,
     "compare_all": _all,
     "grade_test": _grades,
     "regret_bounds": _regret,

@@ -44,6 +44,10 @@ CALLS = {
     "kernel_calibration_test": lambda y, p: calibrant.kernel_calibration_test(y, p, **FEW),
     "averaged_two_bin_test": lambda y, p: calibrant.inference.averaged_two_bin_test(y, p, **FEW),
     "canonical_kernel_test": lambda y, p: calibrant.inference.canonical_kernel_test(y.astype(int), table(p), **FEW),
+    "class_wise_test": lambda y, p: [
+        calibrant.inference.class_wise_test(y.astype(int), table(p), **options)
+        for options in ({}, {"sample_weight": np.linspace(0.5, 1.5, p.size)}, {"groups": np.arange(p.size) // 2})
+    ],
     "cumulative_calibration_test": lambda y, p: [
         calibrant.cumulative_calibration_test(y, p, form=form, **FEW) for form in ("kuiper", "kolmogorov-smirnov")
     ],
