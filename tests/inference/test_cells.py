@@ -15,7 +15,7 @@ from calibrant.inference.bounds import sample_distance
 from calibrant.inference.calibration_cells import _Bounded, calibration_test_on_weighted_cells
 from calibrant.inference.calibration_units import Units as Drawn
 from calibrant.inference.cells import Cells
-from calibrant.inference.draws import draws_of_rows
+from calibrant.inference.draws import draws_of
 from calibrant.inference.family import Family, _gain, lower_moves, smooth_moves
 from calibrant.inference.functions import lower_function
 from calibrant.inference.one_event import BET, Spread, end_of_bets, psi
@@ -38,7 +38,7 @@ def weighted(seed, n, resolution, kinds=(0.3, 1.0, 30.0, 100.0)):
 @given(st.integers(0, 10**6), st.sampled_from([2, 8, 128]), st.sampled_from([3, 30, 200]))
 def test_cells_bound_what_rows_give(seed, resolution, n):
     y, v, w, sketch = weighted(seed, n, resolution)
-    rows, near = draws_of_rows(y, v, w, MOST), 1e-9
+    (_, rows), near = draws_of(y, v, w, None, None, MOST), 1e-9
     cells = Cells.of_sample(sketch.sample, MOST, sketch.moments().misplaced)
     (s, ss, ee, least, uneven), of_cells = rows.spread(), cells.spread()
     assert of_cells[0] == pytest.approx(s, rel=1e-12)
