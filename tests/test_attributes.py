@@ -14,8 +14,9 @@ ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
 
 
 def kind(annotation):
-    """A type in words that are the same for what is used alike: words of a few, arrays of any number."""
-    one_type = LITERAL.sub("str", annotation.replace('"', "'").replace("FoundSegment,", "Segment,"))  # found or named
+    """A type in words that are the same for what is used alike: words of a few, arrays of any number, a class's own."""
+    own = annotation.removeprefix("ClassVar[").removesuffix("]") if annotation.startswith("ClassVar[") else annotation
+    one_type = LITERAL.sub("str", own.replace('"', "'").replace("FoundSegment,", "Segment,"))  # found or named
     parts = {"ndarray" if part in ARRAYS else "str" if part in MODES else part for part in one_type.split(" | ")} - {
         "None"
     }
@@ -65,6 +66,8 @@ def test_the_two_words_for_two_things():
         ("float", "float | None", True),
         ("str", "Literal['within', 'beyond'] | None", True),
         ("FloatArray", "IntArray", True),
+        ("str", "ClassVar[str]", True),
+        ("ClassVar[tuple[str, ...]]", "tuple[int, ...]", False),
         ("float", "FloatArray", False),
         ("Interval", "Bracket", False),
         ("tuple[int, ...]", "tuple[tuple[int, ...], ...]", False),

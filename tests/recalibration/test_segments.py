@@ -211,7 +211,7 @@ def test_constant_features_and_predictions_of_exactly_0_and_1():
     found = clone(QUICK).fit(table, Y)
     event = found.predict_proba(table)[:, 1]
     assert ((event > 0.0) & (event < 1.0)).all()
-    assert not any("same" in each.features or "none" in each.features for each in found.corrections_)
+    assert not any("same" in each.feature_names or "none" in each.feature_names for each in found.corrections_)
     # Wrong certainty is compared 1e-12 away from it: its log score is finite, and no correction wins by it.
     some = Rows(np.array([1.0, 0.0] * 50), np.tile([0.0, 0.5], 50), None, classes=False)
     assert np.isfinite(compared(some, {"unchanged": np.clip(some.prediction, 1e-12, 1)}, "unchanged", 0.05)[1][0].log)

@@ -53,7 +53,7 @@ class Advice(Result):
         Name of the method; "unchanged" where none is better; None where nothing was compared.
     scores : tuple of RecalibrationScore
         Cross-fitted scores, "unchanged" first; empty where nothing was compared.
-    curve : object or None
+    fitted_map : object or None
         The chosen map, fitted to the rows that were compared: what the audit itself computes with.
     backwards : bool
         Whether fewer events are proved where predictions are higher.
@@ -68,7 +68,7 @@ class Advice(Result):
     words: str
     chosen: str | None
     scores: tuple[RecalibrationScore, ...]
-    curve: Curve | MulticlassRecalibrator | None = None
+    fitted_map: Curve | MulticlassRecalibrator | None = None
     backwards: bool = False
     n_compared: int | None = None
 
@@ -79,14 +79,14 @@ class Advice(Result):
     @property
     def recalibrator(self) -> Recalibrator | MulticlassRecalibrator | None:
         """The chosen map as a scikit-learn estimator, fitted; None where none is advised."""
-        return self.curve if self.curve is None else self.curve.as_estimator()
+        return self.fitted_map if self.fitted_map is None else self.fitted_map.as_estimator()
 
     @property
     def code(self) -> str | None:
         """Three lines of Python that fit the chosen recalibration and use it; None where none is advised."""
-        if self.curve is None:
+        if self.fitted_map is None:
             return None
-        kind = self.curve.estimator
+        kind = self.fitted_map.estimator_name
         return (
             f"from calibrant.recalibration import {kind}\n"
             f"recalibrate = {kind}().fit(y_prob, y_true)  # rows kept for this\n"

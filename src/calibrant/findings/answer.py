@@ -190,10 +190,10 @@ def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:
         left = min(advice[name].lower_calibration_distance for name in _SIMPLE)
         if left > 0.5 * advice["unchanged"].lower_calibration_distance:
             return "uneven"
-    if advice.curve is not None and single:
+    if advice.fitted_map is not None and single:
         held = audit.reliability.mass > 0.0
         at, mass = audit.reliability.prediction[held], audit.reliability.mass[held]
-        return _of_moves(mass * (advice.curve._map(at) - at))
+        return _of_moves(mass * (advice.fitted_map._map(at) - at))
     ordered = sorted(seen, key=lambda each: each.low)
     return _of_moves(np.array([each.share * (each.happened - each.predicted) for each in ordered]))
 

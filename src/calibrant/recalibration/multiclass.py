@@ -37,7 +37,7 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     """
 
     @property
-    def estimator(self) -> str:
+    def estimator_name(self) -> str:
         """Name of its class, as curves of one probability say theirs."""
         return type(self).__name__
 

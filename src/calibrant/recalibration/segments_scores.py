@@ -61,8 +61,8 @@ class SegmentCorrection(Result):
     ----------
     condition : str
         Which rows.
-    features : tuple
-        The features that it is a condition on.
+    feature_names : tuple of str or int
+        The features that it is a condition on, by name, or by place where columns have no names.
     n_rows : int
         Rows of the fit that it holds for.
     log_odds_change : float
@@ -74,7 +74,7 @@ class SegmentCorrection(Result):
     """
 
     condition: str
-    features: tuple[str | int, ...]
+    feature_names: tuple[str | int, ...]
     n_rows: int
     log_odds_change: float
 

@@ -80,12 +80,12 @@ class Curve:
     Names that end in an underscore are what a fit found, as in scikit-learn, and are the same in the estimator.
     """
 
-    estimator: ClassVar[str]
+    estimator_name: ClassVar[str]
     """Name of the estimator in `calibrant.recalibration` that is this curve."""
 
     def as_estimator(self) -> Any:
         """The same map as scikit-learn's estimator of its name, fitted."""
-        found = getattr(import_module("calibrant.recalibration"), self.estimator)()
+        found = getattr(import_module("calibrant.recalibration"), self.estimator_name)()
         for name, value in vars(self).items():
             setattr(found, name, value.as_estimator() if isinstance(value, Curve) else value)
         return found

@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 class PlattCurve(Curve):
     """Logistic curve through the log-odds of the predictions: two numbers, a slope and a shift."""
 
-    estimator = "PlattScaling"
+    estimator_name = "PlattScaling"
 
     def __init__(self, clip: float = 1e-12) -> None:
         self.clip = clip
@@ -60,7 +60,7 @@ class PlattCurve(Curve):
 class BetaCurve(Curve):
     """Beta calibration: log-odds become a * log(p) - b * log(1 - p) + c with a and b not negative."""
 
-    estimator = "BetaScaling"
+    estimator_name = "BetaScaling"
 
     def __init__(self, clip: float = 1e-12) -> None:
         self.clip = clip
@@ -103,7 +103,7 @@ class BetaCurve(Curve):
 class PolynomialCurve(Curve):
     """Polynomial of the prediction fitted by least squares, then clipped to [0, 1]."""
 
-    estimator = "PolynomialScaling"
+    estimator_name = "PolynomialScaling"
 
     def __init__(self, degree: int = 3) -> None:
         self.degree = degree

@@ -24,7 +24,7 @@ Strategy = Literal["quantile", "ceil", "uniform"]
 class IsotonicCurve(Curve):
     """Best increasing map of the predictions, straight between its steps."""
 
-    estimator = "IsotonicScaling"
+    estimator_name = "IsotonicScaling"
 
     def _check_fitted(self) -> None:
         size = self.knots_.size
@@ -62,7 +62,7 @@ class IsotonicCurve(Curve):
 class HistogramBinningCurve(Curve):
     """Mean outcome of the bin that a prediction falls in."""
 
-    estimator = "HistogramBinning"
+    estimator_name = "HistogramBinning"
 
     def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile") -> None:
         self.n_bins = n_bins
@@ -96,7 +96,7 @@ class HistogramBinningCurve(Curve):
 class ScalingBinningCurve(Curve):
     """Scaling-binning: a smooth map is fitted, then its mean in each of a few bins is returned."""
 
-    estimator = "ScalingBinning"
+    estimator_name = "ScalingBinning"
 
     def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile") -> None:
         self.n_bins = n_bins
@@ -136,7 +136,7 @@ class ScalingBinningCurve(Curve):
 class NearestCurve(Curve):
     """Nearest calibrated post-processing: intervals of predictions that pay for their width in calibration."""
 
-    estimator = "NearestCalibrated"
+    estimator_name = "NearestCalibrated"
 
     def _check_fitted(self) -> None:
         check_ends_agree(self.edges_, self.values_)

@@ -24,7 +24,7 @@ _STEPS, _CLOSE = 200, 4e-16
 class TemperatureCurve(Curve):
     """One number, the temperature, by which all log-odds are divided."""
 
-    estimator = "TemperatureScaling"
+    estimator_name = "TemperatureScaling"
 
     def __init__(self, clip: float = 1e-12) -> None:
         self.clip = clip
