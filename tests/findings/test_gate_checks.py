@@ -25,6 +25,7 @@ ROWS = np.random.default_rng(0).integers(1, 64, 6_000) / 64  # a cell of a sketc
 DRAWN = np.random.default_rng(1).random(6_000)
 CALIBRATED = (DRAWN < ROWS) * 1
 BENT = (DRAWN < ROWS**3) * 1
+SINGLE = "is of single, independent rows, which count once; leave out the weights, trials or groups"
 PLACE = np.where(np.arange(6_000) % 3 == 0, "north", "south")
 
 
@@ -265,8 +266,8 @@ def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
         (("--max-worse", 0.02), "--max-worse: says how much worse than a baseline is allowed"),
         (("--max-worse", 1.5, "--baseline", "{rows}"), "--max-worse: is 1.5"),
         (("--by", "place", "--anytime", "{folder}/s.gate"), "--anytime: adds up the rows of one population"),
-        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), "--by: is of single rows"),
-        (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), "--baseline: is of single rows"),
+        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), f"--by: {SINGLE}"),
+        (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), f"--baseline: {SINGLE}"),
         (("--trials", "a", "--sample-weight", "b", "--max-weight", 2), "--trials: is one column of weights"),
         (("--by", "where"), "--by: there is no column 'where'"),
         (("--baseline", "{folder}/none.csv"), "none.csv' does not exist"),

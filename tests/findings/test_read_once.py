@@ -101,7 +101,8 @@ def test_an_audit_of_classes_reads_its_table_once(reads):
 
 @pytest.mark.parametrize("name", TESTS)
 def test_a_test_reads_its_columns_once(reads, name):
-    TESTS[name](Y, V, **OPTIONS.get(name, {}))
+    prediction = np.round(V, 1) if name == "grade_test" else V  # without grades each value is one
+    TESTS[name](Y, prediction, **OPTIONS.get(name, {}))
     assert reads == ONCE
 
 
