@@ -15,7 +15,7 @@ from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
 from calibrant.inference.functions import smooth_function
-from calibrant.inference.gate import Ends
+from calibrant.inference.gate import Ends, needs
 from calibrant.inference.one_event import Spread, lower_end
 from calibrant.inference.tolerant import check_tolerances
 from calibrant.inference.units import Units
@@ -70,7 +70,7 @@ class SmoothTolerantResult(Result):
             "undecided": f"undecided between {self.accept_below!r} and {self.reject_above!r}",
         }[self.verdict]
         low, high = outwards(*self.lower_distance)
-        more = f"; about {self.rows_needed:,} rows like these would settle it" if self.rows_needed else ""
+        more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
         return (
             f"{said}: the population's lower distance from calibration is at least {low}, and at most {high}, each "
             f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')}, whose smooth error is "
