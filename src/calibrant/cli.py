@@ -239,34 +239,35 @@ def gate(
         from calibrant.report.schema import gate_as_json
         from calibrant.scale.opened import OpenedFile
 
-        asked = Asked(
-            max_distance,
-            level,
-            y_true,
-            y_prob,
-            sample_weight,
-            max_weight,
-            unweighted,
-            anytime,
-            max_regret=max_regret,
-            threshold=threshold,
-            trials=trials,
-            by=() if by is None else tuple(by.split(",")),
-            baseline=baseline,
-            max_worse=max_worse,
-            again=again,
-            groups=groups,
-            pos_label=pos_label,
-        )
         opened = None if file is None else OpenedFile(file, pos_label)
         held = [*([] if opened is None else opened.files), *([] if baseline is None else [baseline])]
         for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
             if target is not None:
                 check_target(target, option, held)
+                held.append(str(target))
         if opened is not None:
+            asked = Asked(
+                max_distance,
+                level,
+                y_true,
+                y_prob,
+                sample_weight,
+                max_weight,
+                unweighted,
+                anytime,
+                max_regret=max_regret,
+                threshold=threshold,
+                trials=trials,
+                by=() if by is None else tuple(by.split(",")),
+                baseline=baseline,
+                max_worse=max_worse,
+                again=again,
+                groups=groups,
+                pos_label=pos_label,
+            )
             decision = check_opened(opened, asked, Told(progress, tell))
         elif anytime is not None:
-            decision = check_state(anytime, asked)
+            decision = check_state(anytime, max_distance)
         else:
             raise InputError("FILE", "is missing", allowed="only --anytime STATE goes without")
         progress.stop()

@@ -51,8 +51,10 @@ def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None
     if target.exists():
         if not target.is_file():
             raise FileError(option, f"{str(target)!r} is not a plain file; name a file to write")
-        if any(target.samefile(source) for source in sources):
+        if any(Path(source).exists() and target.samefile(source) for source in sources):
             raise FileError(option, f"{str(target)!r} is an input file itself; name another")
+    if any(os.path.realpath(target) == os.path.realpath(source) for source in sources):
+        raise FileError(option, f"{str(target)!r} is written by another option as well; name another")
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:

@@ -25,7 +25,7 @@ ROWS = np.random.default_rng(0).integers(1, 64, 6_000) / 64  # a cell of a sketc
 DRAWN = np.random.default_rng(1).random(6_000)
 CALIBRATED = (DRAWN < ROWS) * 1
 BENT = (DRAWN < ROWS**3) * 1
-SINGLE = "is of single, independent rows, which count once; leave out the weights, trials or groups"
+SINGLE = "cannot be combined with weights, trials or groups yet: it takes single, independent rows"
 PLACE = np.where(np.arange(6_000) % 3 == 0, "north", "south")
 
 

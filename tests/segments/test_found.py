@@ -343,3 +343,29 @@ def test_every_kind_of_frame_gives_the_same():
     for frame in (arrow.to_pandas(), pl.from_arrow(arrow), pl.from_arrow(arrow).lazy(), lazy):
         again = find_segments(frame, **NAMES, random_state=0, n_resamples=99)
         assert again.to_dict() == first.to_dict()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("kind", ["numbers", "texts", "truth"])
+def test_the_outcome_under_another_name_is_refused(turned, kind):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    copy = 1 - y if turned else y
+    copy = {"numbers": copy + 3.0, "texts": np.where(copy == 1, "paid", "default"), "truth": copy == 1}[kind]
+    table = pa.table({"y": y, "p": p, "copy": copy, "other": rng.integers(0, 3, 200)})
+    with pytest.raises(InputError, match="'copy' is the outcome itself, row by row"):
+        find_segments(table, y_true="y", y_prob="p", features=["copy", "other"], n_resamples=39)
+
+
+def test_identifiers_beyond_doubles_are_refused_and_certain_rows_are_told():
+    rng = np.random.default_rng(0)
+    p = np.where(rng.random(400) < 0.1, 0.0, rng.uniform(0.1, 0.9, 400))
+    y = np.where(p == 0.0, rng.random(400) < 0.3, rng.random(400) < p).astype(int)
+    table = pa.table({"y": y, "p": p, "id": 2**53 + rng.integers(0, 4, 400), "s": np.where(p == 0.0, "sure", "rest")})
+    options = {"y_true": "y", "y_prob": "p", "n_resamples": 39, "random_state": 0}
+    with pytest.raises(InputError, match="'id' holds whole numbers beyond 2"):
+        find_segments(table, features=["id"], **options)
+    found = find_segments(table, features=["s"], max_depth=1, min_rows=10, **options)
+    assert found.impossible is not None
+    assert found.impossible.summary() in found.summary()

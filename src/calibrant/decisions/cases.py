@@ -92,6 +92,12 @@ class Cases:
         return self.v.size if self.unit is None else int(self.unit.max()) + 1
 
     @property
+    def effective_units(self) -> float:
+        """How many draws of equal weight would have the same variance (Kish)."""
+        share = self.by_unit(self.weight)
+        return 1.0 / float((share**2).sum())
+
+    @property
     def plain(self) -> bool:
         """Whether these are single outcomes, each counted once and drawn by itself."""
         return self.w is None and self.unit is None and bool(((self.y == 0.0) | (self.y == 1.0)).all())

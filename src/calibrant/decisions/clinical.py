@@ -231,8 +231,9 @@ def clinical_calibration(
     cases = cases.single()
     if cases.n_units < 2:
         raise InputError("groups" if groups is not None else "y_prob", "is one draw; intervals need two or more")
-    if groups is not None and cases.n_units < _FEWEST_GROUPS:
-        few = f"are {cases.n_units:,}; intervals need at least {_FEWEST_GROUPS}"
+    effective = cases.effective_units
+    if groups is not None and effective < _FEWEST_GROUPS:
+        few = f"are {cases.n_units:,}, by their sizes worth {effective:.3g}; intervals need at least {_FEWEST_GROUPS}"
         raise InputError("groups", few, allowed="smaller groups that are independent of one another, or none")
     line = Line.of(cases)
     if line is None:

@@ -187,11 +187,18 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     before, after = advice["unchanged"], advice[advice.chosen or ""]
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
     do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
+    parts = parts_off(audit)
+    if parts:
+        which = {
+            "segments": "some segments err otherwise than the rest; SegmentRecalibrator corrects each by itself",
+            "periods": "if what predictions mean has changed since, fit it to recent rows only",
+        }
+        do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random,"
     if near < far:
-        told = f"the distance falls from {points(far)} to {points(near)}"
-        return [f"{do} On {of_rows} that it was not fitted to, {told}."]
+        falls = f"the distance falls from {points(far)} to {points(near)}"
+        return [f"{do} On {of_rows} that it was not fitted to, {falls}."]
     return [f"{do} On {of_rows} that it was not fitted to, the log score is better."]
 
 

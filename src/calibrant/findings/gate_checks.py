@@ -53,6 +53,9 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     table.require(asked.by, "by")
     before = None if asked.baseline is None else _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
+    for argument, column in names.items():
+        if column in asked.by:
+            raise InputError("by", f"names {column!r}, the column that was read as {argument}")
     told.progress("Segments")
     segments = _segments(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None)
@@ -68,9 +71,13 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     return Gated(title, tuple(checks))
 
 
-def check_state(state: Path, asked: Asked) -> Gated:
-    """What the rows that were added to a state prove so far."""
-    return Gated(state.name, (Check("all rows", "rows", gate_so_far(state, asked)),))
+def check_state(state: Path, max_distance: float | None = None) -> Gated:
+    """What the rows that were added to a state prove so far, about the limit that it was begun with."""
+    found = gate_so_far(state)
+    if max_distance not in (None, found.max_distance):
+        begun = f"{str(state)!r} was begun with {found.max_distance!r}"
+        raise InputError("max_distance", f"is {max_distance!r}, and {begun}", allowed="leave it out")
+    return Gated(state.name, (Check("all rows", "rows", found),))
 
 
 def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Groups]]:

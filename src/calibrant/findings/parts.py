@@ -26,6 +26,9 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
     more = [asked.groups] if asked.groups else []
     grouped = {"grouped": bool(more), "exclude_bad": asked.exclude_bad}
+    for argument, name in names.items():
+        if name in asked.by:
+            raise InputError("by", f"names {name!r}, the column that was read as {argument}")
     if asked.by:
         told.progress("Segments")
         groups = table.groups(names, [*asked.by, *more], named.RESOLUTION, exclude_bad=asked.exclude_bad)

@@ -17,7 +17,8 @@ def parts_off(audit: Audit) -> tuple[str, ...]:
     found, limit = [], audit.max_distance
     searched = () if audit.found_segments is None else audit.found_segments.segments
     named = any(each.reject and each.lower_distance_bracket.upper > limit for each in audit.segments)
-    if named or searched:
+    cancel = [(each.bias > 0.0) != (each.direction == "too low") for each in searched]
+    if named or any(off or abs(each.bias) > limit for off, each in zip(cancel, searched, strict=True)):
         found.append("segments")
     if any(period.reading.reject for period in audit.periods):
         found.append("periods")

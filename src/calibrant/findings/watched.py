@@ -25,11 +25,14 @@ def gate_with(table: tables.Table, state: Path, asked: Asked, told: Told) -> Gat
         raise FileError("--anytime", problem.problem) if problem.argument == "path" else problem from None
 
 
-def gate_so_far(state: Path, asked: Asked) -> GateResult:
-    """What the rows of a state prove, with none added."""
+def gate_so_far(state: Path) -> GateResult:
+    """What the rows of a state prove, with none added; its limit and level are its own."""
     if not os.path.lexists(state):
         raise FileError("--anytime", f"{str(state)!r} does not exist; name a FILE to begin it with")
-    return _kept(state, asked).reading()
+    try:
+        return CalibrationGate.load(state).reading()
+    except FileError as problem:
+        raise FileError("--anytime", problem.problem) from None
 
 
 def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateResult:

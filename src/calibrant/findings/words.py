@@ -138,7 +138,8 @@ def found_in_words(found: FoundSegments) -> str:
     """Which segments that nobody named are off, the strongest evidence first; or how the search ended."""
     searched = f"Of {counted(found.n_tested, 'segment')} made of {', '.join(found.features)}"
     if not found.segments:
-        return f"{searched}, none is off by more than noise (p = {found.pvalue:.2g})."
+        certain = "" if found.impossible is None else f" Not among them: {found.impossible.summary()}"
+        return f"{searched}, none is off by more than noise (p = {found.pvalue:.2g}).{certain}"
     be = "is" if found.n_beyond == 1 else "are"
     first, *others = (each.words for each in found.segments[:3])
     more = "".join(f"; then {each}" for each in others)

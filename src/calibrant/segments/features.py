@@ -13,6 +13,7 @@ import numpy.typing as npt
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 
+_TELLING = 20  # rows in which two values agree with the outcome by more than coincidence
 _DIGITS = 17  # that tell any two doubles apart
 
 
@@ -87,6 +88,10 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bi
     if held.is_temporal(column.type):
         raise _unusable(name, "holds times: pass what matters of them as a column, such as the hour or the year")
     is_number = held.is_integer(column.type) or held.is_floating(column.type) or held.is_decimal(column.type)
+    if held.is_integer(column.type) and _large(column):
+        raise _unusable(
+            name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
+        )
     if is_number:
         values = column.cast(pyarrow.float64(), safe=False).to_numpy(**_copying(column))
         values = np.asarray(values, np.float64) + 0.0  # minus zero as zero
@@ -94,8 +99,10 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bi
             if other is not None and np.array_equal(values, other):
                 raise _unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
         code, labels = _ranges(name, values, n_bins)
+        _refuse_outcome(name, values, rows["y_true"])
     elif held.is_boolean(column.type) or held.is_string(column.type) or held.is_large_string(column.type):
         code, labels = _categories(name, column, n_bins, min_rows)
+        _refuse_outcome(name, np.asarray(code, np.float64), rows["y_true"])
     elif held.is_null(column.type):
         raise _unusable(name, "is missing in every row")
     else:
@@ -103,6 +110,23 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bi
     if len(labels) < 2:
         raise _unusable(name, f"has the same value in every row ({labels[0]})")
     return Feature(name, code, labels)
+
+
+def _large(column: Any) -> bool:
+    """Whether whole numbers are too large for a double to tell them apart."""
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column).as_py()
+    return ends["max"] is not None and max(abs(ends["min"]), abs(ends["max"])) > 2**53
+
+
+def _refuse_outcome(name: str, values: FloatArray, outcome: FloatArray | None) -> None:
+    """Raise if two values tell the events from the rest: the outcome under another name, or turned around."""
+    if outcome is None or outcome.size < _TELLING or np.isnan(values).any() or outcome.min() == outcome.max():
+        return
+    kinds, place = np.unique(values, return_inverse=True)
+    if kinds.size == 2 and ((place == outcome).all() or (place == 1 - outcome).all()):
+        raise _unusable(name, "is the outcome itself, row by row; errors are to be explained without")
 
 
 def _unusable(name: str, why: str) -> InputError:
@@ -128,6 +152,8 @@ def _ranges(name: str, values: FloatArray, n_bins: int) -> tuple[IntArray, tuple
         at = -(-held.size * np.arange(1, n_bins) // n_bins) - 1
         tops = np.unique(held[at])
         tops = tops[tops < held[-1]]
+        if not tops.size:  # most rows hold the largest number
+            tops = held[new[-1:]]
         after = held[np.searchsorted(held, tops, side="right")]
         cuts = [_between(a, b) for a, b in zip(tops.tolist(), after.tolist(), strict=True)]
         code = np.searchsorted(tops, values)

@@ -167,9 +167,13 @@ class FoundSegments(TestResult):
             error = f"{self.multicalibration_error:.2g} (up to {at_most(self.detectable, 2)} is noise)"
             return (
                 f"No segment is off by more than noise: of {tested} the strongest sign is at {self.strongest.name} "
-                f"(p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}."
+                f"(p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}.{self._certain()}"
             )
         off = f"{self.n_beyond:,} of {tested} {'is' if self.n_beyond == 1 else 'are'} off by more than noise"
         few = f", which {counted(len(self.segments), 'segment')} explain{'s' * (len(self.segments) == 1)}"
         lines = [f"{off}{few if self.n_beyond > len(self.segments) else ''}{sure}:"]
-        return "\n".join([*lines, *(f"- {each.summary()}" for each in self.segments)])
+        return "\n".join([*lines, *(f"- {each.summary()}" for each in self.segments)]) + self._certain()
+
+    def _certain(self) -> str:
+        """Rows that were predicted 0 or 1 and came out otherwise, which no test of chance can weigh."""
+        return "" if self.impossible is None else f" Not among the segments: {self.impossible.summary()}"
