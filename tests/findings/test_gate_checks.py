@@ -301,3 +301,39 @@ def test_a_difference_right_at_the_limit_asks_for_no_number_of_rows(rows):
     found = gated(rows, baseline=str(rows)).checks[1].result
     at = NotWorse("undecided", "old", 0.02, found.difference, 0.05, 9, 9, None, "paired")
     assert at.summary().endswith("it may be right at the limit, where no number of rows decides")
+
+
+def test_outputs_are_not_written_over_one_another_nor_over_the_state(tmp_path, rows):
+    state, both = tmp_path / "state", tmp_path / "both"
+    begun = run(rows, "--max-distance", 0.1, "--anytime", state)
+    assert begun.exit_code in (0, 3)
+    kept = state.read_bytes()
+    for option in ("--junit", "--summary"):
+        done = run(rows, "--max-distance", 0.1, "--anytime", state, "--again", option, state)
+        assert done.exit_code == 2
+        assert "name another" in done.stderr
+        assert state.read_bytes() == kept
+    done = run(rows, "--max-distance", 0.1, "--junit", both, "--summary", both)
+    assert (done.exit_code, both.exists()) == (2, False)
+    so_far = CliRunner().invoke(app, ["gate", "--anytime", str(state)])
+    assert (so_far.exit_code, so_far.stdout) == (begun.exit_code, begun.stdout)
+    other = CliRunner().invoke(app, ["gate", "--anytime", str(state), "--max-distance", "0.2"])
+    assert other.exit_code == 2
+    assert "was begun with 0.1" in other.stderr
+
+
+def test_labels_are_those_of_the_baseline_too_and_rows_that_may_belong_together_are_spoken_of(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    label = np.where(rng.random(2000) < p, "bad", "good")
+    path = written(tmp_path / "loans.parquet", outcome=label, pd=p, customer_id=rng.integers(0, 900, 2000))
+    named = ("--y-true", "outcome", "--y-prob", "pd", "--max-distance", 0.2)
+    done = run(path, *named, "--pos-label", "bad", "--baseline", path)
+    assert done.exit_code in (0, 3), done.stderr
+    assert "if those of one customer_id depend on one another, say --groups customer_id" in done.stderr
+    refused = run(path, *named)
+    assert refused.exit_code == 2
+    assert "--pos-label" in refused.stderr
+    of_outcome = run(path, *named, "--pos-label", "bad", "--by", "outcome")
+    assert of_outcome.exit_code == 2
+    assert "the column that was read as y_true" in of_outcome.stderr
