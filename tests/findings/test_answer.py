@@ -172,8 +172,8 @@ def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     p, part = rng.random(6000), rng.choice(["u", "v", "w"], 6000)
     y = (rng.random(6000) < np.where(part == "u", p**2.5, p)).astype(int)
     frame = pd.DataFrame({"y": y, "p": p, "part": part})
-    found = calibrant.audit_table(frame, y_true="y", y_prob="p", by="part", n_resamples=199, random_state=0)
+    found = audit_table(frame, y_true="y", y_prob="p", by="part", n_resamples=199, random_state=0)
     assert found.answer.action == "recalibrate"
     assert "But look at the segments below first: some segments err otherwise than the rest" in found.answer.sentence
-    alone = calibrant.audit_table(frame.drop(columns="part"), y_true="y", y_prob="p", n_resamples=199, random_state=0)
+    alone = audit_table(frame.drop(columns="part"), y_true="y", y_prob="p", n_resamples=199, random_state=0)
     assert "But look" not in alone.answer.sentence
