@@ -239,13 +239,8 @@ def gate(
         from calibrant.report.schema import gate_as_json
         from calibrant.scale.opened import OpenedFile
 
-        opened = None if file is None else OpenedFile(file, pos_label)
-        held = [*([] if opened is None else opened.files), *([] if baseline is None else [baseline])]
-        for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
-            if target is not None:
-                check_target(target, option, held)
-                held.append(str(target))
-        if opened is not None:
+        asked = None
+        if file is not None:
             asked = Asked(
                 max_distance,
                 level,
@@ -265,6 +260,13 @@ def gate(
                 groups=groups,
                 pos_label=pos_label,
             )
+        opened = None if file is None else OpenedFile(file, pos_label)
+        held = [*([] if opened is None else opened.files), *([] if baseline is None else [baseline])]
+        for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
+            if target is not None:
+                check_target(target, option, held)
+                held.append(str(target))
+        if opened is not None and asked is not None:
             decision = check_opened(opened, asked, Told(progress, tell))
         elif anytime is not None:
             decision = check_state(anytime, max_distance)

@@ -47,6 +47,8 @@ def fit_boosted(
     `table` holds numbers of cells, NaN where a value is missing. How many trees do best on the rows that each split
     leaves out, on average, is what is then fitted to all rows.
     """
+    if not any(np.unique(column).size > 1 for column in table.T):
+        return None  # scikit-learn's trees would shift all rows, which is no correction by features
     fit = _with_lightgbm if has_lightgbm() else _with_scikit_learn
     with threadpool_limits(1 if rows.offset.size < _FEW_ROWS else None, user_api="openmp"):
         curves = [fit(rows, table, categories, seed, inside, outside, _MOST_TREES)[1] for inside, outside in splits]

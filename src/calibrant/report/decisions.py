@@ -87,7 +87,9 @@ def draw_decision_curve(
     ax.plot(x, y, color=COLOURS["curve"], lw=2.0, label="predictions")
     top = max(float(curve.best_net_benefit.max()), 1e-6)
     if threshold is not None:
-        ax.axvline(threshold, color=COLOURS["ink"], lw=1.0, dashes=(6.0, 1.5, 1.0, 1.5), label=f"threshold {threshold:.3g}")
+        ax.axvline(
+            threshold, color=COLOURS["ink"], lw=1.0, dashes=(6.0, 1.5, 1.0, 1.5), label=f"threshold {threshold:.3g}"
+        )
     ax.set_xlim(0.0, end)
     ax.set_ylim(-0.25 * top, _ROOM * top)
     ax.set_xlabel("threshold probability")
