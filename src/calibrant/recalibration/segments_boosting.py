@@ -47,8 +47,6 @@ def fit_boosted(
     `table` holds numbers of cells, NaN where a value is missing. How many trees do best on the rows that each split
     leaves out, on average, is what is then fitted to all rows.
     """
-    if not any(np.unique(column).size > 1 for column in table.T):
-        return None  # scikit-learn's trees would shift all rows, which is no correction by features
     fit = _with_lightgbm if has_lightgbm() else _with_scikit_learn
     with threadpool_limits(1 if rows.offset.size < _FEW_ROWS else None, user_api="openmp"):
         curves = [fit(rows, table, categories, seed, inside, outside, _MOST_TREES)[1] for inside, outside in splits]
@@ -162,8 +160,11 @@ def _with_scikit_learn(
         # With these weights a leaf is -G / (H + penalty) and a split gains G^2 / (H + penalty), as for a classifier.
         weight = np.maximum(information, _LEAST_INFORMATION * (information.max() or 1.0))
         trees.fit(table[at], residual / weight, sample_weight=weight)
+        change = trees.predict(table)
+        if not steps and np.ptp(change[at]) == 0.0:
+            break  # without a split it only shifts all rows, which is no correction by features
         steps.append(trees)
-        score = score + trees.predict(table)
+        score = score + change
         if judged is not None:
             losses.append(_loss(rows, score, judged))
             if (len(losses) - 1 - int(np.argmin(losses))) * _TREES_A_STEP >= _PATIENCE:
