@@ -15,6 +15,14 @@ Labels = npt.NDArray[Any]
 Classes = tuple[Any, ...]
 
 
+def is_outcome(values: npt.NDArray[Any], outcome: npt.NDArray[np.float64]) -> bool:
+    """Whether a column of two values tells the events from the rest: the outcome itself, or turned around."""
+    kinds, place = np.unique(values, return_inverse=True)
+    if kinds.size != 2 or outcome.min() == outcome.max():
+        return False
+    return bool((place == outcome).all() or (place == 1 - outcome).all())
+
+
 def event_outcomes(y_true: Any, pos_label: Any) -> Any:
     """Outcomes for one column of probabilities: as they are without `pos_label`, else 1.0 where that label stands.
 

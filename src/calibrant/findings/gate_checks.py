@@ -14,6 +14,7 @@ from calibrant.door.rows import Rows
 from calibrant.findings.answer import default_limit
 from calibrant.findings.gated import Check, Gated
 from calibrant.findings.table import FINE, Told
+from calibrant.findings.table_faults import refuse_own_columns
 from calibrant.findings.table_gate import (
     Asked,
     Read,
@@ -53,9 +54,7 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     table.require(asked.by, "by")
     before = None if asked.baseline is None else _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
-    for argument, column in names.items():
-        if column in asked.by:
-            raise InputError("by", f"names {column!r}, the column that was read as {argument}")
+    refuse_own_columns(asked.by, names)
     told.progress("Segments")
     segments = _segments(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None)

@@ -7,12 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from calibrant.door.errors import InputError, Ways
-from calibrant.findings.table_faults import in_table, or_left_out
+from calibrant.findings.table_faults import in_table, or_left_out, refuse_own_columns
 from calibrant.scale.drift import RESOLUTION, SINGLE, periods_of_groups
 from calibrant.segments import finding, named
-
-EVERY = ("all",)
-"""What stands for every column where segments are to be found."""
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -20,15 +17,16 @@ if TYPE_CHECKING:
     from calibrant.scale.tables import Table
     from calibrant.segments.found_results import FoundSegments
 
+EVERY = ("all",)
+"""What stands for every column where segments are to be found."""
+
 
 def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
     """The audit with the segments and the periods that are asked for, of the columns that it is of."""
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
     more = [asked.groups] if asked.groups else []
     grouped = {"grouped": bool(more), "exclude_bad": asked.exclude_bad}
-    for argument, name in names.items():
-        if name in asked.by:
-            raise InputError("by", f"names {name!r}, the column that was read as {argument}")
+    refuse_own_columns(asked.by, names)
     if asked.by:
         told.progress("Segments")
         groups = table.groups(names, [*asked.by, *more], named.RESOLUTION, exclude_bad=asked.exclude_bad)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
 from calibrant.scale.numbers import in_column
+
+
+def refuse_own_columns(by: Collection[str], names: Mapping[str, str]) -> None:
+    """Raise if segments are to be made of the very outcomes, predictions or weights."""
+    for argument, name in names.items():
+        if name in by:
+            raise InputError("by", f"names {name!r}, the column that was read as {argument}")
 
 
 def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
+from calibrant.door.labels import is_outcome
 
 _TELLING = 20  # rows in which two values agree with the outcome by more than coincidence
 _DIGITS = 17  # that tell any two doubles apart
@@ -122,10 +123,9 @@ def _large(column: Any) -> bool:
 
 def _refuse_outcome(name: str, values: FloatArray, outcome: FloatArray | None) -> None:
     """Raise if two values tell the events from the rest: the outcome under another name, or turned around."""
-    if outcome is None or outcome.size < _TELLING or np.isnan(values).any() or outcome.min() == outcome.max():
+    if outcome is None or outcome.size < _TELLING or np.isnan(values).any():
         return
-    kinds, place = np.unique(values, return_inverse=True)
-    if kinds.size == 2 and ((place == outcome).all() or (place == 1 - outcome).all()):
+    if is_outcome(values, outcome):
         raise _unusable(name, "is the outcome itself, row by row; errors are to be explained without")
 
 

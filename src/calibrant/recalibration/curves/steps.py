@@ -59,10 +59,25 @@ class IsotonicCurve(Curve):
         )
 
 
-class HistogramBinningCurve(Curve):
-    """Mean outcome of the bin that a prediction falls in."""
+class _Values(Curve):
+    """A value for each interval of predictions."""
 
-    estimator_name = "HistogramBinning"
+    edges_: FloatArray
+    values_: FloatArray
+
+    def _check_fitted(self) -> None:
+        check_ends_agree(self.edges_, self.values_)
+        super()._check_fitted()
+
+    def _range(self) -> tuple[float, float]:
+        return float(self.values_.min()), float(self.values_.max())
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
+
+
+class _Bins(_Values):
+    """Intervals whose number and kind the user chooses."""
 
     def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile") -> None:
         self.n_bins = n_bins
@@ -72,19 +87,18 @@ class HistogramBinningCurve(Curve):
         check_bins(self.n_bins, self.strategy)
 
     def _check_fitted(self) -> None:
-        check_ends_agree(self.edges_, self.values_)
         check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one per bin")
         super()._check_fitted()
+
+
+class HistogramBinningCurve(_Bins):
+    """Mean outcome of the bin that a prediction falls in."""
+
+    estimator_name = "HistogramBinning"
 
     def _fit(self, sample: Sample) -> None:
         self.edges_ = bin_edges(sample.prediction, sample.weight, sample.count, self.n_bins, self.strategy)
         self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
-
-    def _range(self) -> tuple[float, float]:
-        return float(self.values_.min()), float(self.values_.max())
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
 
     def _in_words(self) -> str:
         return (
@@ -93,22 +107,10 @@ class HistogramBinningCurve(Curve):
         )
 
 
-class ScalingBinningCurve(Curve):
+class ScalingBinningCurve(_Bins):
     """Scaling-binning: a smooth map is fitted, then its mean in each of a few bins is returned."""
 
     estimator_name = "ScalingBinning"
-
-    def __init__(self, n_bins: int = 15, strategy: Strategy = "quantile") -> None:
-        self.n_bins = n_bins
-        self.strategy = strategy
-
-    def _check_parameters(self) -> None:
-        check_bins(self.n_bins, self.strategy)
-
-    def _check_fitted(self) -> None:
-        check_ends_agree(self.edges_, self.values_)
-        check(self.values_.size <= self.n_bins, "values_", f"must be at most {self.n_bins}, one per bin")
-        super()._check_fitted()
 
     def _new_scaling(self) -> Curve:
         return PlattCurve()
@@ -123,23 +125,19 @@ class ScalingBinningCurve(Curve):
         self.edges_ = bin_edges(scaled, weight, count, self.n_bins, self.strategy)
         self.values_ = bin_means(self.edges_, scaled, weight, weight * scaled)
 
-    def _range(self) -> tuple[float, float]:
-        return float(self.values_.min()), float(self.values_.max())
-
     def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[np.searchsorted(self.edges_, self.scaling_._map(prediction))])
+        return super()._map(self.scaling_._map(prediction))
 
     def _in_words(self) -> str:
         return f"{self.scaling_._in_words()[:-1]}; then {_many(self.values_.size, 'bin')} return their means."
 
 
-class NearestCurve(Curve):
+class NearestCurve(_Values):
     """Nearest calibrated post-processing: intervals of predictions that pay for their width in calibration."""
 
     estimator_name = "NearestCalibrated"
 
     def _check_fitted(self) -> None:
-        check_ends_agree(self.edges_, self.values_)
         check(0.0 <= self.interval_error_ <= 1.0, "interval_error_", "must lie in [0, 1]")
         super()._check_fitted()
 
@@ -148,12 +146,6 @@ class NearestCurve(Curve):
         self.interval_error_ = partition.value
         self.edges_ = between(partition.last[:-1], partition.first[1:])
         self.values_ = bin_means(self.edges_, sample.prediction, sample.weight, sample.weighted_outcome)
-
-    def _range(self) -> tuple[float, float]:
-        return float(self.values_.min()), float(self.values_.max())
-
-    def _map(self, prediction: FloatArray) -> FloatArray:
-        return np.asarray(self.values_[np.searchsorted(self.edges_, prediction)])
 
     def _in_words(self) -> str:
         return (
