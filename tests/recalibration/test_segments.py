@@ -353,3 +353,9 @@ def test_scikit_learn_checks_behind_an_adapter():
             "check_sample_weights_not_overwritten": itself,
         },
     )
+
+
+def test_identifiers_beyond_doubles_are_refused_by_name():
+    for column in (2**53 + np.arange(len(TABLE)), pd.array(2**53 + np.arange(len(TABLE)), dtype="Int64")):
+        with pytest.raises(InputError, match=r"column 'id' holds whole numbers beyond 2\*\*53"):
+            clone(QUICK).fit(TABLE.assign(id=column), Y)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.labels import is_outcome
 from calibrant.door.rows import read_groups, require_single_outcomes
 from calibrant.door.values import counted
 
@@ -147,10 +148,7 @@ def refuse_outcome(name: Name, values: Values, outcome: FloatArray) -> None:
         missing = bool(np.isnan(values).any())
     else:
         told, missing = values.astype(str), any(each is None for each in values)
-    kinds, place = np.unique(told, return_inverse=True)
-    if kinds.size != 2 or missing or outcome.min() == outcome.max():
-        return
-    if (place == outcome).all() or (place == 1 - outcome).all():
+    if not missing and is_outcome(told, outcome):
         raise InputError("X", f"column {name!r} is the outcome itself, row by row", allowed="leave it out")
 
 
@@ -181,19 +179,28 @@ def _of_series(series: Any, name: Name) -> Values:
     if dtype.is_numeric():
         null = series.is_null().to_numpy()
         numbers = series.fill_null(0).cast(nw.Float64).to_numpy() if null.any() else series.cast(nw.Float64).to_numpy()
-        return _finite(np.where(null, np.nan, np.asarray(numbers, dtype=np.float64)))
+        found = np.where(null, np.nan, np.asarray(numbers, dtype=np.float64))
+        return _told_apart(found, name) if dtype.is_integer() else _finite(found)
     return _of_objects(series.to_list(), name)
 
 
 def _of_array(column: npt.NDArray[Any], name: Name) -> Values:
     kind = column.dtype.kind
     if kind in "fiu":
-        return _finite(column.astype(np.float64))
+        found = column.astype(np.float64)
+        return _finite(found) if kind == "f" else _told_apart(found, name)
     if kind in "Mm":
         raise _refused(name, "dates or times")
     if kind == "c":
         raise _refused(name, "complex numbers (Complex data not supported)")
     return _of_objects(column.tolist(), name)
+
+
+def _told_apart(values: FloatArray, name: Name) -> FloatArray:
+    """Whole numbers, which doubles tell apart up to 2**53 only."""
+    if (np.abs(values) >= 2.0**53).any():  # NaN is not
+        raise _refused(name, "whole numbers beyond 2**53, as identifiers do; text tells them apart")
+    return values
 
 
 def _of_objects(values: list[Any], name: Name) -> Values:
