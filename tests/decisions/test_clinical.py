@@ -211,3 +211,16 @@ def test_order_does_not_matter(seed):
 def test_what_is_refused(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+def test_the_panel_says_where_its_intervals_are_known_to_be_too_narrow():
+    rng = np.random.default_rng(0)
+    v = rng.random(600)
+    y = (rng.random(600) < v).astype(int)
+    plain = clinical_calibration(y, v, groups=np.arange(600), **FEW)
+    assert not plain.narrow
+    assert "too narrow near 0" not in plain.summary()
+    for options in ({"groups": np.arange(600) // 2}, {"sample_weight": 1.0 + rng.random(600)}):
+        found = clinical_calibration(y, v, **options, **FEW)
+        assert found.narrow
+        assert found.summary().endswith("are too narrow near 0.")

@@ -58,6 +58,9 @@ class ClinicalCalibration(Result):
         Predictions of exactly 0 or 1, which say nothing about intercepts and slope.
     rows_contradicted : int
         Those of them that the outcome contradicts: no intercept or slope can be right about these.
+    narrow : bool
+        Whether rows are in groups or weigh unequally: then the intervals of ici, e50, e90 and emax, and the curve's
+        band, are too narrow where the true value is near 0 (docs/decisions.md).
     n_rows : int
         Rows, or trials.
     n_events : float
@@ -91,6 +94,7 @@ class ClinicalCalibration(Result):
     observed_upper: FloatArray
     rows_left_out: int
     rows_contradicted: int
+    narrow: bool
     n_rows: int
     n_events: float
     level: float
@@ -127,6 +131,11 @@ class ClinicalCalibration(Result):
                 f", {self.rows_contradicted:,} of them contradicted by the outcome" if self.rows_contradicted else ""
             )
             lines.append(f"{counted(self.rows_left_out, 'prediction')} of exactly 0 or 1 left out of the line{wrong}.")
+        if self.narrow:
+            lines.append(
+                "Of rows in groups, or of unequal weights, the intervals of ICI, E50, E90, Emax and the curve's band "
+                "are too narrow near 0."
+            )
         return "\n".join(lines)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -263,6 +272,7 @@ def clinical_calibration(
         observed_upper=np.clip(drawn.fitted + drawn.half_width, 0.0, 1.0),
         rows_left_out=int(certain.sum()),
         rows_contradicted=int(np.count_nonzero(certain & (cases.y != cases.v))),
+        narrow=cases.n_units < cases.v.size or (cases.w is not None and bool(np.ptp(cases.w) > 0.0)),
         n_rows=cases.v.size,
         n_events=float(dot(cases.y, np.ones(cases.v.size) if cases.w is None else cases.w)),
         level=level,
