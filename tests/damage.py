@@ -52,7 +52,7 @@ class Kept:
     """What a file of these bytes says; compared by `==`."""
     sealed: bool = True
     """Whether the format tells that any bit was changed."""
-    lines: bytes = b""
+    lines: tuple[bytes, ...] = ()
     """What ends a part after which a cut cannot be told from the end."""
 
 
@@ -120,8 +120,8 @@ def kept() -> dict[str, Kept]:
         "plain.parquet": Kept(_parquet(), _rows, sealed=False),
         "rows.feather": Kept(_arrow(stream=False), _rows, sealed=False),
         "rows.arrow": Kept(_arrow(stream=True), _rows, sealed=False),
-        "rows.csv": Kept(CSV, _rows, sealed=False, lines=b"\n"),
-        "rows.jsonl": Kept(JSONL, _rows, sealed=False, lines=b"}\n"),
+        "rows.csv": Kept(CSV, _rows, sealed=False, lines=(b"\n",)),
+        "rows.jsonl": Kept(JSONL, _rows, sealed=False, lines=(b"}\n", b"}")),
         "rows.csv.gz": Kept(gzip.compress(CSV, mtime=0), _rows),
         "rows.jsonl.gz": Kept(gzip.compress(JSONL, mtime=0), _rows),
         "checked.csv.zst": Kept(CHECKED_ZST, _rows),
@@ -191,7 +191,7 @@ def wrong(name: str, changed: bytes, folder: Path) -> str | None:
     if (
         len(changed) < len(whole.data)
         and whole.data.startswith(changed)
-        and not (whole.lines and changed.endswith(whole.lines))
+        and not changed.endswith(whole.lines)
     ):
         return "a cut file is read"
     if whole.sealed:

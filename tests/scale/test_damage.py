@@ -26,3 +26,17 @@ def test_what_the_long_run_found_in_parquet(tmp_path, name, before, bit):
     changed = bytearray(kept()[name].data)
     changed[changed.index(before)] ^= bit
     assert wrong(name, bytes(changed), tmp_path) is None
+
+
+def test_what_the_long_run_found_in_arrow(tmp_path):
+    """Rows that say they are a dictionary, which no column has: pyarrow's error for that is a KeyError."""
+    data = kept()["rows.arrow"].data
+    rows = data.rindex(b"\x03\x04\x00\x18")
+    assert wrong("rows.arrow", data[:rows] + b"\x02" + data[rows + 1 :], tmp_path) is None
+
+
+def test_a_line_of_json_is_whole_without_its_end(tmp_path):
+    data = kept()["rows.jsonl"].data
+    at = data.index(b"}\n", 500) + 1
+    assert wrong("rows.jsonl", data[:at], tmp_path) is None
+    assert wrong("rows.jsonl", data[: at - 1], tmp_path) is None

@@ -78,7 +78,7 @@ class Parts:
             degrees.append(float(alive[size - 1]))
             extra.append(float((fourths * running[:, size - 1] ** 2).sum()))
         names = [(COX, 2), *((WAVES, size) for size in sizes)]
-        mean = np.array(degrees)
+        mean = np.maximum(degrees, 1.0)  # no less: the line or the constant is there. Nothing is divided by 0
         spread = np.maximum(2.0 * mean + np.array(extra), 0.1 * mean)
         shape, stretch = mean**2 / spread, mean / spread
 

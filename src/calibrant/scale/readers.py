@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -184,25 +185,38 @@ def parquet_names(connection: Any, file: str) -> list[str]:
     return names
 
 
+@contextmanager
+def _as_value_errors() -> Iterator[None]:
+    """What pyarrow says of a damaged file in errors of other kinds: that a dictionary is not there, for one."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.lib.ArrowKeyError, pyarrow.lib.ArrowIndexError, pyarrow.lib.ArrowSerializationError) as problem:
+        raise ValueError(str(problem)) from None
+
+
 def arrow_reader(file: str) -> Any:
     """Open an Arrow file, or a stream that is whole."""
     import pyarrow
     import pyarrow.ipc
 
     source = pyarrow.memory_map(file)
-    try:
-        return pyarrow.ipc.open_file(source)
-    except pyarrow.ArrowInvalid:
-        check_arrow_stream(file)
-        source.seek(0)
-        return pyarrow.ipc.open_stream(source)
+    with _as_value_errors():
+        try:
+            return pyarrow.ipc.open_file(source)
+        except pyarrow.ArrowInvalid:
+            check_arrow_stream(file)
+            source.seek(0)
+            return pyarrow.ipc.open_stream(source)
 
 
 def arrow_table(readers: Sequence[Any], wanted: Collection[str]) -> Any:
     """These columns of all files, matched by name."""
     import pyarrow
 
-    tables = [reader.read_all() for reader in readers]
+    with _as_value_errors():
+        tables = [reader.read_all() for reader in readers]
     tables = [table.select([name for name in wanted if name in table.column_names]) for table in tables]
     table = pyarrow.concat_tables(tables, promote_options="permissive")
     half, single = pyarrow.float16(), pyarrow.float32()  # DuckDB has no half floats
