@@ -2,9 +2,9 @@
 
 ``python tools/try_versions.py lowest-direct`` makes an environment with the lowest version of everything that is
 named there (and the newest of what these bring along), ``highest`` one with the newest; ``--python 3.13`` picks the
-interpreter. Both need uv (``pip install uv``), install what users would, not the checkout, and run the commands and the
-tests of every library that reads, computes or draws. A minimum is raised until this passes; a Python is claimed where
-it does.
+interpreter. Both need uv (``pip install uv``), install what users would, not the checkout, and run the commands and, as
+the quick loop does, the tests of every library that reads, computes or draws. A minimum is raised until this passes; a
+Python is claimed where it does.
 """
 
 from __future__ import annotations
@@ -64,12 +64,11 @@ def main() -> int:
                     "-m",
                     "pytest",
                     "-q",
+                    "--quick",
                     "-p",
                     "no:cacheprovider",
                     "-W",
                     "default",
-                    "-k",
-                    "not every_network",
                     *TESTS,
                 ],
                 ROOT,
