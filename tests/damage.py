@@ -188,11 +188,7 @@ def wrong(name: str, changed: bytes, folder: Path) -> str | None:
         return None if name == "monitor.json" else f"{type(problem).__name__}: {problem!s:.200}"
     except Exception as problem:
         return f"{type(problem).__name__}: {problem!s:.200}"
-    if (
-        len(changed) < len(whole.data)
-        and whole.data.startswith(changed)
-        and not changed.endswith(whole.lines)
-    ):
+    if len(changed) < len(whole.data) and whole.data.startswith(changed) and not changed.endswith(whole.lines):
         return "a cut file is read"
     if whole.sealed:
         return None if said == _wanted(name) else "other numbers"

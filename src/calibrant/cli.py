@@ -166,7 +166,7 @@ def gate(
     threshold: Annotated[
         float | None, typer.Option(help="With --max-regret: where predictions are acted on; without it, anywhere.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Probability that what is said is wrong, at most.")] = 0.05,
+    level: Annotated[float, typer.Option(help="The answer is wrong with this probability at most.")] = 0.05,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights; needs --max-weight.")] = None,

@@ -62,7 +62,7 @@ _waiting: list[int] = []
 
 
 class Leave(SystemExit):
-    """The command ends with this exit code, and whatever there was to say has been said."""
+    """The command ends with this exit code; the message has been printed."""
 
 
 class _Signalled(BaseException):
@@ -114,7 +114,7 @@ def _explain(problem: BaseException) -> int:
     """Say what went wrong, and return the exit code."""
     if isinstance(problem, Leave):
         return int(problem.code or 0)
-    if _received:  # whatever a library in between made of it
+    if _received:  # no matter what a library in between made of it
         tell("calibrant: " + ("interrupted" if _received[0] == signal.SIGINT else "told to end"))
         return 128 + _received[0]
     if isinstance(problem, KeyboardInterrupt):
@@ -178,7 +178,7 @@ def _heed() -> None:
 
 
 def escaped(text: str) -> str:
-    r"""The text with whatever could steer a terminal written as an escape; valid inside JSON's strings as well.
+    r"""The text with everything that could steer a terminal written as an escape; valid inside JSON's strings as well.
 
     >>> escaped("a\x1b[31mb")
     'a\\x1b[31mb'
@@ -288,7 +288,7 @@ def _go_on_in_a_child(limit: int) -> None:
             if heard.si_code <= 0:  # sent by a process to this one; what the terminal sends, the child gets itself
                 os.kill(child, asked)
     vouched, code = os.read(ours, 64), os.waitstatus_to_exitcode(status)
-    if vouched:  # whatever became of the libraries after that
+    if vouched:  # no matter what became of the libraries after that
         raise Leave(vouched[-1])
     if -code in _SIGNALS or (asked and -code == signal.SIGKILL):
         raise Leave(128 + asked if asked else 128 - code)

@@ -45,7 +45,7 @@ def smooth_calibration_loss(y_prob: Tensor, y_true: Tensor) -> Tensor:
 
     Notes
     -----
-    Exact, O(n log n), computed on the CPU whatever the device. The error is convex in the outcomes, not in the
+    Exact, O(n log n), computed on the CPU, on any device. The error is convex in the outcomes, not in the
     predictions; where two witnesses are optimal the gradient is one of theirs. Add it to a proper loss: by itself it is
     minimised by predicting the mean.
 
@@ -87,7 +87,7 @@ def kernel_calibration_loss(y_prob: Tensor, y_true: Tensor, *, bandwidth: float 
 
     Notes
     -----
-    Exact, O(n log n) for n^2 pairs, computed on the CPU whatever the device.
+    Exact, O(n log n) for n^2 pairs, computed on the CPU, on any device.
 
     References
     ----------

@@ -1,11 +1,13 @@
 """Every reproduction runs, in small, and is written whole."""
 
+import pickle
 import re
+from concurrent.futures import Future
 
 import pytest
 
 from calibrant import InputError
-from calibrant.experiments import registry
+from calibrant.experiments import processors, registry
 from calibrant.experiments.nearly_linear_time import sparse_program
 from calibrant.measures.smooth import smooth_calibration_error
 from calibrant.synthetic import shifted_uniform
@@ -15,8 +17,34 @@ LONG = {"tcal-figures-3-and-4", "tcal-figure-5", "tcal-figures-7-and-10"}  # eve
 SMALL = [name for name in registry.experiments() if not registry.needs_data(name) and name not in LONG]
 
 
+class Here:
+    """Runs in this process what a pool would run in others, sent and taken back as a pool does."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def submit(self, function, *arguments):
+        done = Future()
+        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+        done.set_result(pickle.loads(pickle.dumps(function(*arguments))))
+        return done
+
+
+@pytest.mark.slow
+def test_processes_give_results_in_the_order_of_the_cells():
+    assert processors.on_all_processors(pow, [(2, n) for n in range(9)]) == [2**n for n in range(9)]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
-def test_small_versions(name, tmp_path):
+def test_small_versions(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(processors, "ProcessPoolExecutor", Here)  # each would import everything for itself
     done = registry.reproduce(name, quick=True)
     assert done.finding
     assert "fail" not in done.finding

@@ -28,7 +28,7 @@ def c_statistic(cases: Cases, level: float) -> Estimate:
         return Estimate(math.nan, Interval(0.0, 1.0))
     below = (others.cumsum() - 0.5 * others) / rest  # what an event at each prediction is ranked above
     above = 1.0 - (events.cumsum() - 0.5 * events) / rate
-    area = float(round(found)) if abs(found - round(found)) <= 1e-12 else found  # all pairs, or none, but for rounding
+    area = float(round(found)) if abs(found - round(found)) <= 1e-12 else found  # all pairs, or none, up to rounding
     place = np.searchsorted(sample.prediction, cases.v)
     moved = w * (cases.y * (below[place] - area) / rate + (1.0 - cases.y) * (above[place] - area) / rest)
     error = _error(cases, moved)

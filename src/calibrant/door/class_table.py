@@ -180,7 +180,9 @@ def _as_table(values: Any) -> Given:
     except (TypeError, ValueError):
         raise InputError("y_prob", "is not a table of numbers: rows of one length are needed") from None
     if array.ndim != 2:
-        raise InputError("y_prob", f"has shape {array.shape}; a table with a row a case and a column a class is needed")
+        raise InputError(
+            "y_prob", f"has shape {array.shape}; a table with a row for each case and a column for each class is needed"
+        )
     if array.dtype.kind not in "fiub":
         raise InputError("y_prob", f"holds {kind_of(array)}; numbers are needed")
     # Wider than a double, or no floating type: made float64, as everything behind the door is.

@@ -37,7 +37,7 @@ Column: TypeAlias = HasArray | Sequence[Number]
 """One column of numbers: a NumPy array, list, pandas / polars / pyarrow column or torch CPU tensor."""
 
 Table: TypeAlias = HasArray | Sequence[Sequence[Number]]
-"""Class probabilities, a row per row: any of these of shape (n, K), or nested lists."""
+"""Class probabilities, one row for each case: any of these of shape (n, K), or nested lists."""
 
 Labels: TypeAlias = Column | list[str] | tuple[str, ...]
 """Outcomes that may be class labels; one text is a sequence of texts, but no column."""
@@ -76,7 +76,7 @@ def read_columns(
 
 
 def as_numbers(values: Column, name: str) -> FloatArray:
-    """One column of numbers as float64, whatever they are; a message names the argument otherwise."""
+    """One column of numbers of any type as float64; a message names the argument if it is none."""
     numbers, problem = _numbers(values, name)
     if problem is not None:
         raise problem

@@ -115,7 +115,7 @@ def as_labels(y_true: Any) -> Labels:
 
 
 def label_column(values: Labels) -> Labels:
-    """One label a row, none missing; numbers as an array of numbers."""
+    """One label per row, none missing; numbers as an array of numbers."""
     values = values.ravel() if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim != 1:
         raise InputError("y_true", f"has shape {values.shape}; one label per row, or one-hot rows, are needed")

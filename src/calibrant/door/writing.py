@@ -75,7 +75,7 @@ def _locked(lock: Path) -> int:
 
 
 def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """`write_whole` of whatever `write` puts into the open file.
+    """`write_whole` of what `write` puts into the open file.
 
     Raises
     ------

@@ -40,7 +40,7 @@ _SETTINGS = (
 
 def advice(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """What is advised over the first seeds, every run counted."""
-    runs = 3 if quick else 80
+    runs = 1 if quick else 80
     cells = [(setting, runs) for setting in _SETTINGS]
     counts = list(on_all_processors(_count, cells))
     rows = []
@@ -53,7 +53,7 @@ def advice(quick: bool = False, _data: Path | None = None) -> Reproduction:
         rows.append([setting.outcomes, setting.predictions, f"{setting.rows:,}", said])
     helped = runs - counts[11]["unchanged"]
     body = (
-        f"{runs} samples a row, level 0.05, all methods. Predictions are uniform on [0, 1], log-uniform between 0.001 and "
+        f"{runs} samples per row, level 0.05, all methods. Predictions are uniform on [0, 1], log-uniform between 0.001 and "
         "0.1 (rare), beta, or 0.05, 0.3, 0.5, 0.8 and 0.99. Independent outcomes have rate 0.2; swapped ones are calibrated "
         "for the other class. Too few events for five folds are refused.\n\n"
         + table(["outcomes", "predictions", "rows", "advised"], rows)

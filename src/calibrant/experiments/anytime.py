@@ -60,7 +60,7 @@ def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction
     worst = max(max(each[:2]) for each in wrong)
     ratios = [watch / fixed for each in costs for fixed, watch in (each[:2], each[2:])]
     body = (
-        f"Level {_LEVEL:g}. {streams} streams a row, to {MOST:,} rows. The limit is the population's own distance, so that "
+        f"Level {_LEVEL:g}. {streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, so that "
         "either verdict is as near to false as can be; one looks after each batch (of 5 rows, later of a tenth of those so "
         "far) and stops at the first end that misses it. Had the streams a rate of "
         f"{_LEVEL:g}, they would show at most {least:.3f} nineteen times in twenty.\n\n"
@@ -73,7 +73,7 @@ def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction
         )
         + "\n## Rows\n\nRows with which half, and nine tenths, of samples get the right verdict: from `calibration_gate` at "
         "that number of rows fixed beforehand, and from `CalibrationGate` by then, which was watched all the way, every 5% of "
-        f"the rows so far. {samples} samples a row, so that a median is known to about a tenth.\n\n"
+        f"the rows so far. {samples} samples per row of the table, so that a median is known to about a tenth.\n\n"
         + table(
             [
                 "predictions",

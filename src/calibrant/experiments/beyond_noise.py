@@ -34,7 +34,7 @@ def beyond_noise(quick: bool = False, _data: Path | None = None) -> Reproduction
     cells = [(design, rows, trials) for design in _DESIGNS for rows in _ROWS]
     found = list(on_all_processors(_share, cells))
     body = (
-        f"{trials:,} samples a row, each drawn from its own predictions; the word is for a stretch that was chosen by looking "
+        f"{trials:,} samples per row, each drawn from its own predictions; the word is for a stretch that was chosen by looking "
         "(docs/report.md). In groups of 10 the rows share one draw with probability 0.3: they are not independent, as "
         "the word takes them to be.\n\n"
         + table(

@@ -171,7 +171,7 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
         "trials and of 200 groups of 10.\n\n" + table(["test", *_EVERY], third)
     )
     finding = f"{over} of {len(judged)} settings are significantly above the level."
-    return Reproduction("Calibrated predictions rejected, whatever the rows are", finding, body)
+    return Reproduction("Calibrated predictions rejected, for rows of every kind", finding, body)
 
 
 def _interval(rejected: int, trials: int) -> tuple[float, float]:

@@ -62,7 +62,7 @@ def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Repro
     ]
     worst = min(numbers[1] for numbers in found)
     body = (
-        f"Nominal 0.95; {trials:,} trials a row, {resamples} resamples. Predictors of one rate, uniform or skewed "
+        f"Nominal 0.95; {trials:,} trials per row, {resamples} resamples. Predictors of one rate, uniform or skewed "
         "(Beta(0.3, 3)): itself (calibrated), its tenths (coarse, calibrated where the rate is uniform), shifted by 0.05 "
         "or 0.06 (more), sharpened.\n\n"
         + table(["measure", "rates", "difference", "rows", "truth", "covered", "mean width"], rows)

@@ -105,7 +105,7 @@ def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
     ]
     worst = min(float(str(x)) for row in bounds for x in row[2:6])
     body = (
-        f"Nominal 0.95. {trials:,} trials a row for bounds up to 2,000 rows, {few:,} else.\n\n## Bounds for the population\n\n"
+        f"Nominal 0.95. {trials:,} trials per row for bounds up to 2,000 rows, {few:,} else.\n\n## Bounds for the population\n\n"
         "Shifted uniform predictors, whose smooth error and lower distance are the shift. Both ends, together.\n\n"
         + table(["rows", "truth", *_COVERED, "mean width: population", "bootstrap"], bounds)
         + "\n## Band and squared error, calibrated predictors\n\n"

@@ -75,7 +75,7 @@ def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproductio
         for (kind, off, s, debiased, _), found in zip(squares, intervals, strict=True)
     ]
     body = (
-        f"Nominal 0.95; {trials:,} samples a row of the first table, {many:,} of the second; 79 resamples (a multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of squares of "
+        f"Nominal 0.95; {trials:,} samples per row of the first table, {many:,} of the second; 79 resamples (a multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of squares of "
         "y - v less its mean, seen. Coverage is of the samples that were answered; the rest were refused. A dash: none was answered.\n\n"
         f"## bootstrap_bounds, from {LEAST_SURPRISES} surprises\n\n"
         "Smooth error and lower distance both covered. True rates are the predictions times a factor.\n\n"

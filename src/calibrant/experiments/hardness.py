@@ -102,7 +102,7 @@ def one_sided(quick: bool = False, _data: Path | None = None) -> Reproduction:
     slope = np.polyfit(np.log(sizes), np.log(means["calibrated, 1,000 elements"]), 1)[0]
     note = (
         "Theorem 3: some 1 / epsilon^3 rows suffice for the distance of the sample (elements seen, with their rates) to be at "
-        "most the true one plus epsilon, whatever the size of the domain. Below are upper ends: distances of the calibrated "
+        "most the true one plus epsilon, for any size of the domain. Below are upper ends: distances of the calibrated "
         "predictors that rounding the best coupling finds, mean, least and largest of 30 draws (pure: 5). There is no such bound "
         "from below: samples of the pure domain have a smaller distance than it has until elements are drawn many times. "
         "Dotted: the true distances.\n\n"
@@ -157,7 +157,7 @@ def _moved_aside(mixed: synthetic.Domain) -> float:
 
     down, cost_down = aside(zeros.size)
     up, cost_up = aside(ones.size)
-    # Whatever stays goes to its mean: half the difference in mass of its zeros and ones.
+    # What stays goes to its mean: half the difference in mass of its zeros and ones.
     uneven = np.abs((zeros.size - down)[:, None] - (ones.size - up)[None, :])
     cost = cost_down[:, None] + cost_up[None, :] + 0.5 * each * uneven
     best = np.unravel_index(cost.argmin(), cost.shape)

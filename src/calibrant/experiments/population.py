@@ -60,7 +60,7 @@ def population_intervals(quick: bool = False, _data: Path | None = None) -> Repr
     least = min(each[0] for each in found)
     often = max(max(each[1:3]) for each in found)
     body = (
-        f"Nominal {1 - _LEVEL:g}; {trials} samples a row. *Joint*: the true distance, the smooth error and every measure "
+        f"Nominal {1 - _LEVEL:g}; {trials} samples per row. *Joint*: the true distance, the smooth error and every measure "
         "of the population lay within their intervals, all of them (of the true distance: at least the lower distance "
         "was). *Low*, *high*: how often either end of the gate's "
         f"lower distance failed, each at most {_LEVEL:g} by the proof. Widths are means over samples, of the lower "

@@ -20,7 +20,7 @@ _ARRAYS = {
 
 
 class _OfArrays(pickle.Unpickler):
-    """Reads tuples of NumPy arrays, and refuses whatever else a pickle would call."""
+    """Reads tuples of NumPy arrays, and refuses everything else that a pickle would call."""
 
     def find_class(self, module: str, name: str) -> object:
         if (module, name) not in _ARRAYS:

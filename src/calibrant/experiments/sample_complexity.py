@@ -85,7 +85,7 @@ def theorems_5_and_6(quick: bool = False, _data: Path | None = None) -> Reproduc
     )
     return Reproduction(
         "Nearly-linear time, Theorems 5 and 6: sample complexity",
-        f"Rows needed grow (the theorems: as epsilon^-2.5 at least, but for a logarithm) for the {'; for the '.join(slopes)}.",
+        f"Rows needed grow (the theorems: as epsilon^-2.5 at least, up to a logarithm) for the {'; for the '.join(slopes)}.",
         note + "\n".join(parts),
         figure,
     )

@@ -67,7 +67,7 @@ def segment_rates(quick: bool = False, _data: Path | None = None) -> Reproductio
             ],
             first,
         )
-        + f"\n## Intervals of a mean chance\n\nNominal {1 - _LEVEL}; {draws:,} draws a row. Width: the mean over draws "
+        + f"\n## Intervals of a mean chance\n\nNominal {1 - _LEVEL}; {draws:,} draws per row. Width: the mean over draws "
         "beside Clopper and Pearson's interval for equal chances.\n\n"
         + table(["chances", "rows", "coverage", "width : Clopper-Pearson"], second)
     )

@@ -306,7 +306,7 @@ def _generated(kind: str) -> Draw:
 
 
 def _drawn(kind: str, rng: np.random.Generator, n: int) -> Part:
-    """Predictions that are right, but for 1.35 times the risk in one pair's cell, or a drift with age."""
+    """Predictions that are right, except for 1.35 times the risk in one pair's cell, or a drift with age."""
     features: dict[str, Any] = {
         "country": rng.choice(["de", "fr", "jp"], n),
         "device": rng.choice(["desktop", "phone", "tablet", "tv", "watch", "other"], n),

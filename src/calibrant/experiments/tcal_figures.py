@@ -86,7 +86,7 @@ class Curve:
     name : str
         Which statistic.
     x : tuple of float
-        Number of oscillations m, rows, or whatever the figure puts there.
+        Number of oscillations m, rows, or what else the figure puts there.
     mean, error : tuple of float
         Mean over the repetitions, and their standard error.
     """

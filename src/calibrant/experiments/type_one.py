@@ -196,7 +196,7 @@ def type_one_errors_in_corners(quick: bool = False, _data: Path | None = None) -
 
 @dataclass(frozen=True)
 class _Plan:
-    """Predictions and what they are in words, numbers of rows, and trials a cell."""
+    """Predictions and what they are in words, numbers of rows, and trials per cell."""
 
     predictions: Mapping[str, Callable[[np.random.Generator, int], FloatArray]]
     sizes: tuple[int, ...]
@@ -233,10 +233,8 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, pl
                 over, answered = over + (low > LEVEL), answered + 1
                 rows[-1].append(f"{rejected / trials:.4f} [{low:.4f}, {high:.4f}]")
     fewer = [f"{test} {trials:,} at {n:,}" for (test, n), trials in _FEWER.items() if test in tests and n in sizes]
-    note = (
-        f"Nominal level {LEVEL}; {most:,} trials a cell, but for their cost {'; '.join(fewer) or 'none fewer'} rows; exact 99% "
-        f"intervals. {plan.meant} {notes}\n\n"
-    )
+    less = f" (for their cost fewer of these: {'; '.join(fewer)} rows)" if fewer else ""
+    note = f"Nominal level {LEVEL}; {most:,} trials per cell{less}; exact 99% intervals. {plan.meant} {notes}\n\n"
     finding = f"{over} of {answered} cells are significantly above the level."
     return Reproduction(title, finding, note + table(["test", "rows", *plan.predictions], rows))
 

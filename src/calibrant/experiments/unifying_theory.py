@@ -123,7 +123,7 @@ def lemmas(quick: bool = False, _data: Path | None = None) -> Reproduction:
         "not 2 alpha^2, which changes no conclusion. The distances are exact, over all partitions of the four elements.\n\n"
     )
     broken = {row[0] for row in rows if not row[-1]}
-    finding = "All bounds hold exactly, but for the constant of Lemma 4.5, which is 4 and not 2."
+    finding = "All bounds hold exactly, except that the constant of Lemma 4.5 is 4 and not 2."
     if broken != {"4.5, crossed"}:
         finding = f"Bounds fail in {', '.join(map(str, sorted(map(str, broken))))}."
     head = ["lemma", "alpha or epsilon", "claim", "paper", "ours", "holds"]

@@ -53,8 +53,8 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
     often = max(max(each[:2]) for each in found)
     false = max(each[6] for (design, _, _), each in zip(cells, found, strict=True) if design.endswith(", calibrated"))
     body = (
-        "Weights are 10 to a power drawn evenly from 0 to 3, whatever the prediction; at most 1,000 was said beforehand. "
-        f"Level {_LEVEL:g}.\n\n## Sketches\n\n{samples} samples a row. *Low*, *high*: how often either end of the gate of a sketch failed, "
+        "Weights are 10 to a power drawn evenly from 0 to 3, independently of the prediction; at most 1,000 was said beforehand. "
+        f"Level {_LEVEL:g}.\n\n## Sketches\n\n{samples} samples per row. *Low*, *high*: how often either end of the gate of a sketch failed, "
         f"each at most {_LEVEL:g} by the proof. Intervals are means over samples; those of the rows are "
         "`calibration_gate`'s. *Rejected*: by `sketch.audit()`, which has bounds in place of redraws, and by "
         f"`calibration_test` of the rows, 199 resamples, on the first {_FEW} samples of up to 2,000 rows.\n\n"
@@ -76,7 +76,7 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
                 for (design, n, _), (low, high, *ends, rejected, of_rows) in zip(cells, found, strict=True)
             ],
         )
-        + f"\n## Watched\n\n{streams} streams a row, to {MOST:,} rows. The limit is the population's own distance, so that "
+        + f"\n## Watched\n\n{streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, so that "
         "either verdict is as near to false as can be; one looks after each batch (of 5 rows, later of a fifth of those so "
         "far) and stops at the first end that misses it. Sketches are of the same batches.\n\n"
         + table(
@@ -95,7 +95,7 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
         )
         + "\nRows with which half of samples get the right verdict: from `calibration_gate` of the weighted rows at that "
         "number fixed beforehand, and from `CalibrationGate`, watched every 5% of the rows so far. Predictions in "
-        f"hundredths; {of_each} samples a row, so that a median is known to about a fifth.\n\n"
+        f"hundredths; {of_each} samples per row of the table, so that a median is known to about a fifth.\n\n"
         + table(
             ["predictions", "come in as", "limit", "verdict", "fixed", "watched", "ratio"],
             [

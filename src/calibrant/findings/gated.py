@@ -61,7 +61,7 @@ class Gated(Result):
     checks : tuple of Check
         All of them. Each "within" is wrong with probability at most the level, which is enough for all together to be:
         one check that should not have passed must have. Among them "beyond" shares the level, so that each of those
-        that are named is beyond, but for that probability.
+        that are named is beyond, except with that probability.
     """
 
     title: str

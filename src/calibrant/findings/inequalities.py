@@ -83,7 +83,7 @@ class Ties(Result):
     inequalities : tuple of Inequality
         Every inequality whose two sides are known.
     true_distance, lower_distance_bracket : Bracket
-        Where the true distance from calibration, whatever the features, and the lower distance, must lie.
+        Where the true distance from calibration, for any features, and the lower distance must lie.
     proofs_of_true, proofs_of_lower : tuple of str
         What proves the lower and the upper end of each.
     """

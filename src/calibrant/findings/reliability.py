@@ -1,7 +1,7 @@
 """The reliability diagram as a table: a curve or level sets, a consistency band, and a histogram of predictions.
 
 **The curve** at t is t plus the mean residual near t, weighted by a Gaussian reflected at 0 and 1. Under calibration
-its mean is t exactly, whatever the density (smoothing the outcomes alone bends the curve wherever the density is
+its mean is t exactly, for any density (smoothing the outcomes alone bends the curve wherever the density is
 steep). The bandwidth follows from predictions and weights alone: outcomes that choose it could not be compared with
 redrawn ones.
 

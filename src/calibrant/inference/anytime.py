@@ -101,7 +101,7 @@ def _shares(before: float, batch: Units | Cells, number: int) -> Iterator[Units 
 
 @dataclass(frozen=True, slots=True)
 class AnytimeEnds:
-    """Both ends of the population's lower distance, each but for probability `level` at all numbers of rows."""
+    """Both ends of the population's lower distance: each is ever wrong with probability `level` at most."""
 
     found: Bracket
     spread: Spread

@@ -37,7 +37,7 @@ def bootstrap_bounds(
     n_resamples : int, default 999
         Resamples.
     random_state : int, numpy.random.Generator or None
-        The same number gives the same result, whatever the number of threads and the order of the rows.
+        The same number gives the same result, with any number of threads and any order of rows.
 
     Returns
     -------

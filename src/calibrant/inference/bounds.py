@@ -36,7 +36,7 @@ class PopulationBounds(Result):
         Lower and upper bound on the population's lower distance from calibration. `calibration_gate` bounds it alone,
         which leaves more of the level to it: its interval is narrower.
     population_distance : Interval
-        The same of the true distance from calibration, whatever the features.
+        The same of the true distance from calibration, for any features.
     intervals : mapping of str to Interval
         The same of every registered measure with its default parameters, by name; from 0 to 1 where nothing is proved.
     level : float

@@ -170,7 +170,7 @@ def calibration_test(
     n_resamples : int, default 999
         Redrawn sets of outcomes; any number will do that can reach the level at all, such as 199.
     random_state : int, numpy.random.Generator or None
-        The same number gives the same result, whatever the number of threads and the order of the rows.
+        The same number gives the same result, with any number of threads and any order of rows.
 
     Returns
     -------

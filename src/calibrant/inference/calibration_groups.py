@@ -21,7 +21,7 @@ def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[
 
     Each is |s P|^2 less the sum of squares in P, where s holds the signs of the groups, at first all 1, and P each
     group's sums along directions that do not depend on outcomes. Products of different groups are what is left: their
-    mean is 0 for calibrated predictions, whatever goes on within groups, and for random signs.
+    mean is 0 for calibrated predictions with any dependence within groups, and for random signs.
     """
     group, excess = units.group, units.excess
     assert group is not None

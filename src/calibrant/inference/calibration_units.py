@@ -95,7 +95,7 @@ def units_of_rows(rows: Rows) -> Units:
 def units_of_sample(sample: Sample) -> Units:
     """Take a sample of unweighted outcomes 0 or 1, or the cells of a sketch of such, as it stands.
 
-    Predictions of one cell have a variance of at most a quarter of its squared width, whatever they are.
+    Predictions of one cell have a variance of at most a quarter of its squared width.
     """
     v, count, ones, width = sample.prediction, sample.count, sample.ones, sample.cell_width
     n_rows, impossible = int(count.sum()), contradicted(v, count, ones)

@@ -236,7 +236,7 @@ def gathered(
 
 
 def benjamini_yekutieli(pvalues: FloatArray, tests: int | None = None) -> FloatArray:
-    """Adjusted p-values: those at most q make up a false-discovery rate of at most q, whatever their dependence.
+    """Adjusted p-values: those at most q make up a false-discovery rate of at most q, for any dependence.
 
     Of more tests than p-values the others' are 1.
     """

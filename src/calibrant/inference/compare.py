@@ -129,7 +129,7 @@ def compare_calibration(
     n_resamples : int, default 999
         Times that the rows are halved, and that outcomes are redrawn.
     random_state : int, numpy.random.Generator or None
-        The same number gives the same result, whatever the number of threads and the order of the rows.
+        The same number gives the same result, with any number of threads and any order of rows.
 
     Returns
     -------

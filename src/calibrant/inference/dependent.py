@@ -23,7 +23,7 @@ class DependentOutcomes:
     Attributes
     ----------
     threshold : ndarray of shape (n,)
-        The quantile: each outcome has its chance, whatever the correlation.
+        The quantile: each outcome has its chance, for any correlation.
     trials : ndarray of shape (n,) or None
         Outcomes behind each row, which depend on one another as those of the group do.
     group : ndarray of shape (n,)

@@ -54,7 +54,7 @@ def smooth_calibration_test(
     n_resamples : int, default 999
         Redrawn sets of outcomes.
     random_state : int, numpy.random.Generator or None
-        The same number gives the same result, whatever the number of threads and the order of the rows.
+        The same number gives the same result, with any number of threads and any order of rows.
 
     Returns
     -------

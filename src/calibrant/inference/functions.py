@@ -1,4 +1,4 @@
-"""Functions that a sample teaches: each a member of the class whose supremum a measure is, whatever the sample."""
+"""Functions that a sample teaches: each a member of the class whose supremum a measure is."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class GateResult(Result):
     lower_distance : Interval
         Each end alone holds with probability 1 - level, at any number of rows: the verdict rests on one of them.
     level : float
-        Probability that what is said is wrong, at most.
+        The answer is wrong with this probability at most.
     n_rows : int
         Rows that it rests on.
     rows_needed : int or None
@@ -103,7 +103,7 @@ def calibration_gate(
     max_distance : float
         The limit, in (0, 1).
     level : float, default 0.05
-        Probability that what is said is wrong, at most, at any number of rows.
+        The verdict is wrong at any number of rows with this probability at most.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def verdict_of(proved: Interval, max_distance: float) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Both ends of the population's lower distance, each but for probability `level`, and what more rows would do."""
+    """Ends of the population's lower distance, each wrong with probability `level` at most; the use of more rows."""
 
     found: Bracket
     spread: Spread
@@ -253,7 +253,7 @@ def where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
 
 
 def asked(value: float) -> str:
-    """In few digits where these are the very number, else in all of them: what is said is what was proved."""
+    """In few digits where these are the exact number, else in all of them."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
 

@@ -1,4 +1,4 @@
-"""What no test can see: miscalibration that a number of rows does not tell from chance, whatever is done with them."""
+"""What no test can see: miscalibration that a number of rows does not tell from chance, by any test."""
 
 from __future__ import annotations
 

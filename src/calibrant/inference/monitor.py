@@ -100,7 +100,7 @@ class CalibrationMonitor:
     begins, so that one that sets in late is found as well; what the bets are worth, with the capital not yet put, is
     the evidence. By Ville's inequality it ever reaches 1 / level with probability at most level. The forecasts may
     depend on past outcomes in any way; the rows' order within a batch does not matter. Where a batch ends must not be
-    chosen by looking at its outcomes. Memory does not grow; 1.3 microseconds a row.
+    chosen by looking at its outcomes. Memory does not grow; 1.3 microseconds per row.
 
     References
     ----------

@@ -61,7 +61,7 @@ class NotWorse(Result):
     difference : Interval
         Of the population's error less the baseline's; each end alone holds with probability 1 - level.
     level : float
-        Probability that what is said is wrong, at most: in large samples, or where `way` is "proved" in all.
+        The answer is wrong with this probability at most: in large samples, or where `way` is "proved" in all.
     n_rows, n_rows_baseline : int
         Rows of either.
     rows_needed : int or None

@@ -45,7 +45,7 @@ def mean_chance_interval(ones: FloatArray, count: FloatArray, miss: float) -> tu
 
 
 def mean_chance_pvalues(ones: FloatArray, count: FloatArray, mean: FloatArray) -> FloatArray:
-    """Two-sided p-values of "the mean of the rows' chances is this", whatever the single chances are.
+    """Two-sided p-values of "the mean of the rows' chances is this", for any single chances.
 
     Twice the smaller tail of a binomial number, where it bounds the tail of unequal chances (Hoeffding 1956, Theorem 4:
     from a whole event beyond the mean on); of a single event, or non-event, the expected number bounds it.

@@ -66,7 +66,7 @@ class RegretBounds(Result):
 
     def summary(self) -> str:
         """Say what is lost at most, and at least where that is proved."""
-        where = "Whatever the threshold" if self.threshold is None else f"At the threshold {self.threshold:g}"
+        where = "At any threshold" if self.threshold is None else f"At the threshold {self.threshold:g}"
         most = rounded_up(self.regret_interval.high)
         low, some = self.regret_interval.low, "" if self.threshold is not None else "at some threshold "
         least = f" and {some}at least {rounded_down(low)}" if low > 0.0 else ""
@@ -134,7 +134,7 @@ def regret_bounds(
     Notes
     -----
     Regret is a supremum of means of what one cut gains over another, never above 1. One of them is the population's
-    best, whatever the sample, so that only one mean is at stake: for a bet x fixed beforehand the population's regret
+    best, for any sample, so that only one mean is at stake: for a bet x fixed beforehand the population's regret
     is at most (1 - exp(-(x m + L / n))) / x, where m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's
     square added row by row, and exp(-L) is the chance of failure; the least of three bets is taken. m is the exact
     supremum over all thresholds and cuts. With weights, trials or groups the square is that of a unit's weight times

@@ -89,7 +89,7 @@ class TestResult(Result):
     method : str
         What was tested, and how its p-value was found, in words.
     impossible : ImpossibleRows or None
-        Rows that no calibrated prediction allows, if there are any: a proof, whatever the p-value says.
+        Rows that no calibrated prediction allows, if there are any: a proof, even if the p-value is large.
     assumption : str
         What is taken to be true of the rows, in one line.
 

@@ -75,7 +75,7 @@ def tcal_test(
     n_resamples : int, default 999
         Resamples for the critical values.
     random_state : int, numpy.random.Generator or None
-        The same number gives the same result, whatever the number of threads and the order of the rows.
+        The same number gives the same result, with any number of threads and any order of rows.
     critical_value : {"label_resampling", "consistency_resampling", "theorem"}
         Redraw the labels from the predictions, which is exact at any n; redraw rows as well; or the constant of the
         paper's Theorem 3, which needs no resampling but has little power.

@@ -36,7 +36,7 @@ def simplex_cells(y_prob: FloatArray, m: int) -> IntArray:
 
     Notes
     -----
-    O(n K log K), whatever m.
+    O(n K log K), for any m.
 
     References
     ----------

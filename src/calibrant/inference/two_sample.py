@@ -112,7 +112,7 @@ def two_sample_calibration_test(
     3 K tests has level / (3 K).
 
     Half the rows answer for the labels, so this has less power than `tcal_test`; it is here for the theory and for
-    comparison. The paper leaves a constant of the chi-squared critical value open, hence the permutations.
+    comparison. The paper leaves a constant of the chi-squared critical value open, so permutations are used.
     Cost: O(n log n) and O(n B) a resample.
 
     References

@@ -195,7 +195,7 @@ def _cheapest(
 
 @njit(cache=True, nogil=True)
 def queue_partition(v: FloatArray, s: FloatArray, w: FloatArray, cost: FloatArray, start: IntArray) -> None:
-    """Fill cost and start in O(m log(m)**2) whatever the data, with O(m log m) memory.
+    """Fill cost and start in O(m log(m)**2) for any data, with O(m log m) memory.
 
     A Fenwick tree over the rank of S splits the candidates into those below S_j and those above, where |S_j - S_i|
     loses its bars. What is left in a node is Monge: later candidates overtake earlier ones once and for good, so a

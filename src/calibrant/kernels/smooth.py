@@ -13,7 +13,7 @@ the best path that ends in psi. It is convex and piecewise linear with slopes in
 in the slope, of total mass 2: at each step a jump of 2 g_j enters at key k_j, and clipping the slope to [-1, 1]
 eats mass g_j from the largest keys and mass g_j from the smallest. That is a double-ended priority queue. All keys
 are known beforehand, so they are ranked once by a sort and the queue is a set of ranks, kept as bits in a tree of
-64-way words: each operation costs a handful of instructions, whatever the order in which keys arrive.
+64-way words: each operation costs a handful of instructions, in any order of keys.
 
 Masses, gaps and heights are whole numbers of 2**-61, so nothing that is eaten or carried rounds, however many rows
 there are: the program solved is that of predictions moved by less than 2**-61. Keys and values are compensated sums.

@@ -10,7 +10,7 @@ row is worth exactly nothing, and scales past the finest gap cost nothing.
 Labels are redrawn from random bits that depend on (seed, resample, row) alone: neither the number of threads nor the
 way resamples are blocked shows in the result. Resamples advance `LANES` at a time, which is what the processor's vector
 units want. The observed labels are resample 0 and go through the same arithmetic, in which equal predictions with equal
-numbers of labels give equal bits whatever the order of their rows: ties are ties.
+numbers of labels give equal bits in any order of their rows: ties are ties.
 """
 
 from __future__ import annotations

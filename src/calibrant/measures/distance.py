@@ -77,7 +77,7 @@ def calibration_distance(
         Masses of the elements, up to a factor.
     time_limit : float, optional
         Seconds after which the search ends with the interval reached; the lower distance and a first predictor, which
-        it starts from, come first whatever they take (a second at 10**5 rows). Without a limit it goes on until the
+        it starts from, come first, however long that takes (1 s at 10**5 rows). Without a limit it goes on until the
         distance is exact or ten million states have been looked at.
 
     Returns
@@ -209,7 +209,7 @@ def upper_calibration_distance(
 
 
 def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
-    """Upper bound of the true distance from calibration that a predictor proves, whatever it is.
+    """Upper bound of the true distance from calibration that a predictor proves; any predictor proves one.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def _solved(mass: FloatArray, v: FloatArray, y: FloatArray, values: FloatArray) 
     )
     distance = np.abs(v[element] - values[value])
     solved = linprog(distance, A_eq=whole_and_calibrated, b_eq=np.append(mass, np.zeros(size)), method="highs-ds")
-    if solved.x is None:  # whatever credits are returned are made to hold
+    if solved.x is None:  # any credits that are returned are made to hold
         return np.zeros(n), v.copy()
     moved = np.maximum(solved.x.reshape(n, size), 0.0)
     total = moved.sum(axis=1)

@@ -22,7 +22,7 @@ def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: 
     The coupling moves each element to a mean target; in the order of these targets, a part of a good partition is
     made of neighbours. Cost: at most some 2e9 elementary steps.
     """
-    order = np.lexsort((v, np.round(_targets(mass, v, y, coupling), 9)))  # one target is one, whatever the rounding
+    order = np.lexsort((v, np.round(_targets(mass, v, y, coupling), 9)))  # one target is one, for any rounding
     elements = mass[order], v[order], y[order]
     n = v.size
     # Where not every pair of cuts can be tried: cuts at every few elements for parts of about n**(2/3), the size where

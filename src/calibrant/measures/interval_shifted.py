@@ -78,7 +78,7 @@ def random_interval_calibration_error(
 
     Notes
     -----
-    Error + width is an upper bound on the interval calibration error (Claim 6.6), hence on the distance from
+    Error + width is an upper bound on the interval calibration error (Claim 6.6), and so on the distance from
     calibration. It grows when the width is halved. Cost: a sort, then O(m) for m distinct predictions.
 
     References

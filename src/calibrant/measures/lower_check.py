@@ -94,7 +94,7 @@ def rounding_of_masses(sample: Sample) -> float:
 
 
 def check_coupling(coupling: Coupling, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
-    """Upper bound of the lower distance from calibration that a coupling proves, whatever it is.
+    """Upper bound of the lower distance from calibration that a coupling proves; any coupling proves one.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
 def check_potentials(
     potentials: Potentials, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None
 ) -> float:
-    """Lower bound of the lower distance from calibration that a pair of potentials proves, whatever they are.
+    """Lower bound of the lower distance from calibration that a pair of potentials proves; any pair proves one.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def restricted_lower_distance(
     -------
     float
         The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample, and whose u is among
-        `values` and calibrated, E[y | u] = u. Attained by a coupling, so never below the exact minimum but for
+        `values` and calibrated, E[y | u] = u. Attained by a coupling, so never below the exact minimum except by
         rounding; above it by at most about 1e-9.
 
     Raises

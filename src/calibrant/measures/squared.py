@@ -73,8 +73,8 @@ def squared_calibration_error(
 
     Not in the list of measures: every measure there is unchanged if all rows are written twice or one is split in two,
     but this one rightly takes such rows for new evidence, and it may be negative. `sample_weight` means importance, so
-    a row of weight 2 is not two rows. Not consistent either: with one row a prediction there is nothing to estimate, so
-    use it on predictors of few values, such as `recalibration.ScalingBinning` makes. Cost: a sort, then O(n).
+    a row of weight 2 is not two rows. Not consistent either: with one row per prediction there is nothing to estimate.
+    Use it on predictors of few values, such as `recalibration.ScalingBinning` makes. Cost: a sort, then O(n).
 
     References
     ----------

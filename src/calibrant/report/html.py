@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @singledispatch
 def document(finding: Any) -> str:
-    """Return a finding's document; whatever comes from data is escaped, and nothing is loaded from elsewhere."""
+    """Return a finding's document; everything that comes from data is escaped, and nothing is loaded from elsewhere."""
     raise TypeError(f"{type(finding).__name__} is no finding")
 
 

@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Answers(ABC):
-    """Answers of whatever holds cells."""
+    """Answers of everything that holds cells."""
 
     __slots__ = ()
     resolution: int

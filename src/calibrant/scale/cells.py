@@ -90,7 +90,7 @@ def _laws(index: IntArray, cells: FloatArray, resolution: int) -> list[tuple[npt
     scale = np.where(lost, 1.0, weight)
     spread = np.where(lost, 1.0, squared / scale / scale)
     even = np.where(lost, squared <= 1e-299, spread * rows >= 1.0 - 4.0 * share) & (spread <= 1.0 + 4.0 * share)
-    # Cauchy and Schwarz: a share of the rows has that share of the weight, but for what the weights' variance allows.
+    # Cauchy and Schwarz: a share of the rows has that share of the weight, up to what the weights' variance allows.
     variance = np.maximum(spread - 1.0 / rows, 0.0) + 4.0 * share * (spread + 1.0 / rows)
 
     def least(part: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ _MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of t
 
 
 def connect() -> Any:
-    """A database in memory that fetches nothing over a network, whatever a file's name or content asks for."""
+    """A database in memory that fetches nothing over a network, even if a file's name or content asks for it."""
     import duckdb
 
     config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}

@@ -48,7 +48,7 @@ class CalibrationGate:
     max_distance : float
         The limit, in (0, 1).
     level : float, default 0.05
-        Probability that what is said is ever wrong, at most, however often one looks and whenever one stops.
+        A verdict is ever wrong with this probability at most, however often one looks and whenever one stops.
     max_weight : float, optional
         For rows with weights: the most that one row can weigh, known before the first row was drawn.
 

@@ -44,7 +44,7 @@ class Groups:
     cells : ndarray of shape (m, 10)
         Their sums, in the order of `MEASURED`.
     keys : narwhals.DataFrame
-        The segment of each cell: a row a cell, a column for each that rows are grouped by.
+        The segment of each cell: a row for each cell, a column for each that rows are grouped by.
     n_excluded : int
         Bad rows that were left out.
     """
@@ -171,7 +171,7 @@ def _bad_rows(index: IntArray, count: npt.NDArray[Any]) -> InputError:
 
 
 def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
-    """Whatever an engine took for a good row: sums of numbers in their ranges look like this."""
+    """Anything that an engine took for a good row: sums of numbers in their ranges look like this."""
     columns = dict(zip(MEASURED, cells.T, strict=True))
     weight = columns["weight"]
     if heaviest == 0.0:

@@ -102,7 +102,7 @@ class OpenedFile(Table):
         """Names of its columns, and of those that its folders stand for."""
         with self._explained():
             if self.kind == "csv":
-                by_case: dict[str, str] = {}  # of several files DuckDB matches names whatever their case
+                by_case: dict[str, str] = {}  # of several files DuckDB matches names in any case
                 for name in (name for dialect in self._dialects for name in dialect.names):
                     by_case.setdefault(name.casefold(), name)
                 held = list(by_case.values())

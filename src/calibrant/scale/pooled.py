@@ -30,7 +30,7 @@ def _mean(index: IntArray, cells: FloatArray, offset: FloatArray, weight: FloatA
 
 
 def sample_from_cells(index: IntArray, cells: FloatArray, resolution: int) -> Sample:
-    """Return the sample with a row a cell, at its mean prediction."""
+    """Return the sample with a row for each cell, at its mean prediction."""
     count, ones, fractional, weight, outcome, squared, offset, _, low, high = cells.T.copy()
     return Sample(
         _mean(index, cells, offset, weight, resolution),

@@ -103,7 +103,7 @@ def folder_columns(files: Sequence[str]) -> list[str]:
 
 
 def maybe_twins(columns: Sequence[str]) -> bool:
-    """Whether names are the same but for case or spaces, or one looks as if DuckDB had made it distinct by a number."""
+    """Whether names are the same up to case and spaces, or one looks as if DuckDB had made it distinct by a number."""
     folded = {name.strip().casefold() for name in columns}
     stems = (re.sub(r"_\d+$", "", name.strip().casefold()) for name in columns)
     return len(folded) < len(columns) or any(

@@ -173,7 +173,7 @@ def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
     wanted: set[int] = set()
     paths = [path.casefold() for path in paths]
     for column in columns:
-        name = column.casefold()  # DuckDB finds a column whatever its case
+        name = column.casefold()  # DuckDB finds a column in any case
         found = [at for at, path in enumerate(paths) if path == name or path.startswith(f"{name}.")]
         if not found:
             return range(len(paths))

@@ -63,7 +63,7 @@ def find_segments(
     n_resamples : int, default 999
         Redrawn sets of outcomes, at least 1 / level.
     random_state : int, numpy.random.Generator or None
-        The same number gives the same result, whatever the number of threads and the order of the rows.
+        The same number gives the same result, with any number of threads and any order of rows.
     exclude_bad : bool, default False
         Leave out rows whose outcome, prediction or weight is null, NaN or out of range instead of refusing the table.
     unweighted : bool, default False
@@ -94,8 +94,8 @@ def find_segments(
     segment, and wrong within it, are errors as well: ``marginal_pvalue`` (Holm) is about the average alone, and weaker.
     Where no redraw is as extreme, Chernoff bounds of the segments' sums carry p-values below 1 / (1 + n_resamples).
     Segments that correcting the ones already named would explain are not named.
-    Cost: a sort, then O(n) per resample and combination of features, on all processors; about 128 bytes a row and
-    processor, and 4 a row and combination.
+    Cost: a sort, then O(n) per resample and combination of features, on all processors; about 128 bytes per row and
+    processor, and 4 per row and combination.
 
     References
     ----------

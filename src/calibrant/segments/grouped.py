@@ -97,7 +97,7 @@ def _test(sums: FloatArray, impossible: FloatArray) -> tuple[float, tuple[float,
 def _by_signs(sums: FloatArray, length: FloatArray) -> tuple[float, int]:
     """The p-value of the clearest interval, whole groups having random signs, and which it is.
 
-    An interval counts by the size of its sum against the variance of independent rows, whatever its outcomes, and of
+    An interval counts by the size of its sum against the variance of independent rows, not by its outcomes, and of
     shares of the error; how much more the sums vary than that is taken from the whole.
     """
     used = length > 0.0

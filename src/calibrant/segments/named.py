@@ -319,7 +319,7 @@ class _Tests:
         object.__setattr__(self, "rate", self.counts and mean_chance_interval(*self.counts, miss))
 
     def told(self, segment: Segment, i: int, effective_rows: float, misplaced: float, rounding: float) -> Segment:
-        """The segment with what is said about chance."""
+        """The segment with its sentence about chance."""
         mean, bias = segment.mean_prediction, segment.bias
         independent = effective_rows if self.in_groups is None else float(self.in_groups.effective[i])
         if self.rate is not None:

@@ -53,7 +53,7 @@ def search(units: Units, formed: Formed, n_resamples: int, level: float, seed: n
     A segment's adjusted p-value is the share of the draws, the outcomes among them, in which some segment that does
     not score higher than it has as high a score; and no less than that of a segment that scores higher. Of the
     segments in whose rows every stated probability is right, one is called beyond noise with probability at most the
-    level, whatever is wrong elsewhere (Westfall and Young 1993, free step-down; docs/found-segments.md).
+    level, even if other segments are wrong (Westfall and Young 1993, free step-down; docs/found-segments.md).
     """
     n, draws_of_all = units.prediction.size, 1 + n_resamples
     scores = np.empty((len(formed), draws_of_all))

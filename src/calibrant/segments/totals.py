@@ -95,7 +95,7 @@ def _weight(rows: Rows) -> FloatArray:
 
 
 def holm(pvalues: FloatArray) -> FloatArray:
-    """Adjusted for their number, whatever depends on what (Holm 1979)."""
+    """Adjusted for their number, for any dependence (Holm 1979)."""
     rising = np.argsort(pvalues, kind="stable")
     steps = np.maximum.accumulate(pvalues[rising] * (pvalues.size - np.arange(pvalues.size)))
     adjusted = np.empty_like(pvalues)
