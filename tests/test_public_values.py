@@ -47,6 +47,11 @@ def audited():
 
 
 @cache
+def drifted():
+    return calibrant.calibration_drift(FRAME, y_true="y", y_prob="p", by="day", reference=1)[1]
+
+
+@cache
 def by_class():
     return calibrant.audit(LABELS, TABLE, n_resamples=39, random_state=0)
 
@@ -157,7 +162,8 @@ MADE = {
     "MeasureValue": lambda: audited().measures["smooth_calibration_error"],
     "MonitorReading": lambda: monitor().update(Y, V),
     "MulticlassSample": lambda: calibrant.door.multiclass_sample(LABELS, TABLE),
-    "Period": lambda: calibrant.calibration_drift(FRAME, y_true="y", y_prob="p", by="day")[0],
+    "Period": lambda: drifted(),
+    "ReferenceReading": lambda: drifted().since_reference,
     "MurphyDiagram": lambda: calibrant.murphy_diagram(Y, V),
     "PopulationBounds": lambda: calibrant.population_bounds(Y, V),
     "Potentials": lambda: certificate().potentials,

@@ -188,6 +188,18 @@ AUDIT: dict[str, Any] = {
             "pvalue": "number",
             "reject": "boolean",
             "n_groups": "integer|null",
+            "since_reference": (
+                {
+                    "reference": "string",
+                    "pvalue": "number",
+                    "reject": "boolean",
+                    "level": "number",
+                    "difference": "number|null",
+                    "compared": "number",
+                    "where": ["number"],
+                },
+                None,
+            ),
         }
     ],
     "advice": {

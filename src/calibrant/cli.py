@@ -76,6 +76,9 @@ def audit_file(
     drift: Annotated[
         str | None, typer.Option(help="Column of days or other periods: say from when on it is proved wrong.")
     ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Of these periods, with commas between: what has changed since?")
+    ] = None,
     exclude_bad: Annotated[
         bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
     ] = False,
@@ -123,6 +126,7 @@ def audit_file(
             groups=groups,
             max_weight=max_weight,
             pos_label=pos_label,
+            reference=None if reference is None else reference.split(","),
             find=() if find is None else tuple(find.split(",")),
         )
         audited = [

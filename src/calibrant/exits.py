@@ -49,6 +49,7 @@ _OPTIONS = {
     "groups": "--groups",
     "pos_label": "--pos-label",
     "drift": "--drift",
+    "reference": "--reference",
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",
     "random_state": "--seed",

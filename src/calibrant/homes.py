@@ -64,6 +64,7 @@ HOMES = {
     "RecalibrationChoice": "recalibration.choice",
     "RecalibrationScore": "recalibration.choice",
     "Recalibrator": "recalibration.base",
+    "ReferenceReading": "inference.unchanged",
     "Region": "findings.regions",
     "RegretBounds": "inference.regret",
     "Reliability": "findings.reliability",

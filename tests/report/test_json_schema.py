@@ -72,7 +72,9 @@ def audits():
         "weights": lambda: calibrant.audit(y_true, y_prob, sample_weight=rng.random(200), **options),
         "rates": lambda: calibrant.audit_table(frame.assign(y=y_prob**2), by="by", **names, **options),
         "one row": lambda: calibrant.audit([1], [0.5], **options),
-        "segments and drift": lambda: calibrant.audit_table(frame, by="by", drift="day", **names, **options),
+        "segments and drift": lambda: calibrant.audit_table(
+            frame, by="by", drift="day", reference=0, **names, **options
+        ),
         "found": lambda: calibrant.audit_table(frame.assign(k=frame["by"]), find=["by", "k"], **names, **options),
         "sketch": lambda: calibrant.audit_table(CalibrationSketch().update(y_true, y_prob), **options),
         "classes": lambda: calibrant.audit(label, classes, **options),

@@ -5,9 +5,16 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom, wasserstein_distance
+from typer.testing import CliRunner
 
-from calibrant import InputError, calibration_drift
+from calibrant import InputError, audit_table, calibration_drift
+from calibrant.cli import app
+from calibrant.inference.unchanged import Counts, Since, _bennett, _Strata, _transport
 from calibrant.scale.drift import Period
+from tests.strategies import examples
 
 
 def table(seed, change=20, days=30, rows=400):
@@ -89,3 +96,159 @@ def test_rows_of_trials_are_so_many_rows():
     assert found[-1].reading.reject
     with pytest.raises(InputError, match="sample_weight: cannot be used here: each outcome is a bet"):
         calibration_drift(shares, y_true="y", y_prob="p", by="day", sample_weight="day")
+
+
+def bent(seed, before, after, rows=400):
+    """Never calibrated; from day 20 on in another way, and with other predictions every day."""
+    rng = np.random.default_rng(seed)
+    day = np.repeat(np.arange(30), rows)
+    p = rng.beta(1.0 + day / 10.0, 2.0)
+    y = (rng.random(day.size) < p ** np.where(day < 20, before, after)).astype(int)
+    return pa.table({"day": day, "p": p, "y": y})
+
+
+def beside(table, reference):
+    found = calibration_drift(table, y_true="y", y_prob="p", by="day", reference=reference)
+    return {period.period: period.since_reference for period in found}, found
+
+
+def test_beside_a_reference_a_change_is_found_that_calibration_does_not_tell():
+    found, periods = beside(bent(0, 1.5, 2.5), list(range(10)))
+    assert next(period.period for period in periods if period.reading.reject) < 5  # never calibrated
+    assert all(found[day] is None for day in range(10))
+    first = next(day for day in range(10, 30) if found[day].reject)
+    assert 20 <= first <= 23
+    last = found[29]
+    assert last.reference == "0 to 9"
+    assert last.difference < -0.05
+    assert last.summary().startswith("changed since 0 to 9 (anytime-valid p = ")
+    assert "less frequent than they were at the same predictions" in periods[-1].summary()
+
+
+def test_other_predictions_of_the_same_meaning_are_no_change():
+    found = [beside(bent(seed, 1.5, 1.5, 60), [0, 1, 2])[0][29] for seed in range(20)]
+    assert sum(each.reject for each in found) <= 2
+    assert abs(np.mean([each.difference for each in found])) < 0.03
+
+
+def test_the_bound_is_above_the_exact_tail_of_one_cell():
+    rng, near = np.random.default_rng(0), 0
+    for _ in range(200):
+        before, now = rng.integers(1, 60, 2)
+        a, b = rng.integers(0, before + 1), rng.integers(0, now + 1)
+        counts = np.arange(now + 1)
+        chance = hypergeom(before + now, a + b, now).pmf(counts)
+        mean = chance @ counts
+        exact = chance[abs(counts - mean) >= abs(b - mean) - 1e-9].sum()
+        bound = np.exp(_bennett(abs(b - mean) - 1e-12, chance @ (counts - mean) ** 2))
+        assert min(1.0, bound) >= exact * (1.0 - 1e-9)
+        near += exact < 0.05 and bound < 20.0 * exact
+    assert near > 20  # nor is it idle
+
+
+def counts(p, y):
+    """One cell a value."""
+    values, of = np.unique(p, return_inverse=True)
+    rows = np.bincount(of).astype(float)
+    return Counts(2 * np.arange(values.size), rows, np.bincount(of, y), values, values, values)
+
+
+def cell(rows, ones, mean=0.5, low=0.5, high=0.5, index=1):
+    return Counts(*(np.array([each], float) for each in (index, rows, ones, mean, low, high)))
+
+
+def test_one_cell_by_hand():
+    since = Since("then", [cell(40, 10)], 0.05)
+    reading = since.update(cell(20, 15))
+    assert reading.difference == 0.75 - 0.25
+    assert reading.compared == 1.0
+    excess, variance = 15.0 - 20.0 * 25 / 60, 20.0 * 25 / 60 * 35 / 60 * 40 / 59
+    expected = 2.0 * 2.0 / 0.9 * np.exp(_bennett(excess, variance))  # sums, the first look, all of [0, 1]
+    assert reading.pvalue == pytest.approx(expected, rel=1e-6)
+    assert since.update(cell(4, 1)).pvalue == reading.pvalue
+
+
+def test_what_the_mix_of_a_cell_could_account_for_is_taken_off():
+    """Two values in one cell: four fifths of the rows at the lower before, at the upper since."""
+    low, high = 0.0004, 0.0009
+    before, now = (
+        cell(100_000, 1200, low + (high - low) / 5, low, high),
+        cell(100_000, 1800, high - (high - low) / 5, low, high),
+    )
+    strata = _Strata(before, now)
+    assert strata.mix[0] > 300.0  # the events that the mix accounts for
+    assert not strata.used.any()
+    reading = Since("then", [before], 0.05).update(now)
+    assert (reading.pvalue, reading.difference, reading.compared) == (1.0, None, 0.0)
+    assert reading.summary().endswith("the reference has no rows at such predictions")
+    apart = Since(
+        "then", [counts(np.repeat([low, high], [80_000, 20_000]), np.r_[np.ones(480), np.zeros(99_520)])], 0.05
+    )
+    assert apart.update(cell(100_000, 1800, high, high, high, 2)).compared == 1.0
+
+
+@examples(300)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), values=st.integers(1, 12))
+def test_the_transport_is_at_least_the_rows_own(seed, n, values):
+    """The distance of two samples in one stratum is never above what is computed from their pooled cells."""
+    rng = np.random.default_rng(seed)
+    p = 0.5 + 0.04 * rng.choice(rng.random(values), (2, n)) * rng.choice([1.0, 1e-9])
+    edges = np.sort(0.5 + 0.04 * rng.random(rng.integers(0, 6)))
+    cells = []
+    for part in p:
+        of = np.searchsorted(edges, part)
+        found = np.unique(of)
+        rows, *places = ([f(part[of == at]) for at in found] for f in (np.size, np.mean, np.min, np.max))
+        cells.append(Counts(found, *(np.array(each, float) for each in (rows, np.zeros(found.size), *places))))
+    both = Counts.together(cells)
+    sides = []
+    for part in cells:
+        rows, mean = np.zeros(both.index.size), both.mean.copy()
+        at = np.searchsorted(both.index, part.index)
+        rows[at], mean[at] = part.rows, part.mean
+        sides.append((rows, mean))
+    held = _transport(np.array([0]), both, *sides)[0]
+    assert held >= wasserstein_distance(*p) - 1e-15
+    if both.index.size == np.unique(p).size:
+        assert held == pytest.approx(wasserstein_distance(*p), abs=1e-15)
+
+
+def test_a_change_of_the_mix_within_a_cell_of_the_monitor_is_no_change_of_meaning():
+    rng = np.random.default_rng(5)
+    day = np.repeat([0, 1], 30_000)
+    for pair in ((4e-4, 9e-4), (0.5, 0.5009)):
+        p = np.where(rng.random(day.size) < np.where(day == 1, 0.8, 0.2), *pair)
+        rate = np.where(p == pair[0], 0.1, 0.3)  # as unlike as can be, but for being two values
+        table = pa.table({"day": day, "p": p, "y": (rng.random(day.size) < rate).astype(int)})
+        assert not beside(table, 0)[0][1].reject
+
+
+def test_where_it_changed_is_told():
+    rng = np.random.default_rng(1)
+    p, day = rng.random(20_000), np.repeat([0, 1], 10_000)
+    y = (rng.random(p.size) < np.where((day == 1) & (p > 0.75), p - 0.2, p)).astype(int)
+    reading = beside(pa.table({"day": day, "p": p, "y": y}), 0)[0][1]
+    assert reading.reject
+    assert reading.where[0] == pytest.approx(0.8, abs=0.08)
+    assert reading.where[1] > 0.95
+    assert "most of all where predictions are between" in reading.summary()
+
+
+@pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], []])
+def test_a_reference_needs_a_period_after_it(reference):
+    with pytest.raises(InputError, match=r"reference: is .* it must be periods, with another after them, of '0', '1'"):
+        beside(bent(0, 1.0, 1.0, 2), reference)
+
+
+def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp_path):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame(bent(0, 1.5, 2.5).to_pydict()).to_csv(path, index=False)
+    names = ["--y-true", "y", "--y-prob", "p", "--resamples", "0", "--seed", "0"]
+    done = CliRunner().invoke(app, ["audit", str(path), *names, "--drift", "day", "--reference", "0,1,2,3,4"])
+    assert done.exit_code == 0, done.output
+    assert "Beside the reference, by 2" in " ".join(done.stdout.split())
+    refused = CliRunner().invoke(app, ["audit", str(path), *names, "--reference", "0"])
+    assert refused.exit_code == 2
+    assert "--reference: is one of the periods; name their column with --drift" in refused.stderr
+    with pytest.raises(InputError, match="name their column with drift="):
+        audit_table(path, y_true="y", y_prob="p", reference=0)

@@ -84,6 +84,11 @@ _HOME = {
         "weighted_sketches",
         "a watched gate, sketches and their test with weights over 1,000 times; minutes",
     ),
+    "changed-meaning": (
+        "changed_meaning",
+        "changed_meaning",
+        "alarms of drift beside a reference, where predictions mean what they meant and where not; minutes",
+    ),
     "beyond-noise": ("beyond_noise", "beyond_noise", "calibrated stretches called beyond noise; a minute"),
     "segments": ("segment_rates", "segment_rates", "power, false discoveries and intervals of segments; minutes"),
     "segment-repair": (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from calibrant.door.errors import InputError, Ways
 from calibrant.findings.table_faults import in_table, or_left_out, refuse_own_columns
 from calibrant.scale.drift import RESOLUTION, SINGLE, periods_of_groups
+from calibrant.scale.reference import FINE, beside_reference
 from calibrant.segments import finding, named
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
         groups = table.groups(names, keys, RESOLUTION, exclude_bad=asked.exclude_bad, option="drift")
         try:
             periods = periods_of_groups(groups, asked.level, **grouped)
+            if asked.reference is not None:
+                told.progress("Since the reference")
+                fine = table.groups(names, keys, FINE, exclude_bad=asked.exclude_bad, option="drift")
+                periods = beside_reference(periods, fine, asked.reference, asked.level, grouped=bool(more))
         except InputError as problem:
             if problem.argument != "by":
                 raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
-from calibrant.door.errors import InputError
+from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.findings.auditing import audit_classes, audit_given, audit_sample
 from calibrant.findings.found import Audit
@@ -59,6 +59,7 @@ class Asked:
     groups: str | None = None
     max_weight: float | None = None
     pos_label: Any = None
+    reference: Any = None
     find: tuple[str, ...] = ()
     max_depth: int = finding.MAX_DEPTH
 
@@ -72,6 +73,9 @@ class Asked:
             text("" if name is None else name, "find")
         flag(self.exclude_bad, "exclude_bad")
         flag(self.unweighted, "unweighted")
+        if self.reference is not None and self.drift is None:
+            ways = Ways("name their column with drift=", "name their column with --drift")
+            raise InputError("reference", "is one of the periods", allowed=ways)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -135,6 +139,7 @@ def audit_table(
     sample_weight: str | None = None,
     by: str | Sequence[str] | None = None,
     drift: str | None = None,
+    reference: Any = None,
     exclude_bad: bool = False,
     unweighted: bool = False,
     groups: str | None = None,
@@ -165,6 +170,8 @@ def audit_table(
         Columns whose combinations are segments: which are worst, and are they off by more than noise?
     drift : str, optional
         Column of days or other periods: when did calibration go wrong? Not with weights.
+    reference : object or list, optional
+        One or several of these periods: have predictions come to mean something else since? As for `calibration_drift`.
     exclude_bad : bool, default False
         Leave out rows that are null, NaN, no numbers or out of range, and count them in ``.n_excluded``, instead of
         refusing them.
@@ -236,6 +243,7 @@ def audit_table(
         groups,
         max_weight,
         pos_label,
+        reference,
         _names(find, "find"),
         max_depth,
     )
@@ -345,7 +353,7 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
 
 def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None) -> Audit:
     told = told or Told()
-    for argument in (*ROLES, "by", "drift", "find", "exclude_bad", "unweighted", "groups", "pos_label"):
+    for argument in (*ROLES, "by", "drift", "find", "reference", "exclude_bad", "unweighted", "groups", "pos_label"):
         if getattr(asked, argument) not in (None, (), False):
             raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
     title = f"{asked.title}, rows" if asked.title else "Rows"

@@ -165,13 +165,19 @@ def segment_in_words(segment: Segment) -> str:
 
 
 def periods_in_words(periods: Sequence[Period]) -> str:
-    """Whether, and when, the evidence of all periods so far became enough."""
+    """Whether, and when, the evidence of all periods so far became enough; the same beside a reference."""
     alarm = next((period for period in periods if period.reading.reject), None)
     if alarm is None:
         last = periods[-1].reading
-        return f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
-    p = at_most(alarm.reading.pvalue, 2)
-    return (
-        f"By {alarm.period} the evidence against calibration was enough (anytime-valid p = {p}): "
-        f"{alarm.reading.alternative}."
-    )
+        said = f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
+    else:
+        p = at_most(alarm.reading.pvalue, 2)
+        said = (
+            f"By {alarm.period} the evidence against calibration was enough (anytime-valid p = {p}): "
+            f"{alarm.reading.alternative}."
+        )
+    compared = [(period.period, period.since_reference) for period in periods if period.since_reference is not None]
+    if not compared:
+        return said
+    by, found = next(((by, found) for by, found in compared if found.reject), compared[-1])
+    return f"{said} Beside the reference, by {by}: {found.summary()}."

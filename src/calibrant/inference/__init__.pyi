@@ -46,6 +46,7 @@ from calibrant.inference.tolerant import TolerantResult as TolerantResult
 from calibrant.inference.tolerant import tolerant_calibration_test as tolerant_calibration_test
 from calibrant.inference.two_sample import TwoSampleResult as TwoSampleResult
 from calibrant.inference.two_sample import two_sample_calibration_test as two_sample_calibration_test
+from calibrant.inference.unchanged import ReferenceReading as ReferenceReading
 from calibrant.inference.verified_bounds import SquaredErrorInterval as SquaredErrorInterval
 from calibrant.inference.verified_bounds import squared_error_bootstrap as squared_error_bootstrap
 from calibrant.inference.verified_bounds import squared_error_interval as squared_error_interval
@@ -66,6 +67,7 @@ __all__ = [
     "MonitorReading",
     "PairwiseComparison",
     "PopulationBounds",
+    "ReferenceReading",
     "RegretBounds",
     "SmoothTolerantResult",
     "SquaredErrorInterval",

@@ -174,4 +174,5 @@ def _period(period: Period) -> dict[str, Any]:
         "pvalue": reading.pvalue,
         "reject": reading.reject,
         "n_groups": period.n_groups,
+        "since_reference": None if period.since_reference is None else plain(asdict(period.since_reference)),
     }

@@ -15,6 +15,7 @@ from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
 from calibrant.inference.group_monitor import GroupMonitor
 from calibrant.inference.monitor import CalibrationMonitor, MonitorReading
+from calibrant.inference.unchanged import ReferenceReading
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -23,6 +24,7 @@ from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
 from calibrant.scale.periods import in_order
 from calibrant.scale.pooled import sample_from_cells
+from calibrant.scale.reference import FINE, beside_reference
 from calibrant.scale.trials import groups_by
 
 RESOLUTION = 1024
@@ -47,6 +49,9 @@ class Period(Result):
         Evidence against calibration from all periods so far.
     n_groups : int or None
         Groups with rows in the period, where rows of one group may depend on one another.
+    since_reference : ReferenceReading or None
+        Evidence that predictions mean something else than they did in the reference periods; None without them, and
+        up to the last of them.
 
     See Also
     --------
@@ -60,11 +65,13 @@ class Period(Result):
     smooth_calibration_error: float
     reading: MonitorReading
     n_groups: int | None = None
+    since_reference: ReferenceReading | None = None
 
     def summary(self) -> str:
         """Say what the period is like, and the evidence so far."""
         means = f"mean outcome {self.base_rate:.4g}, mean prediction {self.mean_prediction:.4g}"
-        return f"{self.period}: {counted(self.n_rows, 'row')}, {means}. So far: {self.reading.summary()}."
+        since = "" if self.since_reference is None else f" Beside the reference: {self.since_reference.summary()}."
+        return f"{self.period}: {counted(self.n_rows, 'row')}, {means}. So far: {self.reading.summary()}.{since}"
 
 
 def calibration_drift(
@@ -76,6 +83,7 @@ def calibration_drift(
     sample_weight: str | None = None,
     trials: str | None = None,
     groups: str | None = None,
+    reference: Any = None,
     level: float = 0.05,
     exclude_bad: bool = False,
     unweighted: bool = False,
@@ -98,8 +106,12 @@ def calibration_drift(
         may go on from period to period. Without it an outcome's chance, given all before it, must be the forecast.
     trials : str, optional
         Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
+    reference : object or list, optional
+        A period, or several: those after them are compared with them as well. Have events become more or less frequent
+        than they were at the same predictions, whether these are calibrated or not?
     level : float, default 0.05
-        Largest probability that calibrated forecasts are ever rejected, in all periods together.
+        Largest probability that calibrated forecasts are ever rejected, in all periods together; and of a false alarm
+        beside the reference.
     exclude_bad : bool, default False
         Leave out rows that are null, NaN or out of range instead of refusing the table.
     unweighted : bool, default False
@@ -115,7 +127,7 @@ def calibration_drift(
     ------
     InputError
         As `CalibrationSketch.from_frame`, if a column may hold weights, outcomes are rates, a period is null, or the
-        order of texts is not known.
+        order of texts is not known; if the reference is no period, if none is after it, or with `groups`.
 
     See Also
     --------
@@ -125,7 +137,10 @@ def calibration_drift(
     -----
     One GROUP BY into 1,024 cells a period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
     With `groups` the evidence is a sum of e-values of the groups' sums, which no dependence between periods can make
-    too large (docs/tests.md); it needs more rows. Cost: one pass over the rows.
+    too large (docs/tests.md); it needs more rows. Beside a reference rows are independent and predictions may be
+    distributed otherwise in each period: events are compared among rows whose predictions are nearly the same, and
+    what a change of these could account for is taken off (docs/tests.md). Cost: one pass over the rows, two with a
+    reference.
 
     Examples
     --------
@@ -147,7 +162,11 @@ def calibration_drift(
         refuse_unspoken_weights(table.columns, spoken, f"{SINGLE}; unweighted=True leaves them out")
     keys = [by] if groups is None else [by, groups]
     found = groups_by(table, y_true, y_prob, keys, RESOLUTION, None, trials, exclude_bad, unweighted=True)
-    return periods_of_groups(found, level, grouped=groups is not None, exclude_bad=exclude_bad)
+    periods = periods_of_groups(found, level, grouped=groups is not None, exclude_bad=exclude_bad)
+    if reference is None:
+        return periods
+    fine = groups_by(table, y_true, y_prob, keys, FINE, None, trials, exclude_bad, unweighted=True)
+    return beside_reference(periods, fine, reference, level, grouped=groups is not None)
 
 
 def periods_of_groups(found: Groups, level: float, *, grouped: bool = False, exclude_bad: bool = False) -> list[Period]:

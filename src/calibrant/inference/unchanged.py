@@ -1,0 +1,270 @@
+"""Unchanged since then: do predictions mean what they meant in a reference period, whether calibrated or not?"""
+
+from __future__ import annotations
+
+__all__ = ["ReferenceReading"]
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.outwards import at_most
+from calibrant.door.values import Result
+
+_SHARES = 0.9, 0.05, 0.03, 0.02  # of the error, for tests of 1, 2, 4 and 8 intervals of predictions
+_ROWS_A_STRATUM = 16  # of the reference
+_WIDEST = 0.2  # in log odds: predictions further apart are not in one stratum
+STEEPEST = 2.0
+"""How many times as fast as a prediction's log odds the event's may move within a stratum."""
+_EXACT = 1e-9  # share of a sum that its rounding can be
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReferenceReading(Result):
+    """Evidence, up to a period's end, that predictions mean something else than they did in a reference period.
+
+    Attributes
+    ----------
+    reference : str
+        The reference: a period, or the first and the last of several.
+    pvalue : float
+        Smallest so far, adjusted for every interval and period that was looked at: valid whenever one looks.
+    reject : bool
+        Whether it has ever been at most the level.
+    level : float
+        Probability of any false alarm, in all periods together, at most.
+    difference : float or None
+        Event rate of the period's rows less the reference's at the same predictions; None where nothing compares.
+    compared : float
+        Share of the period's rows that the reference has rows beside: the others say nothing here.
+    where : tuple of float
+        The lowest and the highest prediction between which the evidence of this period is strongest.
+
+    See Also
+    --------
+    Period, calibration_drift
+    """
+
+    reference: str
+    pvalue: float
+    reject: bool
+    level: float
+    difference: float | None
+    compared: float
+    where: tuple[float, float]
+
+    def summary(self) -> str:
+        """One sentence."""
+        said = "changed" if self.reject else "no change is proved"
+        said = f"{said} since {self.reference} (anytime-valid p = {at_most(self.pvalue, 2)})"
+        if self.difference is None:
+            return f"{said}: the reference has no rows at such predictions"
+        more = "more" if self.difference > 0.0 else "less"
+        low, high = self.where
+        place = f", most of all where predictions are between {low:.3g} and {high:.3g}" if self.reject else ""
+        chance = "" if self.reject else ", which may be chance"
+        said = (
+            f"{said}: events are {100.0 * abs(self.difference):.2g} percentage points {more} frequent than they were "
+            f"at the same predictions{place}{chance}"
+        )
+        if self.compared > 0.95:
+            return said
+        return f"{said}; {100.0 * (1.0 - self.compared):.0f}% of the rows have none beside them in the reference"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Rows and ones in fine cells of predictions, in their order; each cell's mean, least and largest prediction."""
+
+    index: IntArray
+    rows: FloatArray
+    ones: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def together(cls, parts: Sequence[Counts]) -> Counts:
+        """The rows of several counts."""
+        index = np.concatenate([part.index for part in parts])
+        found, of = np.unique(index, return_inverse=True)
+        rows, ones, moment = (
+            np.bincount(of, np.concatenate(each), found.size).astype(np.float64)
+            for each in zip(*((part.rows, part.ones, part.rows * part.mean) for part in parts), strict=True)
+        )
+        low, high = np.full(found.size, np.inf), np.full(found.size, -np.inf)
+        np.minimum.at(low, of, np.concatenate([part.low for part in parts]))
+        np.maximum.at(high, of, np.concatenate([part.high for part in parts]))
+        return cls(found, rows, ones, np.clip(moment / rows, low, high), low, high)
+
+
+class Since:
+    """Compares one period after the other with a reference.
+
+    Rows of both are put into strata of neighbouring predictions, made without a look at the outcomes. Given how many
+    rows and events a stratum has in both together, the period's events are hypergeometric if they have one rate: a sum
+    of independent outcomes with unequal chances, so that Bennett's inequality holds with the very variance. Where the
+    rate moves within a stratum, at most `STEEPEST` times as fast in log odds as the prediction, the means of the two
+    sides differ by no more than that times the transport distance of their predictions, which is taken off the
+    excess. Period k is looked at by itself and together with all since the reference, and has the share
+    1 / (k (k + 1)) of the level: docs/tests.md.
+    Source: V. A. Vatutin and V. G. Mikhailov, Limit theorems for the number of empty cells, Theory of Probability and
+    its Applications 27, 1982 (the sum); G. Bennett, Probability inequalities for the sum of independent random
+    variables, Journal of the American Statistical Association 57, 1962; I. Kim, M. Neykov, S. Balakrishnan and
+    L. Wasserman, Local permutation tests for conditional independence, Annals of Statistics 50, 2022 (the strata).
+    """
+
+    def __init__(self, name: str, reference: Sequence[Counts], level: float) -> None:
+        self._reference = Counts.together(reference)
+        self._name, self._level = name, level
+        self._since: list[Counts] = []
+        self._looks, self._smallest = 0, 1.0
+
+    def update(self, period: Counts) -> ReferenceReading:
+        """Look at the next period."""
+        self._looks += 1
+        self._since = [Counts.together([*self._since, period])]
+        alone = _Strata(self._reference, period)
+        log, where = alone.strongest()
+        if self._looks > 1:
+            log = min(log, _Strata(self._reference, self._since[0]).strongest()[0])
+        log += math.log(2.0 * self._looks * (self._looks + 1.0))
+        self._smallest = min(self._smallest, math.exp(max(-700.0, min(0.0, log))))
+        return ReferenceReading(
+            self._name,
+            self._smallest,
+            self._smallest <= self._level,
+            self._level,
+            *alone.difference(float(period.rows.sum())),
+            where,
+        )
+
+
+class _Strata:
+    """Counts of two samples by stratum: rows, events and what a change of the mix could account for."""
+
+    def __init__(self, before: Counts, now: Counts) -> None:
+        cells = Counts.together([before, now])
+        size = cells.index.size
+        sides = []
+        for part in (before, now):
+            rows, ones, mean = np.zeros(size), np.zeros(size), cells.mean.copy()
+            at = np.searchsorted(cells.index, part.index)
+            rows[at], ones[at], mean[at] = part.rows, part.ones, part.mean
+            sides.append((rows, ones, mean))
+        (rows_before, ones_before, mean_before), (rows_now, ones_now, mean_now) = sides
+        starts = _starts(rows_before, cells.low, cells.high)
+
+        def summed(values: FloatArray) -> FloatArray:
+            return np.add.reduceat(values, starts)
+
+        self.before, self.now = summed(rows_before), summed(rows_now)
+        self.events_before, self.events = summed(ones_before), summed(ones_now)
+        both = self.before + self.now
+        rate = (self.events_before + self.events) / both
+        self.mean = self.now * rate
+        self.variance = self.mean * (1.0 - rate) * self.before / np.maximum(both - 1.0, 1.0)
+        self.low, self.high = cells.low[starts], np.maximum.reduceat(cells.high, starts)
+        moved = _transport(starts, cells, (rows_before, mean_before), (rows_now, mean_now))
+        center = summed((rows_before + rows_now) * cells.mean) / both
+        odds = np.minimum(self.low * (1.0 - self.low), self.high * (1.0 - self.high))
+        odds = np.where(moved > 0.0, odds, np.maximum(center * (1.0 - center), 0.25))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = STEEPEST * rate * (1.0 - rate) / odds
+            share = self.now * self.before / both
+            self.mix = np.where(moved > 0.0, share * slope * moved, 0.0)
+        # Where the mix could account for as much as chance does, nothing is compared: decided by what is held fixed.
+        told = (self.before > 0.0) & (self.now > 0.0)
+        self.used = told & ((self.mix <= np.sqrt(self.variance)) | (moved == 0.0))
+
+    def difference(self, n_now: float) -> tuple[float | None, float]:
+        """Event rate now less that before at the same predictions, and the share of rows that are compared."""
+        rows = self.now[self.used]
+        total = float(rows.sum())
+        if total == 0.0:
+            return None, 0.0
+        expected = rows * self.events_before[self.used] / self.before[self.used]
+        return float((self.events[self.used] - expected).sum() / total), total / n_now
+
+    def strongest(self) -> tuple[float, tuple[float, float]]:
+        """Log of the p-value of all intervals together, perhaps above 0, and the ends of the strongest."""
+        used = self.used & (self.variance > 0.0)
+        if not used.any():
+            return 0.0, (0.0, 1.0)
+        excess = (self.events - self.mean)[used]
+        variance, mean, mix = self.variance[used], self.mean[used], self.mix[used]
+        low, high = self.low[used], self.high[used]
+        reached = np.cumsum(variance)
+        best, where = math.inf, (0.0, 1.0)
+        for depth, share in enumerate(_SHARES):
+            parts = 2**depth
+            ends = np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts, side="right")
+            for first, last in zip([0, *ends.tolist()], [*ends.tolist(), excess.size], strict=True):
+                if first == last:
+                    continue
+                part = slice(first, last)
+                far = abs(float(excess[part].sum())) - float(mix[part].sum()) - _EXACT * float(mean[part].sum())
+                log = _bennett(far, float(variance[part].sum()) * (1.0 + _EXACT)) + math.log(parts / share)
+                if log < best:
+                    best, where = log, (float(low[first]), float(high[last - 1]))
+        return best, where
+
+
+def _starts(rows: FloatArray, low: FloatArray, high: FloatArray) -> IntArray:
+    """Where strata start: each has enough rows of the reference, unless its predictions would be too far apart."""
+    starts, held, first = [0], 0.0, 0
+    lowest, highest, count = _log_odds(low).tolist(), _log_odds(high).tolist(), rows.tolist()
+    for at in range(rows.size):
+        wide = highest[at] - lowest[first]
+        if at > first and (held >= _ROWS_A_STRATUM or not wide <= _WIDEST):
+            starts.append(at)
+            held, first = 0.0, at
+        held += count[at]
+    return np.array(starts, dtype=np.int64)
+
+
+def _log_odds(prediction: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.log(prediction) - np.log1p(-prediction)
+
+
+def _transport(
+    starts: IntArray, cells: Counts, before: tuple[FloatArray, FloatArray], now: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """At least the transport distance of the two sides' predictions in every stratum, where both have rows.
+
+    Every cell's rows are moved to their mean on either side, by 2 (mean - low) (high - mean) / (high - low) at most on
+    average (two points have that, and no other rows between the ends more); from mean to mean the distance is exact.
+    """
+    stratum = np.repeat(np.arange(starts.size), np.diff(np.append(starts, cells.index.size)))
+    within, places, shares, of = np.zeros(starts.size), [], [], []
+    for sign, (rows, mean) in ((1.0, before), (-1.0, now)):
+        total = np.add.reduceat(rows, starts)[stratum]
+        share = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0.0)
+        width = cells.high - cells.low
+        spread = 2.0 * (mean - cells.low) * (cells.high - mean)
+        moved = np.divide(spread, width, out=np.zeros_like(spread), where=(width > 0.0) & (rows > 1.0))
+        within += np.bincount(stratum, share * moved, starts.size)
+        held = rows > 0.0
+        places.append(mean[held])
+        shares.append(sign * share[held])
+        of.append(stratum[held])
+    place, share, stratum = np.concatenate(places), np.concatenate(shares), np.concatenate(of)
+    order = np.lexsort((place, stratum))
+    place, share, stratum = place[order], share[order], stratum[order]
+    level = np.cumsum(share)  # every stratum's shares sum to 0, but where a side has no rows, which is not used
+    first = np.flatnonzero(np.diff(stratum, prepend=-1))
+    level -= np.repeat((level - share)[first], np.diff(np.append(first, stratum.size)))
+    gap = np.where(np.diff(stratum, append=-1) == 0, np.diff(place, append=0.0), 0.0)
+    return within + np.bincount(stratum, np.abs(level) * gap, starts.size)
+
+
+def _bennett(excess: float, variance: float) -> float:
+    """Log of at least the probability that a sum of independent outcomes is so far from its mean, on either side."""
+    if excess <= 0.0 or variance <= 0.0:
+        return 0.0
+    u = excess / variance
+    return math.log(2.0) - variance * ((1.0 + u) * math.log1p(u) - u)
