@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from calibrant import InputError, audit_table, calibration_drift
 from calibrant.cli import app
-from calibrant.inference.unchanged import Counts, Since, _bennett, _Strata, _transport
+from calibrant.inference.unchanged import Counts, Since, _bennett, _breaks, _Strata, _transport
 from calibrant.scale.drift import Period
 from tests.strategies import examples
 
@@ -126,9 +126,9 @@ def test_beside_a_reference_a_change_is_found_that_calibration_does_not_tell():
 
 
 def test_other_predictions_of_the_same_meaning_are_no_change():
-    found = [beside(bent(seed, 1.5, 1.5, 60), [0, 1, 2])[0][29] for seed in range(20)]
-    assert sum(each.reject for each in found) <= 2
-    assert abs(np.mean([each.difference for each in found])) < 0.03
+    found = [beside(bent(seed, 1.5, 1.5, 60), [0, 1, 2])[0][29] for seed in range(8)]
+    assert not any(each.reject for each in found)
+    assert abs(np.mean([each.difference for each in found])) < 0.08
 
 
 def test_the_bound_is_above_the_exact_tail_of_one_cell():
@@ -158,7 +158,7 @@ def cell(rows, ones, mean=0.5, low=0.5, high=0.5, index=1):
 
 
 def test_one_cell_by_hand():
-    since = Since("then", [cell(40, 10)], 0.05)
+    since = Since("then", [cell(40, 10)], 0.05, 2**16)
     reading = since.update(cell(20, 15))
     assert reading.difference == 0.75 - 0.25
     assert reading.compared == 1.0
@@ -175,14 +175,14 @@ def test_what_the_mix_of_a_cell_could_account_for_is_taken_off():
         cell(100_000, 1200, low + (high - low) / 5, low, high),
         cell(100_000, 1800, high - (high - low) / 5, low, high),
     )
-    strata = _Strata(before, now)
+    strata = _Strata(before, now, _breaks(before, 2**16))
     assert strata.mix[0] > 300.0  # the events that the mix accounts for
     assert not strata.used.any()
-    reading = Since("then", [before], 0.05).update(now)
+    reading = Since("then", [before], 0.05, 2**16).update(now)
     assert (reading.pvalue, reading.difference, reading.compared) == (1.0, None, 0.0)
     assert reading.summary().endswith("the reference has no rows at such predictions")
     apart = Since(
-        "then", [counts(np.repeat([low, high], [80_000, 20_000]), np.r_[np.ones(480), np.zeros(99_520)])], 0.05
+        "then", [counts(np.repeat([low, high], [80_000, 20_000]), np.r_[np.ones(480), np.zeros(99_520)])], 0.05, 2**16
     )
     assert apart.update(cell(100_000, 1800, high, high, high, 2)).compared == 1.0
 
@@ -236,7 +236,7 @@ def test_where_it_changed_is_told():
 
 @pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], []])
 def test_a_reference_needs_a_period_after_it(reference):
-    with pytest.raises(InputError, match=r"reference: is .* it must be periods, with another after them, of '0', '1'"):
+    with pytest.raises(InputError, match=r"reference: is .* name periods before the last, of '0', '1'"):
         beside(bent(0, 1.0, 1.0, 2), reference)
 
 

@@ -41,7 +41,7 @@ class ReferenceReading(Result):
     compared : float
         Share of the period's rows that the reference has rows beside: the others say nothing here.
     where : tuple of float
-        The lowest and the highest prediction between which the evidence of this period is strongest.
+        The lowest and the highest prediction between which the evidence of this period is strongest; 0 and 1 for all.
 
     See Also
     --------
@@ -64,7 +64,8 @@ class ReferenceReading(Result):
             return f"{said}: the reference has no rows at such predictions"
         more = "more" if self.difference > 0.0 else "less"
         low, high = self.where
-        place = f", most of all where predictions are between {low:.3g} and {high:.3g}" if self.reject else ""
+        narrow = self.reject and self.where != (0.0, 1.0)
+        place = f", most of all where predictions are between {low:.3g} and {high:.3g}" if narrow else ""
         chance = "" if self.reject else ", which may be chance"
         said = (
             f"{said}: events are {100.0 * abs(self.difference):.2g} percentage points {more} frequent than they were "
@@ -104,11 +105,11 @@ class Counts:
 class Since:
     """Compares one period after the other with a reference.
 
-    Rows of both are put into strata of neighbouring predictions, made without a look at the outcomes. Given how many
-    rows and events a stratum has in both together, the period's events are hypergeometric if they have one rate: a sum
-    of independent outcomes with unequal chances, so that Bennett's inequality holds with the very variance. Where the
-    rate moves within a stratum, at most `STEEPEST` times as fast in log odds as the prediction, the means of the two
-    sides differ by no more than that times the transport distance of their predictions, which is taken off the
+    Rows of both are put into strata of neighbouring predictions, which the reference's predictions decide. Given how
+    many rows and events a stratum has in both together, the period's events are hypergeometric if they have one rate:
+    a sum of independent outcomes with unequal chances, so that Bennett's inequality holds with the very variance. Where
+    the rate moves within a stratum, at most `STEEPEST` times as fast in log odds as the prediction, the means of the
+    two sides differ by no more than that times the transport distance of their predictions, which is taken off the
     excess. Period k is looked at by itself and together with all since the reference, and has the share
     1 / (k (k + 1)) of the level: docs/tests.md.
     Source: V. A. Vatutin and V. G. Mikhailov, Limit theorems for the number of empty cells, Theory of Probability and
@@ -117,8 +118,9 @@ class Since:
     L. Wasserman, Local permutation tests for conditional independence, Annals of Statistics 50, 2022 (the strata).
     """
 
-    def __init__(self, name: str, reference: Sequence[Counts], level: float) -> None:
+    def __init__(self, name: str, reference: Sequence[Counts], level: float, resolution: int) -> None:
         self._reference = Counts.together(reference)
+        self._breaks = _breaks(self._reference, resolution)
         self._name, self._level = name, level
         self._since: list[Counts] = []
         self._looks, self._smallest = 0, 1.0
@@ -127,10 +129,10 @@ class Since:
         """Look at the next period."""
         self._looks += 1
         self._since = [Counts.together([*self._since, period])]
-        alone = _Strata(self._reference, period)
+        alone = _Strata(self._reference, period, self._breaks)
         log, where = alone.strongest()
         if self._looks > 1:
-            log = min(log, _Strata(self._reference, self._since[0]).strongest()[0])
+            log = min(log, _Strata(self._reference, self._since[0], self._breaks).strongest()[0])
         log += math.log(2.0 * self._looks * (self._looks + 1.0))
         self._smallest = min(self._smallest, math.exp(max(-700.0, min(0.0, log))))
         return ReferenceReading(
@@ -146,7 +148,7 @@ class Since:
 class _Strata:
     """Counts of two samples by stratum: rows, events and what a change of the mix could account for."""
 
-    def __init__(self, before: Counts, now: Counts) -> None:
+    def __init__(self, before: Counts, now: Counts, breaks: IntArray) -> None:
         cells = Counts.together([before, now])
         size = cells.index.size
         sides = []
@@ -156,7 +158,7 @@ class _Strata:
             rows[at], ones[at], mean[at] = part.rows, part.ones, part.mean
             sides.append((rows, ones, mean))
         (rows_before, ones_before, mean_before), (rows_now, ones_now, mean_now) = sides
-        starts = _starts(rows_before, cells.low, cells.high)
+        starts = np.flatnonzero(np.diff(np.searchsorted(breaks, cells.index, side="right"), prepend=-1))
 
         def summed(values: FloatArray) -> FloatArray:
             return np.add.reduceat(values, starts)
@@ -209,26 +211,24 @@ class _Strata:
                 far = abs(float(excess[part].sum())) - float(mix[part].sum()) - _EXACT * float(mean[part].sum())
                 log = _bennett(far, float(variance[part].sum()) * (1.0 + _EXACT)) + math.log(parts / share)
                 if log < best:
-                    best, where = log, (float(low[first]), float(high[last - 1]))
+                    best, where = log, (float(low[first]), float(high[last - 1])) if depth else (0.0, 1.0)
         return best, where
 
 
-def _starts(rows: FloatArray, low: FloatArray, high: FloatArray) -> IntArray:
-    """Where strata start: each has enough rows of the reference, unless its predictions would be too far apart."""
-    starts, held, first = [0], 0.0, 0
-    lowest, highest, count = _log_odds(low).tolist(), _log_odds(high).tolist(), rows.tolist()
-    for at in range(rows.size):
-        wide = highest[at] - lowest[first]
-        if at > first and (held >= _ROWS_A_STRATUM or not wide <= _WIDEST):
-            starts.append(at)
-            held, first = 0.0, at
-        held += count[at]
-    return np.array(starts, dtype=np.int64)
-
-
-def _log_odds(prediction: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.log(prediction) - np.log1p(-prediction)
+def _breaks(reference: Counts, resolution: int) -> IntArray:
+    """Numbers of the cells with which strata start: at lines in log odds, and after enough rows of the reference."""
+    line = np.arange(-math.log(resolution), math.log(resolution), _WIDEST)
+    lines = 2 * np.floor(resolution / (1.0 + np.exp(-line))).astype(np.int64)
+    lines = np.unique(np.concatenate([lines, [0, 1, 2 * resolution]]))  # 0 and 1 are strata of their own
+    stretch = np.searchsorted(lines, reference.index, side="right")
+    starts, held, last = [], 0.0, -1
+    for cell, rows, of in zip(reference.index.tolist(), reference.rows.tolist(), stretch.tolist(), strict=True):
+        if held >= _ROWS_A_STRATUM and of == last:
+            starts.append(cell)
+        if held >= _ROWS_A_STRATUM or of != last:
+            held, last = 0.0, of
+        held += rows
+    return np.union1d(lines, np.array(starts, dtype=np.int64))
 
 
 def _transport(

@@ -39,7 +39,7 @@ def beside_reference(
     of = np.array([place[key] for key in groups.keys["_s0"].to_list()])
     counts = [_counts(groups.index[of == at], groups.cells[of == at]) for at in range(len(names))]
     said = " to ".join(dict.fromkeys(str(names[at]) for at in (base[0], base[-1])))
-    since = Since(said, [counts[at] for at in base], level)
+    since = Since(said, [counts[at] for at in base], level, FINE)
     after = range(base[-1] + 1, len(names))
     found = {at: since.update(counts[at]) for at in after}
     return [replace(period, since_reference=found.get(at)) for at, period in enumerate(periods)]
@@ -61,6 +61,5 @@ def _places(reference: Any, names: Sequence[Any]) -> list[int]:
     ]
     if not found or min(found) < 0 or max(found) == len(names) - 1:
         held = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
-        ways = f"it must be periods, with another after them, of {held}"
-        raise InputError("reference", f"is {reference!r:.60}", allowed=ways)
+        raise InputError("reference", f"is {reference!r:.60}", allowed=f"name periods before the last, of {held}")
     return sorted(set(found))
