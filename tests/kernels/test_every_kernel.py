@@ -187,12 +187,7 @@ ARGUMENTS = {
     "softmax.inverse_temperature_slope": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m), 0.8),
     "softmax.softmax_and_loss": lambda m: (-classes(m), ints(i % 3 for i in range(m)), p(m)),
     "softmax.spreads": lambda m: (classes(m), p(m), out(m, 3)),
-    "sorting.all_finite": lambda m: (v(m),),
-    "sorting.count_distinct": lambda m: (ints(range(m), np.uint64),),
-    "sorting.increases_within_unit": lambda m: (v(m),),
-    "sorting.pack": lambda m: (v(m).view(np.uint64), ints([1] * m, np.uint8), ints([0] * m, np.uint64)),
     "sorting.pool": lambda m: (ints(range(0, 2 * m, 2), np.uint64), ints([0] * m, np.uint64), out(m), out(m)),
-    "sorting.unpack": lambda m: (ints(range(m), np.uint64), out(m)),
     "spreading.spread": lambda m: (v(m), r(m), out(9)),
     "squared.pair_sums": lambda m: (ints([0] * m), p(m), r(m), 1),
     "sums.compensated_dot": lambda m: (v(m), r(m)),
@@ -288,7 +283,6 @@ NEED_A_ROW = {
     "lower_lift.violations",
     "smooth.forward",
     "smooth.witness",
-    "sorting.increases_within_unit",
     "sorting.pool",
 }
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.kernels.smooth import quantise, ranks
+from calibrant.measures.smooth import _ranked
 
 
 @pytest.mark.parametrize(
@@ -19,13 +20,16 @@ from calibrant.kernels.smooth import quantise, ranks
     ids=["normal", "cluster", "reversed cluster", "smallest range", "ties", "one"],
 )
 def test_order_is_the_order_of_the_keys(key):
-    m = key.size
-    bits = max(1, (m - 1).bit_length())
-    packed = np.empty(m, np.uint64)
-    quantise(key, key.min(), key.max(), bits, packed)
+    order, rank, _ = _ranked(key, key.min(), key.max())
+    assert np.array_equal(order, np.argsort(key, kind="stable"))
+    assert np.array_equal(rank[order], np.arange(key.size))
+
+
+@pytest.mark.parametrize(("key", "within"), [(np.arange(3000)[::-1], False), (np.arange(3000), True)])
+def test_keys_of_one_grid_step_are_left_to_a_sort_where_many_are_out_of_order(key, within):
+    key = np.concatenate([[0.0, 1.0], key * 1e-22])
+    bits = (key.size - 1).bit_length()
+    packed = np.empty(key.size, np.uint64)
+    quantise(key, 0.0, 1.0, bits, packed)
     packed.sort()
-    order, rank = np.empty(m, np.uint32), np.empty(m, np.uint32)
-    ranks(packed, key, bits, order, rank)
-    assert np.all(np.diff(key[order]) >= 0)
-    assert np.array_equal(np.sort(order), np.arange(m))
-    assert np.array_equal(rank[order], np.arange(m))
+    assert ranks(packed, key, bits, np.empty(key.size, np.uint32), np.empty(key.size, np.uint32)) is within

@@ -106,9 +106,10 @@ def redrawn_statistics(
         lanes = min(LANES, out.shape[0] - start)
         for lane in range(LANES):
             key[lane] = mix(seed + GAMMA * np.uint64(first + start + lane))
-        excess[:] = 0.0
-        square[:] = 0.0
-        sloped[:] = 0.0
+        for b in range(n_blocks):
+            _clear(excess[b])
+            _clear(square[b])
+        _clear(sloped)
         for i in range(n):
             v, m, w = units[0, i], units[1, i], units[3, i]
             if m == 1.0:
@@ -119,7 +120,8 @@ def redrawn_statistics(
             if first + start == 0:
                 events[0] = units[2, i]
             _add(excess[block[i]], square[block[i]], sloped, events, v, m, w, units[4, i])
-        score[:] = 0.0
+        for k in range(n_waves):
+            _clear(score[k])
         for b in range(n_blocks):
             if inverse[inverse.size - n_blocks + b] > 0.0:
                 for k in range(n_waves):
@@ -128,7 +130,7 @@ def redrawn_statistics(
             total[lane] = score[0, lane] * score[0, lane]
         for r in range(lanes):
             out[start + r, 0] = total[r] + sloped[r] * sloped[r]
-        total[:] = 0.0
+        _clear(total)
         at = 0
         for k in range(n_waves):
             for lane in range(LANES):
@@ -140,7 +142,7 @@ def redrawn_statistics(
         groups, level = n_blocks, out.shape[1] - 1
         while groups > 1:
             base = groups - 2
-            total[:] = 0.0
+            _clear(total)
             for g in range(groups):
                 if inverse[base + g] > 0.0:
                     _add_pairs(total, excess[g], square[g], inverse[base + g])
@@ -150,6 +152,12 @@ def redrawn_statistics(
             for g in range(groups):
                 _join(excess[g], excess[2 * g], excess[2 * g + 1])
                 _join(square[g], square[2 * g], square[2 * g + 1])
+
+
+@njit(cache=True, nogil=True)
+def _clear(total):  # type: ignore[no-untyped-def]
+    for lane in range(LANES):
+        total[lane] = 0.0
 
 
 @njit(cache=True, nogil=True)

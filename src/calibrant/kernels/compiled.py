@@ -17,8 +17,9 @@ def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     Numba keeps what it compiled beside the package or in the user's home. Where neither can be written to, as in a
     container that may write nowhere, a private folder for temporary files takes its place, and where there is none
-    either, every process compiles for itself.
+    either, every process compiles for itself. Nobody calls kernels from C, so none is wrapped for that.
     """
+    options = {"no_cfunc_wrapper": True, **options}
 
     def compiled(function: Callable[..., Any]) -> Any:
         try:

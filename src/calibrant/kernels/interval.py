@@ -64,10 +64,15 @@ def _skippable(least: FloatArray, offset: IntArray, leaf: int, s: float, limit: 
 
 
 @njit(cache=True, nogil=True)
-def _add_leaf(least: FloatArray, offset: IntArray, cost: FloatArray, s: FloatArray, leaf: int) -> None:
-    """Enter a leaf that is full, and every subtree that it completes."""
-    least[leaf, 0] = (cost - s).min()
-    least[leaf, 1] = (cost + s).min()
+def _add_leaf(least: FloatArray, offset: IntArray, cost: FloatArray, s: FloatArray, first: int, leaf: int) -> None:
+    """Enter a leaf that is full, whose candidates begin at the first, and every subtree that it completes."""
+    minus = np.inf
+    plus = np.inf
+    for i in range(first, first + _LEAF):
+        minus = min(minus, cost[i] - s[i])
+        plus = min(plus, cost[i] + s[i])
+    least[leaf, 0] = minus
+    least[leaf, 1] = plus
     level = 0
     while leaf & 1:
         right = offset[level] + leaf
@@ -129,7 +134,7 @@ def search_partition(
         if budget < 0:
             return False
         if (j + 1) % _LEAF == 0:
-            _add_leaf(least, offset, cost[j + 1 - _LEAF : j + 1], s[j + 1 - _LEAF : j + 1], j >> _LEAF_BITS)
+            _add_leaf(least, offset, cost, s, j + 1 - _LEAF, j >> _LEAF_BITS)
     return True
 
 

@@ -108,6 +108,7 @@ def solve(
     predicted = np.empty((n, 4))  # predictor: rise of r0 and of r1 along the edge, of the calibration row; dr1
     step = np.empty((n, 5))  # corrector: the same, then dr0 and dr1
     rhs = np.empty((n, 2))
+    masses = np.empty(n)  # calibrated ones, of the step at hand
     count = 5 * n - 4
     upper = np.inf
     lower = -np.inf
@@ -368,11 +369,13 @@ def solve(
             since = iteration
         stalled = iteration - since > _PATIENCE or iteration + 1 == limit
         if gap < 50.0 * target or stalled:
-            cost = coupling_cost(u, p, q, z[:, 4])
+            for k in range(n):
+                masses[k] = z[k, 4]
+            cost = coupling_cost(u, p, q, masses)
             if cost < upper:
                 upper = cost
                 for k in range(n):
-                    lam[k] = z[k, 4]
+                    lam[k] = masses[k]
             if upper - lower <= target:
                 return upper, lower, iteration + 1
             if stalled or gap < 1e-5 * target:  # what is left is rounding

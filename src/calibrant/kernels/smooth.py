@@ -35,6 +35,8 @@ _LOW = np.uint64(63)
 _UNITS = 2.0**61  # to the height 1; the whole mass of 2 fits an int64
 _STEP = 2.0**-61
 _HIGHEST = np.int64(1 << 61)
+_MOVES = 16
+"""Keys moved per key, on average, before an insertion sort of those on one grid step gives up."""
 
 
 @njit(cache=True, nogil=True)
@@ -66,9 +68,13 @@ def quantise(key: FloatArray, low: float, high: float, index_bits: int, packed: 
 
 
 @njit(cache=True, nogil=True)
-def ranks(packed: UIntArray, key: FloatArray, index_bits: int, order: UIntArray, rank: UIntArray) -> None:
-    """Read order and rank off the sorted packed keys; keys that share a grid step are put right here."""
+def ranks(packed: UIntArray, key: FloatArray, index_bits: int, order: UIntArray, rank: UIntArray) -> bool:
+    """Read order and rank off the sorted packed keys; keys that share a grid step are put right here.
+
+    By insertion, for they are few: give up, and return False, where that would take long.
+    """
     m = packed.size
+    budget = _MOVES * m
     shift = np.uint64(index_bits)
     mask = (_ONE << shift) - _ONE
     for r in range(m):
@@ -79,12 +85,20 @@ def ranks(packed: UIntArray, key: FloatArray, index_bits: int, order: UIntArray,
         end = start + 1
         while end < m and (packed[end] >> shift) == step:
             end += 1
-        if end - start > 1:
-            run = order[start:end].copy()
-            order[start:end] = run[np.argsort(key[run], kind="mergesort")]
+        for r in range(start + 1, end):
+            index = order[r]
+            to = r
+            while to > start and key[order[to - 1]] > key[index]:
+                order[to] = order[to - 1]
+                to -= 1
+            order[to] = index
+            budget -= r - to
+            if budget < 0:
+                return False
         start = end
     for r in range(m):
         rank[order[r]] = r
+    return True
 
 
 @njit(cache=True, nogil=True)

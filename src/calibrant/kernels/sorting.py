@@ -2,7 +2,8 @@
 
 A double in [0, 1] has its two top bits free, so the bit pattern of the prediction shifted left by one, with the
 label in the lowest bit, is an unsigned integer whose order is the order of (prediction, label): NumPy's vectorised
-sort of these keys replaces an indirect sort and two gathers.
+sort of these keys replaces an indirect sort and two gathers. What NumPy does in one pass is left to it: a loop of our
+own would have to be compiled, and then loaded by every process.
 """
 
 from __future__ import annotations
@@ -15,28 +16,21 @@ from calibrant.kernels.types import FloatArray, UIntArray
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
 def pack(prediction_bits: UIntArray, label: UIntArray, keys: UIntArray) -> None:
     """Write (bits << 1) | label; minus zero becomes zero because its only bit is shifted out."""
-    for i in range(keys.size):
-        keys[i] = (prediction_bits[i] << _ONE) | np.uint64(label[i])
+    np.left_shift(prediction_bits, _ONE, out=keys)
+    keys |= label
 
 
-@njit(cache=True, nogil=True)
 def count_distinct(keys: UIntArray) -> int:
     """Count the distinct predictions among sorted keys."""
-    m = 1
-    for i in range(1, keys.size):
-        m += (keys[i] >> _ONE) != (keys[i - 1] >> _ONE)
-    return m
+    return 1 + int(np.count_nonzero((keys[1:] ^ keys[:-1]) > _ONE))
 
 
-@njit(cache=True, nogil=True)
 def unpack(keys: UIntArray, ones: FloatArray) -> None:
     """Split sorted keys without ties, in place: keys become the bits of the predictions, ones the labels."""
-    for i in range(keys.size):
-        ones[i] = keys[i] & _ONE
-        keys[i] >>= _ONE
+    np.bitwise_and(keys, _ONE, out=ones, casting="unsafe")
+    keys >>= _ONE
 
 
 @njit(cache=True, nogil=True)
@@ -57,19 +51,11 @@ def pool(keys: UIntArray, prediction_bits: UIntArray, count: FloatArray, ones: F
         ones[g] += keys[i] & _ONE
 
 
-@njit(cache=True, nogil=True)
 def increases_within_unit(v: FloatArray) -> bool:
     """Whether numbers do not decrease and lie in [0, 1]; false where one is NaN."""
-    sorted_so_far = v[0] >= 0.0 and v[v.size - 1] <= 1.0
-    for i in range(1, v.size):
-        sorted_so_far &= v[i - 1] <= v[i]
-    return bool(sorted_so_far)
+    return bool(v[0] >= 0.0 and v[-1] <= 1.0 and (v[:-1] <= v[1:]).all())
 
 
-@njit(cache=True, nogil=True)
 def all_finite(column: FloatArray) -> bool:
     """Whether every number is finite."""
-    excess = 0.0  # 0 times a finite number is 0, anything else is NaN and stays so
-    for i in range(column.size):
-        excess += 0.0 * column[i]
-    return bool(excess == 0.0)
+    return bool(np.isfinite(column).all())

@@ -66,14 +66,24 @@ def _ranked_keys(
     low, high, last = kernel.keys_in_place(key)
     if not math.isfinite(last):
         raise ValueError("residuals must be finite numbers")
+    order, rank, packed = _ranked(key, low, high)
+    return key, last, order, rank, packed.view(np.int64)
+
+
+def _ranked(
+    key: FloatArray, low: float, high: float
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """Order and ranks of keys between low and high, and a buffer as long as they are."""
     index_bits = max(1, (key.size - 1).bit_length())
     packed = np.empty(key.size, np.uint64)
     kernel.quantise(key, low, high, index_bits, packed)
     packed.sort()
     order = np.empty(key.size, np.uint32)
     rank = np.empty(key.size, np.uint32)
-    kernel.ranks(packed, key, index_bits, order, rank)
-    return key, last, order, rank, packed.view(np.int64)
+    if not kernel.ranks(packed, key, index_bits, order, rank):
+        order[:] = np.argsort(key, kind="stable")
+        rank[order] = np.arange(key.size, dtype=np.uint32)
+    return order, rank, packed
 
 
 def smooth_error_from_sample(sample: Sample) -> float:
