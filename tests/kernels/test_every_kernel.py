@@ -89,7 +89,9 @@ def side(m):
 
 
 def corridor(m):
-    return lattice.Corridor(np.full(2 * m + 1, 9.0), np.arange(2 * m + 1) / 2, np.inf, np.inf)
+    none = lattice.States(np.zeros((1, 2), np.int64), np.ones(1), ints([-1]))
+    wide = np.full(2 * m + 1, 9.0), np.arange(2 * m + 1) / 2, np.inf, np.inf
+    return lattice.Corridor(*wide, 2 * m, 0, -1.0, 1e-13, none, 0.0, np.inf, 2 * m)
 
 
 def ranked(m):
@@ -231,6 +233,7 @@ QUIET = {
         for name in ("v", "moved", "credit", "rising", "falling")
     },
     **{("lattice.shortest_path", f"corridor.{name}"): PRICED for name in ("budget", "centre")},
+    ("lattice.shortest_path", "corridor.other.cost"): UNREAD,
     **{
         (kernel, name): PRICED
         for kernel in ("partitions.by_subsets", "partitions.by_types", "partitions.improve", "segments.cut")

@@ -66,13 +66,18 @@ def test_noiseless_domains_are_exact(domain):
     assert check_predictor(bracket.predictor, y_true, y_prob) == pytest.approx(bracket.upper, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["calibrated", "overconfident", "shifted", "chance", "skewed"])
+@pytest.mark.parametrize("kind", ["calibrated", "overconfident", "shifted", "raised", "chance", "skewed"])
 @pytest.mark.parametrize("seed", range(3))
 def test_larger_noiseless_domains(kind, seed):
     rng = np.random.default_rng(seed)
     n = 60
     y_prob = rng.beta(0.3, 2.0, n) if kind == "skewed" else rng.random(n)
-    rate = {"overconfident": y_prob**0.5, "shifted": 0.8 * y_prob, "chance": np.full(n, 0.5)}.get(kind, y_prob)
+    rate = {
+        "overconfident": y_prob**0.5,
+        "shifted": 0.8 * y_prob,
+        "raised": 1 - 0.8 * (1 - y_prob),
+        "chance": np.full(n, 0.5),
+    }.get(kind, y_prob)
     y_true = (rng.random(n) < rate).astype(float)
     bracket = calibration_distance(y_true, y_prob)
     assert bracket.exact

@@ -36,29 +36,53 @@ class Side(NamedTuple):
     cell: IntArray
 
 
+class States(NamedTuple):
+    """States that a search found: zeros and ones used, (k, 2), and least costs, in a hash table of rows or -1."""
+
+    used: IntArray
+    cost: FloatArray
+    table: IntArray
+
+
 class Corridor(NamedTuple):
     """Where to look. A state costs at most budget[level], which does not decrease with the level, zeros + ones.
 
     centre, radius : and its zeros are within radius of centre[level].
     slack : and it costs at most so much more than the cheapest at its level or beyond; no step is longer either.
+    last : no step is taken from this level or beyond.
+    free, top : up to the value `top`, r0(u) = u and r1(u) = u - 1, where the first `free` zeros lie; -1 for nowhere.
+    grain : a step's length below that is rounding, and taken for 0.
+    other, reach, total, since : what a search from the other end found, all that it reaches at a cost of `reach`: from
+    the level `since` on, no path of at most `total` goes through a state that is farther than that from the other end,
+    and than total - reach from this.
     """
 
     budget: FloatArray
     centre: FloatArray
     radius: float
     slack: float
+    last: int
+    free: int
+    top: float
+    grain: float
+    other: States
+    reach: float
+    total: float
+    since: int
 
 
 class Found(NamedTuple):
     """Result of a search: length of the path and its states from (0, 0) on, least cost at each level, states seen.
 
+    work : steps and sets of steps looked at.
     complete : whether it was not given up.
     """
 
     length: float
     path: IntArray
     least: FloatArray
-    states: int
+    states: States
+    work: int
     complete: bool
 
 
@@ -88,6 +112,15 @@ def _potential(rising: FloatArray, falling: FloatArray, below: int, mu: float) -
     return float(max(rising[below] - mu, falling[below] + mu))
 
 
+@njit(cache=True, inline="always")
+def _place(table: IntArray, used: IntArray, i: int, j: int, ones: int) -> int:
+    """Where in the table the state (i, j) is, or would be put."""
+    here = ((i * (ones + 1) + j) * 0x9E3779B1) & (table.size - 1)
+    while table[here] != _EMPTY and (used[table[here], 0] != i or used[table[here], 1] != j):
+        here = (here + 1) & (table.size - 1)
+    return int(here)
+
+
 @njit(cache=True, nogil=True)
 def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, stop: IntArray) -> Found:
     """Shortest path from (0, 0) to (all zeros, all ones) within the corridor, level by level.
@@ -96,7 +129,8 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
     """
     v0, moved0, credit0, rising0, falling0, cell0 = zero
     v1, moved1, credit1, rising1, falling1, cell1 = one
-    budget, centre, radius, slack = corridor
+    budget, centre, radius, slack, last, free, top_value, grain, far, reach, total, since = corridor
+    far_used, far_cost, far_table = far
     zeros = v0.size
     ones = v1.size
     n = zeros + ones
@@ -120,8 +154,9 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
     count = 1
     cones = np.empty((4 * (n + 4), 4), np.int64)
     complete = True
+    work = 0
 
-    for level in range(n):
+    for level in range(min(n, last)):
         state = head[level]
         most = budget[level]
         if slack < _NEVER:
@@ -136,7 +171,18 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
             if start > most:
                 state = before[state, 1]
                 continue
+            if level >= since and start + reach > total:
+                here = _place(far_table, far_used, ones - j, zeros - i, zeros)
+                if far_table[here] == _EMPTY or start + far_cost[far_table[here]] > total:
+                    state = before[state, 1]
+                    continue
             steepest = gentlest[state]
+            carried = steepest  # over a single zero where that is free
+            if 0 < i <= free:
+                # What begins at the zero before, no dearer, may take that zero into any part below it.
+                here = _place(table, used, i - 1, j, ones)
+                if table[here] != _EMPTY and cost[table[here]] <= min(start, budget[level - 1]):
+                    steepest = max(steepest, v0[i - 1])
             cones[0, 0], cones[0, 1], cones[0, 2], cones[0, 3] = 1, 0, 0, 1
             cones[1, 0], cones[1, 1], cones[1, 2], cones[1, 3] = 0, 1, 0, 0  # a single one, a single zero: no cone
             cones[2, 0], cones[2, 1], cones[2, 2], cones[2, 3] = 1, 0, 0, 0
@@ -144,6 +190,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
             full = False
             while top > 0:
                 top -= 1
+                work += 1
                 a1 = cones[top, 0]
                 b1 = cones[top, 1]
                 a2 = cones[top, 2]
@@ -152,41 +199,37 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                 b = b1 + b2
                 if i + a > zeros or j + b > ones:
                     continue
+                skips = b == 0 and i < free  # a single zero that is free, at any time
+                if skips and j < ones and start + 2.0 * (v0[i] - v1[j]) > min(budget[n], start + slack):
+                    continue  # the next part with a one would have a mean above this zero
                 n1 = a1 + b1
                 n2 = a2 + b2
                 mu = b / (a + b)
                 mu1 = b1 / n1
                 mu2 = b2 / n2 if n2 > 0 else mu
-                if mu2 < steepest:
+                if mu2 < steepest and not skips:
                     continue
-                # Where both potentials fall with slope 1 and the first (a1, b1) elements lie at or below mu1, every
-                # part of the cone can give them up to a part of their own at no cost; likewise, where both rise, the
-                # last (a2, b2) elements if they lie at or above mu2.
-                if n2 > 0 and n1 + n2 > 2:
-                    slope = 0
+                # Every part of the cone can give up, at no cost, its first (a1, b1) elements if these lie at or below
+                # mu1, or its last (a2, b2) if these lie at or above mu2, to a part of their own.
+                if n2 > 0 and n1 + n2 > 2 and not mu1 < top_value < mu2:
                     if (a1 == 0 or v0[i + a1 - 1] <= mu1) and (b1 == 0 or v1[j + b1 - 1] <= mu1):
-                        slope = -1
-                    elif (a2 == 0 or v0[i + a1] >= mu2) and (b2 == 0 or v1[j + b1] >= mu2):
-                        slope = 1
-                    if slope != 0:
-                        k = _at_or_below(v0, cell0, mu1)
-                        m = _at_or_below(v0, cell0, mu2)
-                        rise0 = _potential(rising0, falling0, m, mu2) - _potential(rising0, falling0, k, mu1)
-                        k = _at_or_below(v1, cell1, mu1)
-                        m = _at_or_below(v1, cell1, mu2)
-                        rise1 = _potential(rising1, falling1, m, mu2) - _potential(rising1, falling1, k, mu1)
-                        straight = slope * (mu2 - mu1)
-                        if abs(rise0 - straight) <= _FLAT and abs(rise1 - straight) <= _FLAT:
-                            continue
+                        continue
+                    if (a2 == 0 or v0[i + a1] >= mu2) and (b2 == 0 or v1[j + b1] >= mu2):
+                        continue
                 credit = credit0[i + a] - credit0[i] + credit1[j + b] - credit1[j]
                 k = _at_or_below(v0, cell0, mu)
                 m = _at_or_below(v1, cell1, mu)
                 length = _distance(moved0, k, i, i + a, mu) + _distance(moved1, m, j, j + b, mu) - credit
+                if abs(length) < grain:
+                    length = 0.0
                 at = level + a + b
-                if length <= min(budget[at] - start, slack) and mu >= steepest and abs(i + a - centre[at]) <= radius:
-                    here = (((i + a) * (ones + 1) + j + b) * 0x9E3779B1) & (table.size - 1)
-                    while table[here] != _EMPTY and (used[table[here], 0] != i + a or used[table[here], 1] != j + b):
-                        here = (here + 1) & (table.size - 1)
+                follows = carried if skips else mu if mu > top_value else 0.0
+                if (
+                    length <= min(budget[at] - start, slack)
+                    and (skips or mu >= steepest)
+                    and abs(i + a - centre[at]) <= radius
+                ):
+                    here = _place(table, used, i + a, j + b, ones)
                     other = table[here]
                     if other == _EMPTY:
                         if count == room:
@@ -198,13 +241,13 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                         used[other, 0] = i + a
                         used[other, 1] = j + b
                         cost[other] = _NEVER
-                        gentlest[other] = mu
+                        gentlest[other] = follows
                         before[other, 1] = head[at]
                         head[at] = other
                     if start + length < cost[other]:
                         cost[other] = start + length
                         before[other, 0] = state
-                    gentlest[other] = min(gentlest[other], mu)
+                    gentlest[other] = min(gentlest[other], follows)
                     least[at] = min(least[at], start + length)
                 if n2 == 0:
                     continue
@@ -269,4 +312,4 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
         steps -= 1
         path[steps] = used[state]
         state = before[state, 0]
-    return Found(least[n], path, least, count, complete)
+    return Found(least[n], path, least, States(used[:count], cost[:count], table), work, complete)

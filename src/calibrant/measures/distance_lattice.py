@@ -7,12 +7,14 @@ import numpy as np
 from calibrant.kernels import lattice
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
-from calibrant.measures.distance_proof import rounding_of_paths
+from calibrant.measures.distance_proof import grain_of_paths, rounding_of_paths
 from calibrant.measures.lower import LowerCertificate
-from calibrant.measures.lower_check import overdraft
+from calibrant.measures.lower_check import Potentials, overdraft
 
 _MOST_STATES = 10_000_000  # a state takes about 100 bytes
+_MUCH = 1000  # steps looked at for an element, by a first guess, where many partitions are equally good
 _LOOKS = 2  # corridors that are looked through, each twice as wide, before anything is proven
+_ONE_WAY = 1e-7  # how near potentials must be to those of predictions that err one way, to be made them
 _CLOSED = 1e-10  # of a path's length per element: shorter is as good as 0
 
 
@@ -33,15 +35,21 @@ class LatticeProblem:
 
     def __init__(self, v: FloatArray, y: FloatArray, relaxation: LowerCertificate, labels: IntArray) -> None:
         self._n = v.size
-        potentials, coupling = relaxation.potentials, relaxation.coupling
+        coupling = relaxation.coupling
+        potentials, too_high, too_low = _exactly_one_way(relaxation.potentials)
         self._order = [np.flatnonzero(y == label) for label in (0.0, 1.0)]
         self._order = [rows[np.argsort(v[rows], kind="stable")] for rows in self._order]
         self._sides = []
-        over = overdraft(potentials)  # lengths that are negative by as much would mislead the search
         for rows, r in zip(self._order, (potentials.r0, potentials.r1), strict=True):
-            self._sides.append((v[rows], r[np.searchsorted(potentials.nodes, v[rows])] - over))
+            self._sides.append((v[rows], r[np.searchsorted(potentials.nodes, v[rows])]))
         self.rounding = rounding_of_paths(v.size, max(float(np.abs(r).max(initial=0.0)) for _, r in self._sides))
-        self._forward = [_side(*side) for side in self._sides]
+        self.rounding += overdraft(potentials)
+        self._grain = grain_of_paths(v.size)
+        self._forward, self._backward = [_side(*side) for side in self._sides], _mirrored(self._sides)
+        # The search with all that is known comes from the end where predictions err one way, if there is one.
+        self._from_end = bool(np.count_nonzero(v >= too_low) >= np.count_nonzero(v <= too_high))
+        self._share = 0.5
+        self._top = 1.0 - too_low if self._from_end else too_high
         self.credit = float(sum(r.sum() for _, r in self._sides))
         self.labels = labels
         mean = np.bincount(labels, y) / np.bincount(labels)
@@ -65,52 +73,105 @@ class LatticeProblem:
                 self._look(0.25 * 2**wider, 4.0 * 2**wider, clock)
         guess, before = 0.125, 0
         while not (self.closed or clock.up):
-            states = self._prove(min(guess, self.length), clock)
-            # The work grows with the cube of the guess, except where many partitions are equally good.
-            indifferent = states <= 1.5 * before if before else states > 20 * self._n
-            guess *= 64.0 if indifferent else 1.5
-            before = states
-            if states > _MOST_STATES:
+            work = self._prove(min(guess, self.length), clock)
+            if work is None:
                 return
+            # The work grows with the cube of the guess, except where many partitions are equally good.
+            indifferent = work <= 1.5 * before if before else work > _MUCH * self._n
+            guess *= 64.0 if indifferent else 1.5
+            before = work
 
     def _look(self, slack: float, radius: float, clock: Clock) -> None:
         """Look for a shorter path next to the coupling's."""
-        corridor = lattice.Corridor(np.full(self._n + 1, self.length), self._centre, radius, slack)
+        corridor = self._corridor(np.full(self._n + 1, self.length), radius, slack)
         found: lattice.Found = clock.run(lattice.shortest_path, *self._forward, corridor, _MOST_STATES, clock.stop)
-        self._keep(found)
+        self._keep(found, False)
 
-    def _prove(self, guess: float, clock: Clock) -> int:
-        """Find the shortest path if it is no longer than the guess, else prove that it is longer; states looked at.
+    def _prove(self, guess: float, clock: Clock) -> int | None:
+        """Find the shortest path if it is no longer than the guess, else prove that it is longer; the work it took.
+
+        None if it was given up.
 
         A state is on such a path only if the lengths from the start and to the end add up to at most the guess. The
-        first search learns how far each level is from the start, up to half the guess; the second comes from the end.
+        first search learns how far states and levels are from its end, up to a share of the guess, and goes no farther
+        than to where predictions err one way; the second comes from there.
         """
-        half = lattice.Corridor(np.full(self._n + 1, guess / 2), self._centre, np.inf, np.inf)
-        found: lattice.Found = clock.run(lattice.shortest_path, *self._forward, half, _MOST_STATES, clock.stop)
-        self._keep(found)
-        if not found.complete:
-            return found.states
-        if found.length <= guess / 2:
-            self.proven = max(self.proven, found.length)
-            return found.states
-        from_start = np.minimum.accumulate(np.minimum(found.least, guess / 2)[::-1])  # of this level or any later
-        backward = [_side(1.0 - v[::-1], r[::-1]) for v, r in reversed(self._sides)]
-        whole = lattice.Corridor(guess - from_start, self._centre, np.inf, np.inf)
-        states = found.states
-        found = clock.run(lattice.shortest_path, *backward, whole, _MOST_STATES, clock.stop)
-        end = np.array([side.v.size for side in self._forward], np.int64)
-        self._keep(found._replace(path=end - found.path[::-1, ::-1]))
-        if found.complete:
-            self.proven = max(self.proven, min(found.length, guess))
-        return max(states, found.states)
+        there, here = self._forward, self._backward
+        if not self._from_end:
+            there, here = here, there
+        one_way = int(sum(np.count_nonzero(side.v <= self._top) for side in here))
+        reach = self._share * guess
+        half = self._corridor(np.full(self._n + 1, reach), last=self._n - one_way + 1)
+        first: lattice.Found = clock.run(lattice.shortest_path, *there, half, _MOST_STATES, clock.stop)
+        self._keep(first, not self._from_end)
+        if not first.complete:
+            return None
+        if first.length <= reach and one_way == 0:
+            self.proven = max(self.proven, first.length)
+            return first.work
+        known = np.minimum.accumulate(np.minimum(first.least, reach)[::-1])  # of this level or any nearer
+        known[:one_way] = known[max(0, one_way - 1)]
+        free = int(np.count_nonzero(here[0].v <= self._top))
+        whole = self._corridor(guess - known, free=free, top=self._top)
+        whole = whole._replace(other=first.states, reach=reach, total=guess, since=one_way)
+        second: lattice.Found = clock.run(lattice.shortest_path, *here, whole, _MOST_STATES, clock.stop)
+        self._keep(second, self._from_end)
+        if not second.complete:
+            return None
+        self.proven = max(self.proven, min(second.length, guess))
+        if max(first.work, second.work) > 2 * min(first.work, second.work):  # the easier search goes farther
+            self._share = min(max(self._share + (0.1 if first.work < second.work else -0.1), 0.2), 0.8)
+        return first.work + second.work
 
-    def _keep(self, found: lattice.Found) -> None:
+    def _corridor(
+        self,
+        budget: FloatArray,
+        radius: float = np.inf,
+        slack: float = np.inf,
+        *,
+        last: int | None = None,
+        free: int = 0,
+        top: float = -1.0,
+    ) -> lattice.Corridor:
+        last = self._n if last is None else last
+        none = lattice.States(np.empty((0, 2), np.int64), np.empty(0), np.full(1, -1))
+        return lattice.Corridor(
+            budget, self._centre, radius, slack, last, free, top, self._grain, none, 0.0, np.inf, self._n
+        )
+
+    def _keep(self, found: lattice.Found, from_end: bool) -> None:
         if found.path.shape[0] == 0 or found.length >= self.length:
             return
         self.length = found.length
         self.labels = np.empty(self._n, np.int64)
-        for rows, cuts in zip(self._order, found.path.T, strict=True):
+        end = np.array([side.v.size for side in self._forward], np.int64)
+        path = end - found.path[::-1, ::-1] if from_end else found.path
+        for rows, cuts in zip(self._order, path.T, strict=True):
             self.labels[rows] = np.repeat(np.arange(cuts.size - 1), np.diff(cuts))
+
+
+def _exactly_one_way(potentials: Potentials) -> tuple[Potentials, float, float]:
+    """Potentials made exact where predictions err one way, and where that is: up to the first value, from the second.
+
+    r0(u) = u and r1(u) = u - 1 up to one value, r0(u) = -u and r1(u) = 1 - u from the other. Elsewhere they are lowered
+    by what they lack of being feasible, without which lengths would be negative.
+    """
+    nodes, r0, r1 = potentials.nodes, potentials.r0.copy(), potentials.r1.copy()
+    high = np.logical_and.accumulate((np.abs(r0 - nodes) <= _ONE_WAY) & (np.abs(r1 + 1.0 - nodes) <= _ONE_WAY))
+    low = (np.abs(r0 + nodes) <= _ONE_WAY) & (np.abs(r1 - 1.0 + nodes) <= _ONE_WAY)
+    low = np.logical_and.accumulate(low[::-1])[::-1]
+    r0[high], r1[high] = nodes[high], nodes[high] - 1.0
+    r0[low], r1[low] = -nodes[low], 1.0 - nodes[low]
+    over = overdraft(Potentials(nodes, r0, r1))
+    elsewhere = ~(high | low)
+    r0[elsewhere] -= over
+    r1[elsewhere] -= over
+    up_to, since = nodes[high].max(initial=-1.0), nodes[low].min(initial=2.0)
+    return Potentials(nodes, r0, r1), float(up_to), float(since)
+
+
+def _mirrored(sides: list[tuple[FloatArray, FloatArray]]) -> list[lattice.Side]:
+    return [_side(1.0 - v[::-1], r[::-1]) for v, r in reversed(sides)]
 
 
 def _side(v: FloatArray, r: FloatArray) -> lattice.Side:

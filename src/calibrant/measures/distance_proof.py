@@ -65,7 +65,12 @@ def rounding_of_program(n: int) -> float:
 
 def rounding_of_paths(n: int, tallest: float) -> float:
     """More than the shortest path's length, a share of n elements' mass, can have been overrated."""
-    return (32.0 * n + 128.0) * UNIT * (1.0 + tallest) + 2e-12
+    return (32.0 * n + 128.0) * UNIT * (1.0 + tallest) + 2e-12 + grain_of_paths(n)
+
+
+def grain_of_paths(n: int) -> float:
+    """More than rounding makes of a step whose length is 0, in units of one element's mass."""
+    return 16.0 * n * UNIT + 1e-13
 
 
 def rounding_of_cover(n: int, tallest: float) -> float:
