@@ -28,6 +28,7 @@ FLOORS = (
     {"findings"},
     {"report"},
     {"scoring", "torch", "integrations", "demo", "experiments", "terminal"},
+    {"cli_sketches"},
     {"cli"},
     {"__main__"},
 )
@@ -53,6 +54,7 @@ LIBRARIES: dict[str, set[str]] = {
     "demo": {"numpy", "sklearn"},
     "experiments": {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow", "mapie", "probcal"},
     "terminal": {"rich"},
+    "cli_sketches": {"typer"},
     "cli": {"typer"},
 }
 PACKAGE_ITSELF = {"experiments", "report", "cli"}

@@ -111,6 +111,7 @@ AUDIT: dict[str, Any] = {
     },
     "sentences": ["string"],
     "pos_label": "string|integer|boolean|null",
+    "road": "string|null",
     "n_rows": "integer",
     "n_distinct": "integer",
     "effective_rows": "number",

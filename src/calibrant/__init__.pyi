@@ -19,7 +19,7 @@ from calibrant.door.errors import FileError as FileError
 from calibrant.door.errors import InputError as InputError
 from calibrant.findings.auditing import audit as audit
 from calibrant.findings.found import Audit as Audit
-from calibrant.findings.table import audit_table as audit_table
+from calibrant.findings.front import audit_table as audit_table
 from calibrant.inference.bootstrap import bootstrap_bounds as bootstrap_bounds
 from calibrant.inference.bounds import population_bounds as population_bounds
 from calibrant.inference.calibration import calibration_test as calibration_test

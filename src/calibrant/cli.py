@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from calibrant import cli_sketches
+from calibrant.cli_sketches import FILESYSTEM
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.terminal import Progress, check_target, page
@@ -45,12 +47,17 @@ def _options(
 def audit_file(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE ...", help="CSV, Parquet, JSON lines or Arrow; or a quoted pattern."),
+        typer.Argument(
+            metavar="FILE ...", help="CSV, Parquet, JSON lines, Arrow, sketches; a folder; a quoted pattern."
+        ),
     ],
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes: 0 or 1, or event rates.")] = None,
     y_prob: Annotated[
-        str | None,
-        typer.Option(help="Column of predicted probabilities; for classes a list p0,p1,... or a pattern 'p*'."),
+        list[str] | None,
+        typer.Option(
+            help="Column of predicted probabilities; for classes a list p0,p1,... or a pattern 'p*'. "
+            "Said twice or more, the forecasts of one FILE are compared."
+        ),
     ] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
     max_distance: Annotated[
@@ -92,27 +99,30 @@ def audit_file(
         typer.Option(help="With groups or weights: the most that one can weigh, known beforehand; bounds need it."),
     ] = None,
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
+    filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
 ) -> None:
-    """Measure how far the predictions in FILE are from calibrated; of several files, say which is best.
+    """Measure how far the predictions in FILE are from calibrated; of several files, or forecasts, say which is best.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
-    with explained(), Progress(len(files)) as progress:
+    with explained(), Progress(max(len(files), len(y_prob or []))) as progress:
         from calibrant.door.arguments import check_band
 
         check_band(level, resamples)  # before anything that takes longer to load
+        from calibrant.findings.forecasts import audit_forecasts
         from calibrant.findings.table import Asked, Told, audit_opened
-        from calibrant.scale.opened import OpenedFile
+        from calibrant.scale.opening import open_table
 
         if len(files) > MOST_FILES:
             said = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
             raise InputError("FILE", said)
-        opened = [OpenedFile(file, pos_label) for file in files]
+        opened = [open_table(file, filesystem=filesystem, pos_label=pos_label) for file in files]
         if html is not None:
-            check_target(html, "--html", [each for file in opened for each in file.files])
+            check_target(html, "--html", [each for table in opened for each in table.sources])
+        forecasts = y_prob or []
         asked = Asked(
             y_true,
-            y_prob,
+            forecasts[0] if len(forecasts) == 1 else None,
             sample_weight,
             () if by is None else tuple(by.split(",")),
             drift,
@@ -129,16 +139,22 @@ def audit_file(
             reference=None if reference is None else reference.split(","),
             find=() if find is None else tuple(find.split(",")),
         )
-        audited = [
-            audit_opened(file, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file.path)))
-            for file in opened
-        ]
-        found: Audit | Comparison = audited[0].audit
-        if len(audited) > 1:
+        found: Audit | Comparison
+        if len(forecasts) > 1:
+            if len(files) > 1:
+                raise InputError("y_prob", "is said several times", allowed="that compares forecasts of one FILE")
+            found = audit_forecasts(opened[0], forecasts, asked, Told(progress, tell))
+        else:
+            audited = [
+                audit_opened(table, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file)))
+                for file, table in zip(files, opened, strict=True)
+            ]
+            found = audited[0].audit
+        if len(files) > 1:
             from calibrant.findings.comparison import compare
 
             progress("Comparison")
-            names = [file.name for file in opened]
+            names = [table.name or file for file, table in zip(files, opened, strict=True)]
             names = names if len(set(names)) == len(names) else files
             parts = [each.audit for each in audited], [each.rows for each in audited]
             found = compare(names, *parts, groups=[each.groups for each in audited], level=level, seed=seed)
@@ -158,7 +174,7 @@ def _tell_of(file: str, said: str) -> None:
 @app.command()
 def gate(
     file: Annotated[
-        str | None, typer.Argument(help="CSV, Parquet, JSON lines or Arrow file, or a quoted pattern of files.")
+        str | None, typer.Argument(help="CSV, Parquet, JSON lines, Arrow, sketches; a folder; a quoted pattern.")
     ] = None,
     max_distance: Annotated[
         float | None, typer.Option(help="Largest distance from calibration that is allowed; or --max-regret.")
@@ -205,6 +221,7 @@ def gate(
     junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit's XML.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Add the checks to the end of this Markdown file.")] = None,
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
+    filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a limit on its population.
 
@@ -241,7 +258,7 @@ def gate(
         from calibrant.findings.table_gate import Asked
         from calibrant.report.gate import EXIT_CODES, add_markdown, write_junit
         from calibrant.report.schema import gate_as_json
-        from calibrant.scale.opened import OpenedFile
+        from calibrant.scale.opening import open_table
 
         asked = None
         if file is not None:
@@ -264,8 +281,8 @@ def gate(
                 groups=groups,
                 pos_label=pos_label,
             )
-        opened = None if file is None else OpenedFile(file, pos_label)
-        held = [*([] if opened is None else opened.files), *([] if baseline is None else [baseline])]
+        opened = None if file is None else open_table(file, filesystem=filesystem, pos_label=pos_label)
+        held = [*([] if opened is None else opened.sources), *([] if baseline is None else [baseline])]
         for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
             if target is not None:
                 check_target(target, option, held)
@@ -283,6 +300,10 @@ def gate(
             add_markdown(decision, summary)
         show(gate_as_json(decision) if json else decision.summary())
         raise Leave(EXIT_CODES[decision.verdict])
+
+
+app.command()(cli_sketches.sketch)
+app.command()(cli_sketches.merge)
 
 
 @app.command()

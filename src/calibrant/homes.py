@@ -85,7 +85,7 @@ HOMES = {
     "VectorScaling": "recalibration.multiclass",
     "Witness": "measures.smooth",
     "audit": "findings.auditing",
-    "audit_table": "findings.table",
+    "audit_table": "findings.front",
     "averaged_two_bin_calibration_error": "measures.two_bin",
     "averaged_two_bin_test": "inference.distance_tests",
     "binned_calibration_error_bound": "measures.binned",

@@ -13,7 +13,7 @@ from calibrant import inference
 from calibrant.door import columns
 from calibrant.findings.table import Told
 from calibrant.findings.table_gate import Asked, gate_opened
-from calibrant.scale import opened
+from calibrant.scale import opened, relations
 
 RNG = np.random.default_rng(0)
 V = RNG.random(400)
@@ -82,8 +82,8 @@ def test_the_gate_of_a_file_reads_its_columns_once(reads, monkeypatch, tmp_path)
     path = tmp_path / "rows.csv"
     path.write_text("y_true,y_prob\n" + "\n".join(f"{y:.0f},{v!r}" for y, v in zip(Y, V.tolist(), strict=True)) + "\n")
     fetched = []
-    fetch = opened.fetch
-    monkeypatch.setattr(opened, "fetch", lambda *arguments: fetched.append(arguments) or fetch(*arguments))
+    fetch = relations.fetch
+    monkeypatch.setattr(relations, "fetch", lambda *arguments: fetched.append(arguments) or fetch(*arguments))
     found = gate_opened(opened.OpenedFile(path), Asked(max_distance=0.1, level=0.05), Told())
     assert reads == ONCE
     assert len(fetched) == 1

@@ -231,8 +231,9 @@ def test_missing_things_are_named(tmp_path):
     path = write(tmp_path, "parquet")
     with pytest.raises(FileError, match="does not exist"):
         read_file(str(tmp_path / "nothing.parquet"))
-    with pytest.raises(FileError, match="is a folder"):
-        read_file(str(tmp_path))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileError, match="is a folder without files"):
+        read_file(str(tmp_path / "empty"))
     with pytest.raises(FileError, match=r"there is no column 'y_pro'; there are 'y_true', .* Did you mean 'y_prob'"):
         read_file(path, y_prob="y_pro")
     with pytest.raises(FileError, match="is given for"):

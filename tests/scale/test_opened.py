@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from calibrant import FileError, InputError
 from calibrant.cli import app
-from calibrant.scale import opened, readers
+from calibrant.scale import opened, opening, readers
 from calibrant.scale.opened import OpenedFile
 from tests.scale.roads import file_by_segment, sketch_file
 
@@ -39,8 +39,9 @@ def counted(monkeypatch):
 
         monkeypatch.setattr(module, name, counting)
 
-    for name in ("input_files", "dialect_of", "is_harness_log", "json_keys"):
+    for name in ("dialect_of", "is_harness_log", "json_keys"):
         count(opened, name)
+    count(opening, "input_files")
     count(readers, "check_compressed")
     return calls
 

@@ -11,10 +11,10 @@ from calibrant.findings.evidence import Evidence as Evidence
 from calibrant.findings.examples import Example as Example
 from calibrant.findings.found import Audit as Audit
 from calibrant.findings.found import MeasureValue as MeasureValue
+from calibrant.findings.front import audit_table as audit_table
 from calibrant.findings.inequalities import Inequality as Inequality
 from calibrant.findings.regions import Region as Region
 from calibrant.findings.reliability import Reliability as Reliability
-from calibrant.findings.table import audit_table as audit_table
 
 __all__ = [
     "Advice",

@@ -151,6 +151,8 @@ class Audit(Finding):
         Groups of rows, where rows of one group may depend on one another; None where rows are taken to be independent.
     perhaps_groups : str or None
         Column of a table whose name says that its rows may belong together, where no groups were asked for.
+    road : str or None
+        Where rows were not read but summed: who summed them, and what that costs.
 
     See Also
     --------
@@ -195,6 +197,7 @@ class Audit(Finding):
     n_groups: int | None = None
     perhaps_groups: str | None = None
     found_segments: FoundSegments | None = None
+    road: str | None = None
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""

@@ -13,7 +13,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.findings.answer import default_limit
 from calibrant.findings.gated import Check, Gated
-from calibrant.findings.table import FINE, Told
+from calibrant.findings.table import Told
 from calibrant.findings.table_faults import refuse_own_columns
 from calibrant.findings.table_gate import (
     Asked,
@@ -31,12 +31,12 @@ from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.scale.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 from calibrant.scale.groups import Groups
+from calibrant.scale.kept import KeptSketches
 from calibrant.scale.keys import numbers_of
-from calibrant.scale.opened import OpenedFile
+from calibrant.scale.opening import open_table
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.scale.sketch import CalibrationSketch
-from calibrant.scale.storage import holds_sketch
-from calibrant.scale.tables import Table
+from calibrant.scale.tables import FINE, Table
 
 MOST_SEGMENTS = 10_000
 """More are no segments that a person named, and would leave each next to nothing of the level."""
@@ -81,7 +81,7 @@ def check_state(state: Path, max_distance: float | None = None) -> Gated:
 
 def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Groups]]:
     """Name and cells of each segment, in the order of its values."""
-    held = {argument: names[argument] for argument in ("y_true", "y_prob")}
+    held = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
     groups = table.groups(held, asked.by, FINE)
     of = numbers_of(groups.keys)
     order = np.lexsort((groups.index, of))
@@ -117,12 +117,11 @@ def _gate_of(groups: Groups, asked: Asked, shares: int) -> GateResult:
 
 def _baseline(path: str, asked: Asked, told: Told) -> Side:
     """The baseline's rows, from columns of the same names, or its sketch."""
-    if holds_sketch(path):
-        return _side(CalibrationSketch.from_parquet(path))
+    table = open_table(path, pos_label=asked.pos_label)
     alone = replace(asked, by=(), baseline=None, max_worse=None)
-    read, names = read_opened(
-        OpenedFile(path, asked.pos_label), alone, replace(told, say=lambda said: told.say(f"{path}: {said}"))
-    )
+    if isinstance(table, KeptSketches):
+        return _side(table.sketch())  # its columns were chosen when it was made
+    read, names = read_opened(table, alone, replace(told, say=lambda said: told.say(f"{path}: {said}")))
     with named_as_in_table(names):
         return _side(read)
 

@@ -9,12 +9,15 @@ from types import MappingProxyType
 import numpy as np
 
 from calibrant.door.ends import Bracket
+from calibrant.door.values import counted
 from calibrant.findings.found import Audit, in_its_bracket
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds import bounds_from_sample
 from calibrant.inference.draws import Draws
 from calibrant.scale.bounds import ARITHMETIC, Moments
+from calibrant.scale.kept import KeptSketches
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.scale.tables import Table
 
 
 def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: Draws | None = None) -> Audit:
@@ -70,6 +73,16 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: Draws | None = N
             lower_distance_bracket=lower_distance,
         ),
     )
+
+
+def road_of(table: Table, sketch: CalibrationSketch) -> str:
+    """How rows that were summed came here, and what that costs."""
+    rows, cells = counted(sketch.n_rows, "row"), counted(sketch.n_cells, "cell")
+    moved = at_most(sketch.error_bound("smooth_calibration_error"))
+    cost = f"which moves the smooth calibration error by at most {moved}."
+    if isinstance(table, KeptSketches):
+        return f"Sketches of {rows} were added up to {cells}, {cost}"
+    return f"{table.engine} summed {rows} where they lie into {cells}, {cost}"
 
 
 def at_most(bound: float) -> str:

@@ -1,15 +1,13 @@
-"""The audit of a table: a file, a frame, a relation of an engine or a sketch; its columns are found by name."""
+"""The audit of a table that is open: its columns are found by name, and its rows are read or summed."""
 
 from __future__ import annotations
 
-__all__ = ["audit_table"]
-
-import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag, text
+from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import InputError, Ways
@@ -18,14 +16,14 @@ from calibrant.findings.auditing import audit_classes, audit_given, audit_sample
 from calibrant.findings.found import Audit
 from calibrant.findings.given import given
 from calibrant.findings.parts import EVERY, check_drift, in_parts
-from calibrant.findings.sketched import with_bounds
+from calibrant.findings.sketched import road_of, with_bounds
 from calibrant.findings.table_faults import in_table, or_left_out
 from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.columns import perhaps_groups
-from calibrant.scale.frames import OpenedFrame
+from calibrant.scale.kept import OF_ROWS, KeptSketches
 from calibrant.scale.opened import OpenedFile
 from calibrant.scale.pooled import draws_of_cells
-from calibrant.scale.sketch import CalibrationSketch
+from calibrant.scale.relations import InDuckDB
 from calibrant.scale.tables import Table
 from calibrant.segments import finding
 
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
-FINE = 65536
-"""Cells of predictions where rows are summed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,133 +127,8 @@ class Audited:
     groups: npt.NDArray[Any] | None = None
 
 
-def audit_table(
-    table: Any,
-    *,
-    y_true: str | None = None,
-    y_prob: str | None = None,
-    sample_weight: str | None = None,
-    by: str | Sequence[str] | None = None,
-    drift: str | None = None,
-    reference: Any = None,
-    exclude_bad: bool = False,
-    unweighted: bool = False,
-    groups: str | None = None,
-    max_weight: float | None = None,
-    pos_label: Any = None,
-    max_distance: float | None = None,
-    threshold: float | None = None,
-    level: float = 0.05,
-    n_resamples: int = N_RESAMPLES,
-    random_state: RandomState = None,
-    title: str | None = None,
-    find: str | Sequence[str] | None = None,
-    max_depth: int = finding.MAX_DEPTH,
-) -> Audit:
-    """Audit a file, a data frame, a table of an engine or a sketch, with its segments and its drift.
-
-    Parameters
-    ----------
-    table : str, path, table or CalibrationSketch
-        A CSV, Parquet, JSON lines or Arrow file, or a pattern of files; a frame of pandas, polars or pyarrow; a lazy
-        table of polars, DuckDB, PySpark, Dask or Ibis; or a `CalibrationSketch`, which has no columns to name.
-    y_true, y_prob, sample_weight : str, optional
-        Names of its columns; those not given are taken by their usual names (`y_true`, `label`, ...; `y_prob`,
-        `score`, ...; `sample_weight`), and ``.columns`` of the audit says which they were. A column that may hold
-        weights by its name is never passed over: it is used or asked about. For classes `y_prob` is a list ``"p0,p1"``
-        or a pattern ``"p*"``.
-    by : str or sequence of str, optional
-        Columns whose combinations are segments: which are worst, and are they off by more than noise?
-    drift : str, optional
-        Column of days or other periods: when did calibration go wrong? Not with weights.
-    reference : object or list, optional
-        One or several of these periods: have predictions come to mean something else since? As for `calibration_drift`.
-    exclude_bad : bool, default False
-        Leave out rows that are null, NaN, no numbers or out of range, and count them in ``.n_excluded``, instead of
-        refusing them.
-    unweighted : bool, default False
-        Leave out a column that holds weights by its name.
-    groups : str, optional
-        Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent:
-        all that is said about chance goes by group, of segments and drift too. Of tables whose rows are read.
-    max_weight : float, optional
-        As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
-    pos_label : label, optional
-        Of a column of outcomes that holds two labels, that of the event.
-    max_distance, threshold, level, n_resamples, random_state
-        As for `audit`.
-    title : str, optional
-        Head of the report; the file's name by default.
-    find : str or sequence of str, optional
-        Columns in which to find segments that are off by more than noise, as `find_segments` does; ``"all"`` for every
-        other column that can be used. Predictions must not have been fitted to these rows. For tables that are read
-        whole.
-    max_depth : int, default 2
-        Of these, how many columns a segment fixes at most.
-
-    Returns
-    -------
-    Audit
-        Of the rows themselves, or, of lazy tables and of files of more than 5,000,000 rows (500 MB of text), of their
-        sums in cells: every number with the bound of what that costs.
-
-    Raises
-    ------
-    InputError
-        If a column cannot be used, or it is not known which one is meant, or rows are bad. FileError if the file
-        cannot be read.
-
-    See Also
-    --------
-    audit, calibration_by_segment, find_segments, calibration_drift
-
-    Notes
-    -----
-    Cost: of files, each is opened and its dialect detected once; of sums, one GROUP BY where the rows lie.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> from calibrant import audit_table
-    >>> table = pyarrow.table({"label": [0, 1, 1, 0], "score": [0.2, 0.7, 0.9, 0.4]})
-    >>> found = audit_table(table, random_state=0)
-    >>> dict(found.columns)
-    {'y_true': 'label', 'y_prob': 'score'}
-    >>> found.n_rows
-    4
-    """
-    asked = Asked(
-        y_true,
-        y_prob,
-        sample_weight,
-        _names(by, "by"),
-        drift,
-        exclude_bad,
-        unweighted,
-        max_distance,
-        threshold,
-        level,
-        n_resamples,
-        random_state,
-        title,
-        groups,
-        max_weight,
-        pos_label,
-        reference,
-        _names(find, "find"),
-        max_depth,
-    )
-    check_band(level, n_resamples)  # before anything that takes longer
-    asked.of_search  # noqa: B018 - refused before anything is read
-    if isinstance(table, CalibrationSketch):
-        return _of_sketch(table, asked)
-    files = isinstance(table, str | os.PathLike)
-    opened = OpenedFile(table, pos_label) if files else OpenedFrame(table, pos_label=pos_label)
-    return audit_opened(opened, asked, Told()).audit
-
-
-def _names(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
-    """The columns of segments; each is looked at where they are asked for."""
+def names_of(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
+    """Columns that are asked for, one or several; each is looked at where they are used."""
     if by is None or isinstance(by, str):
         return () if by is None else (by,)
     if not isinstance(by, Iterable) or isinstance(by, bytes):
@@ -265,16 +136,18 @@ def _names(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
     return tuple(by)
 
 
-def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
-    """`audit_table` of a table that is open."""
+def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -> Audited:
+    """`audit_table` of a table that is open, and of which nothing more is asked where this is the last."""
     told.progress("Reading")
-    if isinstance(table, OpenedFile) and len(table.files) > 1:
+    if isinstance(table, InDuckDB) and len(table.files) > 1:
         told.say(f"{len(table.files):,} files are read as one table.")
     of_columns = ("by", "drift", "find", "exclude_bad", "groups", "max_weight", "pos_label")
     grouped = next((argument for argument in of_columns if getattr(asked, argument) not in (None, (), False)), None)
     harness = is_harness_log(table, asked.y_true, asked.y_prob)
     if harness and (grouped or asked.sample_weight):
         raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
+    if isinstance(table, KeptSketches):
+        _refuse_rows(asked)
     classes = None if harness else table.choose_classes(asked.y_prob)
     if classes is not None:
         if grouped:
@@ -289,7 +162,7 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
     if asked.find and asked.groups:
         raise InputError("find", "cannot take groups yet: it redraws single rows; by (--by) takes columns and groups")
     summed = not harness and table.summed
-    if summed and asked.groups and isinstance(table, OpenedFile):
+    if summed and asked.groups and isinstance(table, InDuckDB):
         why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
         raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
     if asked.find and summed:
@@ -297,7 +170,7 @@ def audit_opened(table: Table, asked: Asked, told: Told) -> Audited:
             "find", "redraws single rows, and of a table of this size or kind they are not read; pass a random part"
         )
     summed = summed and not asked.groups
-    done = _audit_of_sums(table, asked, told) if summed else _audit_of_rows(table, asked, told)
+    done = _audit_of_sums(table, asked, told, last) if summed else _audit_of_rows(table, asked, told)
     return replace(done, audit=in_parts(table, done.audit, asked, told))
 
 
@@ -313,7 +186,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     except InputError as problem:
         raise or_left_out(problem) from None
     say_guessed(read.names, read.guessed, told.say)
-    _say_excluded(read.n_excluded, told)
+    say_excluded(read.n_excluded, told)
     check_drift(asked, read.names)
     told.progress("Pooling")
     try:
@@ -335,28 +208,21 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
 
 
-def _audit_of_sums(table: Table, asked: Asked, told: Told) -> Audited:
+def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audited:
     chosen = table.choose(**asked.columns)
-    if asked.max_weight is not None and "sample_weight" not in chosen.names:
+    kept = isinstance(table, KeptSketches)
+    if asked.max_weight is not None and "sample_weight" not in chosen.names and not kept:
         raise InputError("max_weight", "is of no use: there are no weights, and every row counts once")
     check_drift(asked, chosen.names)
-    groups = table.groups(chosen.names, (), FINE, exclude_bad=asked.exclude_bad)
-    if not (asked.by or asked.drift):
+    begun = time.monotonic()
+    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=asked.exclude_bad)
+    seconds = time.monotonic() - begun
+    if last and not (asked.by or asked.drift):
         table.close()
     say_guessed(chosen.names, chosen.guessed, told.say)
-    _say_excluded(groups.n_excluded, told)
-    sketch = CalibrationSketch.from_groups(groups, chosen.names, FINE)
-    options = asked.of_audit | {"title": asked.title or table.name, "max_weight": asked.max_weight}
-    audit = _of_sketch(sketch, Asked(**options), told)
-    return Audited(replace(audit, columns=chosen.names, n_excluded=groups.n_excluded, pos_label=asked.pos_label))
-
-
-def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None) -> Audit:
-    told = told or Told()
-    for argument in (*ROLES, "by", "drift", "find", "reference", "exclude_bad", "unweighted", "groups", "pos_label"):
-        if getattr(asked, argument) not in (None, (), False):
-            raise InputError(argument, "is for tables with columns; a sketch holds sums of its rows")
-    title = f"{asked.title}, rows" if asked.title else "Rows"
+    say_excluded(n_excluded, told)
+    title = asked.title or table.name
+    title = f"{title}, rows" if title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     sample = sketch.sample
     draws = None if asked.max_weight is None else draws_of_cells(sample, sketch.moments(), asked.max_weight)[1]
@@ -369,7 +235,16 @@ def _of_sketch(sketch: CalibrationSketch, asked: Asked, told: Told | None = None
         draws=draws,
     )
     told.progress("Bounds")
-    return with_bounds(audit, sketch, draws)
+    audit = with_bounds(audit, sketch, draws)
+    road = road_of(table, sketch)
+    told.say(f"{road}" if kept else f"{road} That took {seconds:.1f} s.")
+    return Audited(replace(audit, columns=chosen.names, n_excluded=n_excluded, pos_label=asked.pos_label, road=road))
+
+
+def _refuse_rows(asked: Asked) -> None:
+    for argument in (*ROLES, "find", "exclude_bad", "unweighted", "groups", "pos_label"):
+        if getattr(asked, argument) not in (None, (), False):
+            raise InputError(argument, OF_ROWS)
 
 
 def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: Told) -> Audit:
@@ -385,7 +260,8 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
     return replace(audit, columns=read.names)
 
 
-def _say_excluded(n_rows: int, told: Told) -> None:
+def say_excluded(n_rows: int, told: Told) -> None:
+    """Say how many bad rows were left out, if any were."""
     if n_rows:
         what = "is null, no number" if n_rows == 1 else "are null, no numbers"
         told.say(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")

@@ -14,13 +14,15 @@ from calibrant.door.arguments import check_level, check_threshold, fraction, pos
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
-from calibrant.findings.table import FINE, Told, is_harness_log, say_guessed
+from calibrant.findings.sketched import road_of
+from calibrant.findings.table import Told, is_harness_log, say_guessed
 from calibrant.findings.table_faults import in_table
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.scale import tables
 from calibrant.scale.columns import perhaps_groups
+from calibrant.scale.kept import OF_ROWS, KeptSketches
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 
@@ -131,6 +133,10 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
         read = table.read()
         say_guessed(read.names, read.guessed, told.say)
         return read, read.names
+    if isinstance(table, KeptSketches):
+        sketch = _kept(table, asked)
+        told.say(road_of(table, sketch))
+        return sketch, {}
     classes = table.choose_classes(asked.y_prob)
     _refuse_two_classes(classes)
     if not (asked.weighted or asked.unweighted):
@@ -151,6 +157,14 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     return read, read.names
 
 
+def _kept(table: KeptSketches, asked: Asked) -> CalibrationSketch:
+    """What sketches add up to; their columns were chosen when they were made."""
+    for argument in ("y_true", "y_prob", "sample_weight", "trials", "groups", "pos_label", "unweighted"):
+        if getattr(asked, argument):
+            raise InputError(argument, OF_ROWS)
+    return table.sketch()
+
+
 def _say_independent(table: tables.Table, spoken: Collection[str], told: Told) -> None:
     """What the proof takes for granted, where a column's name speaks against it."""
     name = perhaps_groups(table.columns, spoken)
@@ -162,10 +176,11 @@ def _say_independent(table: tables.Table, spoken: Collection[str], told: Told) -
 def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) -> tuple[Read, dict[str, str]]:
     """Sums of rows in cells, which cost the gate what its bounds say (docs/bounds.md)."""
     chosen = table.choose(y_true=asked["y_true"], y_prob=asked["y_prob"], unweighted=True)
-    groups = table.groups(chosen.names, (), FINE)
+    sketch, _ = table.sketched(chosen.names)
     say_guessed(chosen.names, chosen.guessed, told.say)
+    told.say(road_of(table, sketch))
     _say_independent(table, set(chosen.names.values()), told)
-    return CalibrationSketch.from_groups(groups, chosen.names, FINE), chosen.names
+    return sketch, chosen.names
 
 
 def _top_label(
@@ -210,7 +225,8 @@ def decided(read: Read, asked: Asked, shares: int = 1) -> GateResult:
     limit, level = asked.max_distance, asked.level
     assert limit is not None
     if isinstance(read, CalibrationSketch):
-        return gate_of_cells(read.sample, read.moments(), max_distance=limit, level=level, shares=shares)
+        held = read.sample, read.moments()
+        return gate_of_cells(*held, max_distance=limit, level=level, max_weight=asked.max_weight, shares=shares)
     if not asked.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
         return calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)

@@ -64,6 +64,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "answer": {**plain(asdict(audit.answer)), "sentence": audit.answer.sentence},
         "sentences": list(audit.sentences),
         "pos_label": None if audit.pos_label is None else _plain(audit.pos_label),
+        "road": audit.road,
         "n_rows": audit.n_rows,
         "n_distinct": audit.n_distinct,
         "effective_rows": audit.effective_rows,

@@ -121,7 +121,7 @@ class Answers(ABC):
         >>> round(week.audit(n_resamples=0).measures["smooth_calibration_error"].value, 6)
         0.085
         """
-        audit_table = import_module("calibrant.findings.table").audit_table
+        audit_table = import_module("calibrant.findings.front").audit_table
         found: Audit = audit_table(
             self,
             max_distance=max_distance,

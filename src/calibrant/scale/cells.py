@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.errors import InputError
+from calibrant.kernels import sketching
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -67,6 +68,24 @@ def read_cells(index: Any, cells: Any, resolution: int) -> tuple[IntArray, Float
     for obeyed, law in laws:
         _demand(obeyed, "cells", law, index)
     return index, cells
+
+
+def coarser(index: IntArray, cells: FloatArray, resolution: int, wanted: int) -> tuple[IntArray, FloatArray]:
+    """Cells of a resolution as those of a coarser one, each by itself: several may have one number now.
+
+    With f fine cells in a coarse one, a row at (k + u) / R lies (k mod f + u) / f into the coarse cell: offsets are
+    sums of that.
+    """
+    if wanted == resolution:
+        return index, cells
+    of = resolution // wanted
+    place = index // 2
+    inside = (place % of).astype(np.float64)
+    on_grid = (index % 2 == 0) & (inside == 0.0)
+    found = cells.copy()
+    for offset, mass in ((sketching.OFFSET, sketching.WEIGHT), (sketching.OUTCOME_OFFSET, sketching.OUTCOME)):
+        found[:, offset] = (cells[:, mass] * inside + cells[:, offset]) / of
+    return 2 * (place // of) + (~on_grid).astype(np.int64), found
 
 
 def _demand(obeyed: npt.NDArray[np.bool_], argument: str, law: str, index: npt.NDArray[Any]) -> None:

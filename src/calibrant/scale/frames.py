@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.labels import check_two_labels
-from calibrant.scale.columns import asked_columns, present, refuse_unspoken_weights
+from calibrant.scale.columns import present
 from calibrant.scale.duck import as_double, group_relation
 from calibrant.scale.eager import in_arrow, keys_of
 from calibrant.scale.groups import Groups, good_groups, no_rows
@@ -21,6 +21,9 @@ from calibrant.scale.tables import BoolArray, Rows, Table
 
 _NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
 """What numbers are called in the queries."""
+
+
+_ENGINES = {"pyspark": "Spark", "duckdb": "DuckDB", "dask": "Dask", "polars": "Polars", "ibis": "Ibis"}
 
 
 class OpenedFrame(Table):
@@ -48,23 +51,11 @@ class OpenedFrame(Table):
         """Whether it is lazy."""
         return isinstance(self._table, nw.LazyFrame)
 
-    def spoken(
-        self, y_true: str, y_prob: str, sample_weight: str | None, unweighted: bool, grouped_by: Sequence[str] = ()
-    ) -> dict[str, str]:
-        """Argument -> column where each is named; one that may hold weights is asked about, unless left out.
-
-        Raises
-        ------
-        InputError
-            If it is both named and left out, or not spoken of.
-        """
-        asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
-        names = {
-            argument: present(name, self.columns, argument) for argument, name in asked.items() if name is not None
-        }
-        if not unweighted:
-            refuse_unspoken_weights(self.columns, {*names.values(), *grouped_by})
-        return names
+    @property
+    def engine(self) -> str:
+        """Who sums the rows."""
+        name = str(self._table.implementation)
+        return _ENGINES.get(name, name)
 
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Columns as the table holds them."""

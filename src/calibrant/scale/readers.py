@@ -10,51 +10,36 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from calibrant.door.errors import FileError
+from calibrant.door.errors import FileError, Ways
 from calibrant.scale.duck import quoted
 from calibrant.scale.engine import connect, literal
+from calibrant.scale.folders import folder_columns, in_folder
 from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_last_line
-
-READERS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-"""File endings and what reads them; .gz and .zst may follow those of text files."""
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
 def input_files(path: str) -> list[str]:
-    """Return the files that a path or a pattern stands for; a file of that very name goes before the pattern.
+    """Return the files that a path, a folder or a pattern stands for; one of that very name goes before the pattern.
 
     Raises
     ------
     FileError
-        If there is none, or one is a folder, no plain file, empty, or cut or damaged.
+        If there is none, or one is no plain file, empty, or cut or damaged.
     """
     try:
         path.encode()
     except UnicodeEncodeError:
         raise FileError("file", f"{path!r}: the name is not valid UTF-8; rename the file") from None
     if Path(path).exists():
-        if Path(path).is_dir():
-            name = path or "."
-            raise FileError(
-                "file", f"{name!r} is a folder; name a file, or a pattern in quotes such as '{name}/*.parquet'"
-            )
-        _check_whole(path)
-        return [path]
+        files = in_folder(path) if Path(path).is_dir() else [path]
+        for file in files:
+            _check_whole(file)
+        return files
     if "://" in path:
-        raise FileError("file", f"{path!r} is an address; only files on this machine are read")
+        said = f"{path!r} is an address; files elsewhere are read through a file system, by their path within it"
+        ways = Ways("filesystem='s3' names one", "--filesystem s3 names one")
+        raise FileError("file", said, allowed=ways)
     if not any(c in path for c in "*?["):
         raise FileError("file", f"{path!r} does not exist")
     found = connect().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
@@ -75,17 +60,6 @@ def _check_whole(file: str) -> None:
     check_json(file)
 
 
-def kind_of(path: str) -> str:
-    """Which reader a path or pattern needs, by its ending."""
-    suffixes = [s.lower() for s in Path(path).suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".zst"):
-        suffixes.pop()
-    kind = READERS.get(suffixes[-1] if suffixes else "")
-    if kind is None:
-        raise FileError("file", f"{path!r}: the ending is not one that is read: {', '.join(READERS)}")
-    return kind
-
-
 def looks_like(file: str, kind: str) -> str:
     """What else a file is by its first bytes, as the end of a message."""
     with Path(file).open("rb") as stream:
@@ -94,12 +68,6 @@ def looks_like(file: str, kind: str) -> str:
         if start.startswith(magic) and other != kind:
             return f". By its content it is {other}: give it such an ending"
     return ""
-
-
-def folder_columns(files: Sequence[str]) -> list[str]:
-    """Names of the columns that folders such as ``year=2026`` stand for, if they are those of every file."""
-    named = {tuple(part.partition("=")[0] for part in Path(file).parts[:-1] if "=" in part) for file in files}
-    return list(named.pop()) if len(named) == 1 else []
 
 
 def maybe_twins(columns: Sequence[str]) -> bool:
@@ -171,18 +139,26 @@ def json_keys(connection: Any, files: Sequence[str]) -> list[str]:
 
 
 def parquet_names(connection: Any, file: str) -> list[str]:
-    """Names of a Parquet file's columns, without those nested in them; its schema is listed depth first."""
-    query = "SELECT name, num_children FROM parquet_schema(?)"
-    schema = [(name, children or 0) for name, children in connection.execute(query, [literal(file)]).fetchall()]
-    names = []
-    at = 1
-    while at < len(schema):
-        names.append(schema[at][0])
-        inside = 1
-        while inside:
-            inside += schema[at][1] - 1
-            at += 1
-    return names
+    """Names of a Parquet file's columns, without those nested in them."""
+    return [name for name, _ in parquet_columns(connection, [file])[file]]
+
+
+def parquet_columns(connection: Any, files: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """File -> names and stored types of its columns, without those nested in them; schemas are listed depth first."""
+    query = "SELECT file_name, name, coalesce(num_children, 0), coalesce(type, 'nested') FROM parquet_schema(?)"
+    listed = connection.execute(query, [[literal(file) for file in files]]).fetchall()
+    columns: dict[str, list[tuple[str, str]]] = {}
+    for file, rows in groupby(listed, key=lambda row: row[0]):
+        schema = [row[1:] for row in rows]
+        found, at = [], 1
+        while at < len(schema):
+            found.append((schema[at][0], schema[at][2]))
+            inside = 1
+            while inside:
+                inside += schema[at][1] - 1
+                at += 1
+        columns[file] = found
+    return columns
 
 
 @contextmanager

@@ -160,13 +160,14 @@ class CalibrationSketch(Answers):
         resolution: int = 65536,
         exclude_bad: bool = False,
         unweighted: bool = False,
+        filesystem: Any = None,
     ) -> CalibrationSketch:
-        """Sketch a table that pandas, polars (eager or lazy), pyarrow, DuckDB, PySpark, Dask or Ibis holds.
+        """Sketch a table: files, a folder, a pattern, a dataset of pyarrow, or what a data frame or an engine holds.
 
         Parameters
         ----------
-        frame : table
-            Anything that narwhals takes.
+        frame : str, path, dataset or table
+            Anything with columns that `audit_table` takes.
         y_true, y_prob, sample_weight : str
             Names of its columns.
         resolution : int, default 65536
@@ -175,6 +176,8 @@ class CalibrationSketch(Answers):
             Leave out rows that are null, NaN or out of range instead of refusing the table.
         unweighted : bool, default False
             Leave out a column that holds weights by its name, instead of asking about it.
+        filesystem : FileSystem or str, optional
+            As for `audit_table`.
 
         Raises
         ------
@@ -194,10 +197,10 @@ class CalibrationSketch(Answers):
         >>> CalibrationSketch.from_frame(table, y_true="y", y_prob="p")
         CalibrationSketch(resolution=65536): 2 rows in 2 cells
         """
-        from calibrant.scale.frames import OpenedFrame
+        from calibrant.scale.opening import open_table
 
         resolution = cls(resolution).resolution
-        table = OpenedFrame(frame, "frame")
+        table = open_table(frame, filesystem=filesystem, argument="frame")
         names = table.spoken(y_true, y_prob, sample_weight, unweighted)
         return cls.from_groups(table.groups(names, (), resolution, exclude_bad=exclude_bad), names, resolution)
 

@@ -13,10 +13,14 @@ import numpy.typing as npt
 from calibrant.door.columns import NOT_NULL, IntArray
 from calibrant.door.errors import InputError
 from calibrant.scale.class_columns import choose_classes, numbers_of
-from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins
+from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins, refuse_unspoken_weights
 from calibrant.scale.groups import Groups
+from calibrant.scale.sketch import CalibrationSketch
 
 BoolArray = npt.NDArray[np.bool_]
+
+FINE = 65536
+"""Cells of predictions where rows are summed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,16 @@ class Table(ABC):
         """Names that its reader does not tell apart, by what they look like to it."""
         return {}
 
+    @property
+    def engine(self) -> str | None:
+        """Who sums the rows, where somebody does."""
+        return None
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """Files of this machine that it is read from: no report may replace them."""
+        return ()
+
     def close(self) -> None:  # noqa: B027 - most tables hold nothing
         """Let go of what reading took; nothing more is asked of the table but its name."""
 
@@ -126,6 +140,11 @@ class Table(ABC):
     ) -> Groups:
         """Sums of cells, by segment if columns are named; `option` is who named them."""
 
+    def sketched(self, names: Mapping[str, str], *, exclude_bad: bool = False) -> tuple[CalibrationSketch, int]:
+        """The sketch of all good rows, and how many were left out."""
+        groups = self.groups(names, (), FINE, exclude_bad=exclude_bad)
+        return CalibrationSketch.from_groups(groups, names, FINE), groups.n_excluded
+
     def choose(
         self,
         *,
@@ -147,6 +166,24 @@ class Table(ABC):
         """
         asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
         return Chosen(*choose_columns(asked, self.columns, self.twins, grouped_by))
+
+    def spoken(
+        self, y_true: str, y_prob: str, sample_weight: str | None, unweighted: bool, grouped_by: Sequence[str] = ()
+    ) -> dict[str, str]:
+        """Argument -> column where each is named; one that may hold weights is asked about, unless left out.
+
+        Raises
+        ------
+        InputError
+            If it is both named and left out, or not spoken of.
+        """
+        asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
+        names = {
+            argument: present(name, self.columns, argument) for argument, name in asked.items() if name is not None
+        }
+        if not unweighted:
+            refuse_unspoken_weights(self.columns, {*names.values(), *grouped_by})
+        return names
 
     def require(self, names: Sequence[str], option: str) -> None:
         """Raise unless each of the names is that of one column; `option` is who named them.

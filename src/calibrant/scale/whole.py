@@ -60,14 +60,34 @@ def check_last_line(file: str) -> None:
             last = stream.read()
     except OSError as problem:
         raise FileError("file", f"{file!r} cannot be read: {problem.strerror or problem}") from None
-    if _is_utf16(start):
+    if is_utf16(start):
         raise FileError("file", f"{file!r} is UTF-16 text", allowed="convert it to UTF-8, which is what is read")
+    _refuse_cut_line(file, last)
+
+
+def check_line_end(filesystem: Any, file: str) -> None:
+    """As `check_last_line`, of a file on a file system of pyarrow.
+
+    Raises
+    ------
+    FileError
+        If its last line has no line end.
+    """
+    if not file.lower().endswith(_LINES):
+        return
+    with filesystem.open_input_file(file) as stream:
+        stream.seek(max(0, stream.size() - 1))
+        last = stream.read(1)
+    _refuse_cut_line(file, last)
+
+
+def _refuse_cut_line(file: str, last: bytes) -> None:
     if last not in (b"\n", b"\r"):
         said = "ends in the middle of a line, as a file that was cut does; if it is whole, add a line end"
         raise FileError("file", f"{file!r} {said}")
 
 
-def _is_utf16(start: bytes) -> bool:
+def is_utf16(start: bytes) -> bool:
     """Whether a file starts with the mark of UTF-16, or every second byte there is zero, as in Latin text."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return True

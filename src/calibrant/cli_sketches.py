@@ -1,0 +1,89 @@
+"""The commands that write sketches: of rows, and of sketches that were kept; they parse, call and print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.exits import explained, show, tell
+from calibrant.terminal import Progress, check_target
+
+FILESYSTEM = "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine."
+_OUT = typer.Option("--out", "-o", help="Where to write: a file that ends in .sketch or .parquet.")
+_OVERWRITE = typer.Option("--overwrite", help="Replace OUT where it exists.")
+
+
+def sketch(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="CSV, Parquet, JSON lines, Arrow; a folder; a pattern.")],
+    out: Annotated[Path, _OUT],
+    y_true: Annotated[str | None, typer.Option(help="Column of outcomes: 0 or 1, or event rates.")] = None,
+    y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
+    sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Columns, with commas between: a sketch for each of their values, in Parquet.")
+    ] = None,
+    exclude_bad: Annotated[
+        bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
+    ] = False,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
+    pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
+    filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
+    overwrite: Annotated[bool, _OVERWRITE] = False,
+) -> None:
+    """Write the calibration sketch of FILE's rows, a few megabytes that audit, gate and merge take instead of them.
+
+    With --by OUT is Parquet with a row for each day, segment, ...: its columns, n_rows and sketch, the sketch's bytes.
+
+    For example: calibrant sketch 'logs/day=2026-01-31/*.parquet' --y-true clicked --y-prob score -o 2026-01-31.sketch
+    """
+    with explained(), Progress() as progress:
+        from calibrant.findings.keeping import keep_rows
+        from calibrant.findings.table import Asked, Told
+        from calibrant.scale.opening import open_table
+
+        opened = open_table(file, filesystem=filesystem, pos_label=pos_label, argument="FILE")
+        check_target(out, "--out", opened.sources)
+        asked = Asked(y_true, y_prob, sample_weight, by=_names(by), exclude_bad=exclude_bad, unweighted=unweighted)
+        found = keep_rows(opened, out, asked, Told(progress, tell), overwrite=overwrite)
+        progress.stop()
+        show(found.summary(out))
+
+
+def merge(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="SKETCH ...", help="Files that `calibrant sketch` or `merge` wrote; a pattern."),
+    ],
+    out: Annotated[Path, _OUT],
+    by: Annotated[
+        str | None, typer.Option(help="Columns, with commas between: add up the sketches of each of their values.")
+    ] = None,
+    overwrite: Annotated[bool, _OVERWRITE] = False,
+) -> None:
+    """Add up sketches into one, or with --by into one for each day, segment, ...
+
+    Nothing is written unless every sketch is whole and can be added to the others. A file that is named twice is
+    refused; sketches that hold the very same sums are told of, as a copy would count its rows twice.
+
+    For example: calibrant merge 'days/*.sketch' -o month.sketch
+    """
+    with explained(), Progress() as progress:
+        from calibrant.scale.keeping import keep_merged
+        from calibrant.scale.kept import open_sketches
+
+        kept = [open_sketches(file) for file in files]
+        check_target(out, "--out", [each for held in kept for each in held.files])
+        progress("Adding up")
+        found = keep_merged(kept, out, by=_names(by), overwrite=overwrite)
+        progress.stop()
+        if found.same:
+            (first, second), *more = found.same
+            also = f", and so do {len(more):,} other pairs" if more else ""
+            tell(f"{first} and {second} hold the very same sums{also}; rows of a copy are counted twice.")
+        show(found.summary(out))
+
+
+def _names(listed: str | None) -> tuple[str, ...]:
+    return () if listed is None else tuple(listed.split(","))

@@ -1,0 +1,57 @@
+"""The front door of tables: a file, a folder, a pattern, a dataset, a frame, an engine's table, or sketches."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from calibrant.door.errors import InputError
+from calibrant.scale.datasets import OpenedDataset
+from calibrant.scale.filesystems import filesystem_of
+from calibrant.scale.frames import OpenedFrame
+from calibrant.scale.kept import KeptSketches, hold_sketches
+from calibrant.scale.opened import OpenedFile
+from calibrant.scale.readers import input_files
+from calibrant.scale.sketch import CalibrationSketch
+from calibrant.scale.tables import Table
+
+
+def open_table(table: Any, *, filesystem: Any = None, pos_label: Any = None, argument: str = "table") -> Table:
+    """Open whatever holds rows under named columns, or sketches of rows.
+
+    Parameters
+    ----------
+    table : str, path, dataset, table or CalibrationSketch
+        The name of a file or a folder, or a pattern of files; a dataset of pyarrow; a frame or lazy table that narwhals
+        takes; or a sketch.
+    filesystem : FileSystem, or str, optional
+        Where a name is to be looked up, as `filesystem_of` takes it; by default on this machine.
+    pos_label : label, optional
+        Label of the event, where the column of outcomes holds two labels.
+    argument : str
+        What the table is called in errors.
+
+    Raises
+    ------
+    InputError
+        If it is no table. FileError if a file cannot be read.
+    """
+    named = isinstance(table, str | os.PathLike)
+    if filesystem is not None:
+        if not named:
+            what = type(table).__name__
+            raise InputError("filesystem", f"is where a name is looked up, and {argument} is a {what}; leave it out")
+        return OpenedDataset.on(filesystem_of(filesystem), os.fspath(table), pos_label)
+    if isinstance(table, CalibrationSketch):
+        return KeptSketches.of(table)
+    if named:
+        path = os.fspath(table)
+        files = input_files(path)
+        return KeptSketches(path, files) if hold_sketches(files) else OpenedFile(path, pos_label, files)
+    kinds = {each.__name__ for each in type(table).mro() if each.__module__.startswith("pyarrow")}
+    if "Dataset" in kinds:
+        return OpenedDataset(table, pos_label)
+    if kinds & {"RecordBatchReader", "Scanner"}:
+        way = "table.read_all(), or the dataset itself" if "Scanner" not in kinds else "the dataset itself"
+        raise InputError(argument, "is a stream, which can be read only once", allowed=way)
+    return OpenedFrame(table, argument, pos_label)

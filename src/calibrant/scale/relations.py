@@ -1,0 +1,172 @@
+"""Tables that DuckDB scans: files on this machine, and datasets of pyarrow; what is asked of either is the same."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import narwhals as nw
+
+from calibrant.door.columns import IntArray
+from calibrant.door.errors import FileError, InputError
+from calibrant.scale.duck import group_relation, json_segments, quoted
+from calibrant.scale.eager import in_arrow
+from calibrant.scale.engine import connect
+from calibrant.scale.groups import Groups, good_groups, missing_values
+from calibrant.scale.keys import ranks_of
+from calibrant.scale.numbers import features_of, fetch, fetch_good, first_text, numbers_in_sql, texts_in_rows
+from calibrant.scale.tables import BoolArray, Chosen, Table
+
+
+class InDuckDB(Table):
+    """Rows that DuckDB reads or sums.
+
+    Attributes
+    ----------
+    path : str
+        As given.
+    files : list of str
+        The files that it stands for.
+    kind : str
+        What they are: csv, parquet, json or arrow.
+    """
+
+    path: str
+    files: list[str]
+    kind: str
+
+    def __init__(self, pos_label: Any = None) -> None:
+        self.pos_label = pos_label
+        self._connection = connect()
+
+    def close(self) -> None:
+        """Close the connection, which holds on to memory."""
+        self._connection.close()
+
+    @property
+    def engine(self) -> str:
+        """Who sums the rows."""
+        return "DuckDB"
+
+    @abstractmethod
+    def _rows(self, numbers: Sequence[str], keys: Sequence[str] = ()) -> Any:
+        """These columns as a relation; numbers in text files stay text.
+
+        Of several files each must hold the columns of numbers; one without a column of keys has none in its rows.
+        """
+
+    @abstractmethod
+    def _explained(self) -> AbstractContextManager[None]:
+        """Turn what the readers raise into a message."""
+
+    @property
+    def _as_text(self) -> bool:
+        return self.kind in ("csv", "json")
+
+    def choose(self, **asked: Any) -> Chosen:
+        """Columns as `Table.choose` takes them; what is wrong with them is the file's fault."""
+        with of_file():
+            return super().choose(**asked)
+
+    def choose_classes(self, y_prob: str | None) -> list[str] | None:
+        """Columns of class probabilities."""
+        with of_file():
+            return super().choose_classes(y_prob)
+
+    def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Numbers of columns as float64."""
+        with self._explained():
+            relation = self._rows(list(names.values()))
+            return fetch(relation, names, self._numbers(relation, names), len(self.files))
+
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
+        """Numbers of columns as float64 in the rows that are good, and which are."""
+        with self._explained():
+            relation = self._rows(list(names.values()))
+            return fetch_good(relation, self._numbers(relation, names))
+
+    def with_features(
+        self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
+    ) -> tuple[dict[str, Any], dict[str, Any], int]:
+        """Numbers of columns as float64, and columns of features as Arrow."""
+        self.require(features, option)
+        with self._explained():
+            relation = self._rows(list(names.values()), features)
+            numbers = self._numbers(relation, names)
+            if self.kind == "json":
+                relation = json_segments(relation, list(features), option)
+            keys = features_of(relation, features, as_text=self.kind == "csv")
+            if not exclude_bad:
+                return fetch(relation, names, numbers, len(self.files)), keys, 0
+            arrays, good = fetch_good(relation, numbers)
+            return arrays, {name: column.filter(good) for name, column in keys.items()}, int((~good).sum())
+
+    def ranks(self, name: str, option: str) -> IntArray:
+        """Number of each row's value in a column of keys."""
+        with self._explained():
+            relation = self._rows([], [name])
+            if self.kind == "json":
+                relation = json_segments(relation, [name], option)
+            keys = relation.project(f"{quoted(name)} AS _s0").to_arrow_table()
+        with of_file():
+            return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": "_s0"}, option))
+
+    def require(self, names: Sequence[str], option: str) -> None:
+        """As `Table.require`; of a file it is a FileError."""
+        with of_file():
+            super().require(names, option)
+
+    def groups(
+        self,
+        names: Mapping[str, str],
+        by: Sequence[str],
+        resolution: int,
+        *,
+        exclude_bad: bool = False,
+        option: str = "by",
+    ) -> Groups:
+        """Sums of cells by one GROUP BY; never loaded."""
+        self.require(by, option)
+        with self._explained(), self._in_any_order():
+            relation = self._rows(list(names.values()), by)
+            numbers = self._numbers(relation, names)
+            if self.kind == "json":
+                relation = json_segments(relation, list(dict.fromkeys(by)), option)
+            found = nw.from_native(group_relation(relation, numbers, by, resolution, option), eager_only=True)
+            if not exclude_bad and self._as_text:
+                self._refuse_text(relation, names, numbers, missing_values(found))
+        with of_file():
+            return good_groups(found, exclude_bad, "file")
+
+    def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
+        return numbers_in_sql(relation, names, as_text=self._as_text, pos_label=self.pos_label)
+
+    def _refuse_text(
+        self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], missing: Sequence[str]
+    ) -> None:
+        """Say of rows without a number that they hold text, where they do."""
+        for argument in missing:
+            found = first_text(relation, names[argument], numbers[argument])
+            if found is not None:
+                raise texts_in_rows(argument, names, *found)
+
+    @contextmanager
+    def _in_any_order(self) -> Iterator[None]:
+        self._connection.execute("SET preserve_insertion_order = false")
+        try:
+            yield
+        finally:
+            self._connection.execute("SET preserve_insertion_order = true")
+
+
+@contextmanager
+def of_file() -> Iterator[None]:
+    """What cannot be used is in a file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except InputError as problem:
+        raise FileError(problem.argument, problem.problem, row=problem.row, allowed=problem.allowed) from None
