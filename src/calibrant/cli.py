@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,13 +12,15 @@ from calibrant import cli_sketches
 from calibrant.cli_sketches import FILESYSTEM
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
-from calibrant.terminal import Progress, check_target, page
+from calibrant.terminal import Progress, check_target, page, share
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
     from calibrant.findings.found import Audit
 
 MOST_FILES = 8
+_SHARE: dict[str, Any] = {"parser": share, "metavar": "SHARE"}
+"""Of options that take a number from 0 to 1, or a percentage."""
 
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
@@ -62,16 +64,19 @@ def audit_file(
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
     max_distance: Annotated[
         float | None,
-        typer.Option(help="Error that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less."),
+        typer.Option(
+            help="Error that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less.", **_SHARE
+        ),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Where predictions are acted on: say what that costs; else the worst one.")
+        float | None,
+        typer.Option(help="Where predictions are acted on: say what that costs; else the worst one.", **_SHARE),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[
         float,
-        typer.Option(help="Chance of being wrong that each test, the population's bounds and the band take."),
+        typer.Option(help="Chance of being wrong that each test, the population's bounds and the band take.", **_SHARE),
     ] = 0.05,
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 999,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
@@ -177,16 +182,17 @@ def gate(
         str | None, typer.Argument(help="CSV, Parquet, JSON lines, Arrow, sketches; a folder; a quoted pattern.")
     ] = None,
     max_distance: Annotated[
-        float | None, typer.Option(help="Largest distance from calibration that is allowed; or --max-regret.")
+        float | None, typer.Option(help="Largest distance from calibration that is allowed; or --max-regret.", **_SHARE)
     ] = None,
     max_regret: Annotated[
         float | None,
-        typer.Option(help="The most per row that acting on the predictions may lose against the best cut."),
+        typer.Option(help="The most per row that acting on the predictions may lose against the best cut.", **_SHARE),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="With --max-regret: where predictions are acted on; without it, anywhere.")
+        float | None,
+        typer.Option(help="With --max-regret: where predictions are acted on; without it, anywhere.", **_SHARE),
     ] = None,
-    level: Annotated[float, typer.Option(help="The answer is wrong with this probability at most.")] = 0.05,
+    level: Annotated[float, typer.Option(help="The answer is wrong with this probability at most.", **_SHARE)] = 0.05,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights; needs --max-weight.")] = None,
@@ -216,7 +222,9 @@ def gate(
     ] = None,
     max_worse: Annotated[
         float | None,
-        typer.Option(help="How much worse than the baseline is allowed; 0.02, or a tenth of the rarer rate if less."),
+        typer.Option(
+            help="How much worse than the baseline is allowed; 0.02, or a tenth of the rarer rate if less.", **_SHARE
+        ),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit's XML.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Add the checks to the end of this Markdown file.")] = None,

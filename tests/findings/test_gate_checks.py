@@ -1,6 +1,7 @@
 """The gate as a product: what it is of, its checks one by one, and one verdict in every form."""
 
 import json
+import math
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -97,7 +98,9 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
         assert check.result.n_rows == held.sum()
     assert [check.verdict for check in found.checks][1:] == ["beyond", "within"]
     assert found.verdict == "beyond"
-    assert found.summary().splitlines()[1].startswith("  place = north: beyond 0.1")
+    _, what, first, *_ = found.summary().splitlines()
+    assert what == "The population's lower distance from calibration, limit 0.1, each with 95% confidence:"
+    assert first.startswith("  place = north: beyond, at least 0.2")
 
 
 def test_the_worst_counts():
@@ -117,9 +120,9 @@ def test_of_many_segments_a_person_is_shown_the_worst_and_machines_all(rows, mon
     verdicts = ["within", "undecided", "within", "beyond"]
     checks = [Check(f"c{i}", "segment", replace(result, verdict=each)) for i, each in enumerate(verdicts)]
     found = Gated("t", tuple(checks))
-    assert [line.partition(":")[0].strip() for line in found.summary().splitlines()[1:]] == ["c3", "c1", "and 2 more"]
-    assert found.summary().endswith("and 2 more: 2 within")
-    assert "\n\nAnd 2 more: 2 within.\n" in gate_as_markdown(found)
+    assert [line.partition(":")[0].strip() for line in found.summary().splitlines()[2:]] == ["c3", "c1", "and 2 more"]
+    assert found.summary().endswith("and 2 more: 2 within; --json and --junit have all of them")
+    assert "\n\nAnd 2 more: 2 within; --json and --junit have all of them.\n" in gate_as_markdown(found)
     assert gate_as_junit(found).count("<testcase") == len(found.to_dict()["checks"]) == 4
 
 
@@ -195,6 +198,41 @@ def test_it_is_said_how_many_more_rows_decide(tmp_path):
     assert done.exit_code == 3
     assert done.stdout.count("more rows like these would decide") == 2
     assert "in all on both sides" in done.stdout
+
+
+def test_rows_that_would_decide_all_checks_stand_above_them(rows):
+    found = json.loads(run(rows, "--max-distance", 0.025, "--by", "place", "--json").stdout)
+    of = {check["name"]: check for check in found["checks"]}
+    assert of["all rows"]["rows_needed"] is None
+    open_ = [check for check in found["checks"] if check["verdict"] == "undecided"]
+    assert open_
+    most = max(math.ceil(check["rows_needed"] / (check["n_rows"] / 6_000)) for check in open_)
+    assert found["rows_needed"] == most
+    decided = json.loads(run(rows, "--max-distance", 0.2, "--by", "place", "--json").stdout)
+    assert decided["rows_needed"] is None
+
+
+def test_of_regret_too_it_is_said_how_many_more_rows_decide(tmp_path):
+    few = {"y_true": CALIBRATED[:500], "y_prob": ROWS[:500]}
+    asked = ("--max-regret", 0.01, "--threshold", "30%")
+    done = run(written(tmp_path / "few.csv", **few), *asked)
+    assert done.exit_code == 3
+    assert "more rows like these would decide" in done.stdout
+    needed = json.loads(run(tmp_path / "few.csv", *asked, "--json").stdout)["rows_needed"]
+    again = {name: np.tile(column, math.ceil(needed / 500)) for name, column in few.items()}
+    assert run(written(tmp_path / "again.csv", **again), *asked).exit_code == 0
+
+
+@pytest.mark.parametrize(("said", "answer"), [("0,1", "write 0.1"), ("ten", "write it like 0.05 or 5%")])
+def test_numbers_that_are_spelt_otherwise_are_refused_with_the_spelling(rows, said, answer):
+    refused = run(rows, "--max-distance", said)
+    assert refused.exit_code == 2
+    assert answer in " ".join(refused.stderr.replace("\u2502", " ").split())
+
+
+def test_a_percentage_is_understood(rows):
+    found = json.loads(run(rows, "--max-distance", "7%", "--level", "1 %", "--json").stdout)
+    assert (found["max_distance"], found["level"]) == (0.07, 0.01)
 
 
 def test_outcomes_that_are_all_equal_tell_no_rows_apart(tmp_path):
@@ -292,7 +330,7 @@ def test_names_that_mean_something_to_xml_or_markdown_are_shown_as_they_are(rows
     case = ElementTree.fromstring(gate_as_junit(found).partition("\n")[2])[0][0]
     assert case.get("name") == case.get("classname") == shown
     text = gate_as_markdown(found)
-    assert len(text.splitlines()) == 7
+    assert len(text.splitlines()) == 5
     assert "\x1b" not in text
     assert "a\\<b\\>\\&\"'\\|\\`\\*" in text
 

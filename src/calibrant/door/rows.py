@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -146,6 +146,15 @@ class Rows:
         trials = None if self.trials is None else self.trials[rows]
         group = None if self.group is None else self.group[rows]
         return Rows(self.y_true[rows], self.y_prob[rows], weight, trials, group)
+
+    def single(self) -> Rows:
+        """The same outcomes, each in a row of its own."""
+        if self.trials is None:
+            return self
+        n = self.trials.astype(np.int64)
+        row = np.repeat(np.arange(n.size), n)
+        place = np.arange(row.size) - (n.cumsum() - n)[row]
+        return replace(self.take(row), y_true=(place < self.y_true[row]).astype(np.int64), trials=None)
 
     @property
     def count(self) -> FloatArray:

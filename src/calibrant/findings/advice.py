@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["Advice"]
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class Advice(Result):
         Whether fewer events are proved where predictions are higher.
     n_compared : int or None
         Rows that recalibrations were compared on.
+    weights : str or None
+        What the map is fitted with: "sample_weight", "trials" or their product; None where rows count alike.
 
     See Also
     --------
@@ -71,6 +73,7 @@ class Advice(Result):
     fitted_map: Curve | MulticlassRecalibrator | None = None
     backwards: bool = False
     n_compared: int | None = None
+    weights: str | None = None
 
     def summary(self) -> str:
         """Say what to do."""
@@ -87,9 +90,10 @@ class Advice(Result):
         if self.fitted_map is None:
             return None
         kind = self.fitted_map.estimator_name
+        given = "y_prob, y_true" if self.weights is None else f"y_prob, y_true, {self.weights}"
         return (
             f"from calibrant.recalibration import {kind}\n"
-            f"recalibrate = {kind}().fit(y_prob, y_true)  # rows kept for this\n"
+            f"recalibrate = {kind}().fit({given})  # rows kept for this\n"
             "better = recalibrate.predict(new_y_prob)"
         )
 
@@ -108,14 +112,15 @@ def advice(
     of: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Advice:
-    """Compare recalibrations of single, unweighted rows that were read already, drawn from `of` in all."""
+    """Compare recalibrations of single rows that were read already, drawn from `of` in all."""
     y_prob = rows.y_prob
     from calibrant.recalibration.choose import choose_on_rows
 
+    single = isinstance(rows, Rows)
+    weight = rows.weight if isinstance(rows, Rows) else rows.sample_weight
     # The order of the rows must not matter: the folds are dealt at random.
-    keys = [rows.y_true, *(y_prob.T[::-1] if y_prob.ndim == 2 else (y_prob,))]
-    group = rows.group if isinstance(rows, Rows) else None
-    order = np.lexsort(keys if group is None else [group, *keys])
+    keys = (weight, rows.group if isinstance(rows, Rows) else None, rows.y_true)
+    order = np.lexsort([each for each in keys if each is not None] + ([y_prob] if single else [*y_prob.T[::-1]]))
     try:
         choice = choose_on_rows(rows.take(order), level=level, n_resamples=_RESAMPLES, random_state=seed, progress=tell)
     except InputError as too_few:
@@ -124,7 +129,13 @@ def advice(
     if of is not None:
         words += f" Compared on {counted(order.size, 'row')} drawn at random from {of:,}."
     return Advice(
-        words, choice.chosen, choice.scores, choice.recalibrator, choice.direction == "wrong", int(order.size)
+        words,
+        choice.chosen,
+        choice.scores,
+        choice.recalibrator,
+        choice.direction == "wrong",
+        int(order.size),
+        weights=None if weight is None else "sample_weight",
     )
 
 
@@ -133,20 +144,28 @@ def advice_on_sample(
 ) -> Advice:
     """Compare recalibrations where a change is due: of all rows, or of some of very many, drawn at random.
 
-    `rows` say which rows belong together; then whole groups are drawn, and no group is on both sides of a split.
+    `rows` are the same one by one where they weigh differently or belong together; then whole groups are drawn, and no
+    group is on both sides of a split.
     """
+    found = _advice_on_sample(sample, weighted, state, level, seed, rows)
+    if rows is None or rows.trials is None:
+        return found
+    return replace(found, weights="trials" if found.weights is None else f"trials * {found.weights}")
+
+
+def _advice_on_sample(
+    sample: Sample, weighted: bool, state: State, level: float, seed: int, rows: Rows | None
+) -> Advice:
     if state in NOT_DUE:
         return not_compared(NO_TRIALS if not sample.binary else NOT_DUE[state])
-    if weighted:
-        return not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
-    if rows is not None and rows.group is not None and rows.trials is not None:
-        return not_compared("of rows of trials in groups, write each trial in a row of its own for choose_recalibrator")
+    if weighted and rows is None:
+        return not_compared("that takes single rows, and these were summed in cells, which mix their weights")
     n, events = sample.n_rows, float(sample.ones.sum())
     # Rare events need more rows: what is not seen in a few of them may be plain in all.
     rarer = min(events, n - events) / n
     most = min(_MOST_ANY, max(_MOST_ROWS, int(_EVENTS / rarer) if rarer > 0.0 else n))
-    if rows is not None and rows.group is not None:
-        return _of_groups(rows, most, level, seed)
+    if rows is not None and (weighted or rows.group is not None):
+        return _of_rows(rows, most, level, seed)
     if n <= most:
         return advice(Rows.of_sample(sample), level, seed)
     drawn = np.sort(np.random.default_rng(seed).choice(n, most, replace=False, shuffle=False))
@@ -156,16 +175,24 @@ def advice_on_sample(
     return advice(rows, level, seed, of=n)
 
 
-def _of_groups(rows: Rows, most: int, level: float, seed: int) -> Advice:
-    """Of all rows, or of whole groups of very many, drawn at random."""
-    assert rows.group is not None
-    if rows.y_prob.size <= most:
-        return advice(rows, level, seed)
-    size = np.bincount(rows.group)
-    drawn = np.random.default_rng(seed).permutation(size.size)
-    kept = np.zeros(size.size, dtype=np.bool_)
-    kept[drawn[: max(1, int(np.searchsorted(size[drawn].cumsum(), most, side="right")))]] = True
-    return advice(rows.take(np.flatnonzero(kept[rows.group])), level, seed, of=rows.y_prob.size)
+def _of_rows(rows: Rows, most: int, level: float, seed: int) -> Advice:
+    """Of all outcomes one by one, or of some of very many, drawn at random; of rows in groups whole groups are."""
+    n = int(rows.count.sum())
+    if n > most:
+        group = rows.group
+        if group is None:  # which rows are drawn must not depend on their order
+            keys = [rows.count, rows.y_true, rows.y_prob] + ([] if rows.weight is None else [rows.weight])
+            rows = rows.take(np.lexsort(keys))
+            group = np.arange(rows.y_prob.size)
+        size = np.bincount(group, rows.count)
+        drawn = np.random.default_rng(seed).permutation(size.size)
+        kept = np.zeros(size.size, dtype=np.bool_)
+        kept[drawn[: max(1, int(np.searchsorted(size[drawn].cumsum(), most, side="right")))]] = True
+        rows = rows.take(np.flatnonzero(kept[group]))
+        if rows.count.sum() > _MOST_ANY:
+            what = "row" if rows.group is None else "group"
+            return not_compared(f"one {what} stands for more than {_MOST_ANY:,} outcomes")
+    return advice(rows.single(), level, seed, of=None if rows.count.sum() == n else n)
 
 
 def advice_on_classes(
@@ -174,8 +201,6 @@ def advice_on_classes(
     """Compare recalibrations of classes where a change is due: of all rows, or of some drawn at random."""
     if state in NOT_DUE:
         return not_compared(NOT_DUE[state])
-    if sample.sample_weight is not None:
-        return not_compared("recalibrations of weighted rows are compared by choose_recalibrator")
     some = drawn_rows(sample, _MOST_VALUES, seed)
     n = sample.y_true.size
     return advice(some, level, seed, None if some.y_true.size == n else n, tell)

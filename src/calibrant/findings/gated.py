@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from calibrant.door.ends import confidence
+from calibrant.door.outwards import outwards
 from calibrant.door.values import Result, counted
-from calibrant.inference.gate import GateResult, Verdict
+from calibrant.inference.gate import GateResult, Verdict, asked, needs, rounded_rows
 from calibrant.inference.not_worse import NotWorse
 from calibrant.inference.regret import RegretBounds
 
 _WORST_FIRST: tuple[Verdict, ...] = ("beyond", "undecided", "within")
-_MOST_SHOWN = 100
+_MOST_SHOWN = 20
 """Checks that a person is shown; JSON and JUnit's XML have all."""
+_MANY = 100
+"""Times the rows that there are: that as many would decide is no news."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,9 +46,29 @@ class Check(Result):
         assert self.result.verdict is not None  # bounds of regret have one where a limit was asked about
         return self.result.verdict
 
+    @property
+    def proved(self) -> str:
+        """What is proved, in a few words: of a distance the end that decides, or both."""
+        if isinstance(self.result, NotWorse):
+            return f"smooth error less the baseline's: {self.result.proved}"
+        if isinstance(self.result, RegretBounds):
+            return self.result.summary()
+        low, high = outwards(*self.result.lower_distance)
+        if self.verdict == "undecided" and self.result.lower_distance.low > 0.0:
+            return f"at least {low} and at most {high}"
+        return f"at least {low}" if self.verdict == "beyond" else f"at most {high}"
+
     def summary(self) -> str:
         """One line."""
         return f"{self.name}: {self.result.summary()}"
+
+    def line(self) -> str:
+        """One line among others, under words that say what all are of."""
+        if not isinstance(self.result, GateResult):
+            return self.summary()
+        rows, needed = self.result.n_rows, self.result.rows_needed
+        more = needs(needed, rows) if self.verdict == "undecided" else ""
+        return f"{self.name}: {self.verdict}, {self.proved} ({counted(rows, 'row')}){more}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, kind and result as plain values."""
@@ -80,17 +105,44 @@ class Gated(Result):
         return min((check.verdict for check in self.checks), key=_WORST_FIRST.index)
 
     @property
+    def rows_needed(self) -> int | None:
+        """About how many rows in all would decide every check; None where all are decided, or no number would."""
+        needed = []
+        for check in self.checks:
+            if check.verdict == "undecided":
+                if check.result.rows_needed is None:
+                    return None
+                # Of a segment, so many rows of the table that it has its share of them.
+                share = check.result.n_rows / self.rows.n_rows
+                needed.append(math.ceil(check.result.rows_needed / share))
+        return max(needed, default=None)
+
+    @property
     def headline(self) -> str:
         """The verdict, and how many checks there are of each."""
         if len(self.checks) == 1:
             return self.rows.summary()
-        return f"{self.verdict}: of {counted(len(self.checks), 'check')}, {_counts(self.checks)}"
+        said = f"{self.verdict}: of {counted(len(self.checks), 'check')}, {_counts(self.checks)}"
+        needed, n = self.rows_needed, self.rows.n_rows
+        told = self.verdict == "undecided" and needed is not None and needed <= _MANY * n
+        return f"{said}; about {rounded_rows(needed or 0):,} rows in all would decide them" if told else said
+
+    @property
+    def what(self) -> str:
+        """What the checks of distance are of, in a sentence; empty where there is none among several."""
+        result = self.rows
+        if len(self.checks) == 1 or not isinstance(result, GateResult):
+            return ""
+        sure = f"each with {confidence(result.level)} confidence"
+        return f"The population's lower distance from calibration, limit {asked(result.max_distance)}, {sure}:"
 
     def shown(self) -> tuple[list[Check], str]:
         """The checks that a person is shown, the worst first, and in words how many are left out."""
         worst_first = sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.verdict))
         rest = worst_first[_MOST_SHOWN:]
-        return worst_first[:_MOST_SHOWN], f"and {len(rest):,} more: {_counts(rest)}" if rest else ""
+        return worst_first[:_MOST_SHOWN], (
+            f"and {len(rest):,} more: {_counts(rest)}; --json and --junit have all of them" if rest else ""
+        )
 
     def summary(self) -> str:
         """The verdict, then a line for each check, the worst first; of one check its sentence."""
@@ -98,12 +150,17 @@ class Gated(Result):
             return self.rows.summary()
         checks, rest = self.shown()
         return "\n".join(
-            [self.headline, *(f"  {check.summary()}" for check in checks), *([f"  {rest}"] if rest else [])]
+            [self.headline, self.what, *(f"  {check.line()}" for check in checks), *([f"  {rest}"] if rest else [])]
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gate of all rows, the verdict being that of all checks, and the checks."""
-        return {**self.rows.to_dict(), "verdict": self.verdict, "checks": [check.to_dict() for check in self.checks]}
+        """Return the gate of all rows, the verdict and the rows needed being those of all checks, and the checks."""
+        return {
+            **self.rows.to_dict(),
+            "verdict": self.verdict,
+            "rows_needed": self.rows_needed,
+            "checks": [check.to_dict() for check in self.checks],
+        }
 
 
 def _counts(checks: Sequence[Check]) -> str:

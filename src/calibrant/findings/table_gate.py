@@ -26,8 +26,8 @@ from calibrant.scale.kept import OF_ROWS, KeptSketches
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 
-_BOUNDED = "--max-weight says the most that one row, or with --groups a group, can weigh, known before they were drawn"
-_LEFT_OUT = "--unweighted leaves them out, and calibrant audit measures with them"
+_BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
+_LEFT_OUT = "or leave them out with --unweighted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _refuse_weights(table: tables.Table, asked: Asked, classes: list[str] | None
         if "sample_weight" not in names:
             return
         said = f"column {names['sample_weight']!r} holds weights"
-    raise InputError("unweighted", f"{said}, and the proof needs a bound on them", allowed=f"{_BOUNDED}; {_LEFT_OUT}")
+    raise InputError("max_weight", f"{said}, and the proof needs a bound on them", allowed=f"{_BOUNDED}; {_LEFT_OUT}")
 
 
 def _refuse_two_classes(columns: list[str] | None) -> None:

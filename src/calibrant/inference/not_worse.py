@@ -80,11 +80,17 @@ class NotWorse(Result):
     rows_needed: int | None
     way: Way
 
+    @property
+    def proved(self) -> str:
+        """The end of the difference that decides, or both."""
+        low, high = outwards(*self.difference, signed=True)
+        return {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": f"between {low} and {high}"}[
+            self.verdict
+        ]
+
     def summary(self) -> str:
         """One sentence."""
-        low, high = outwards(*self.difference, signed=True)
         said = {"within": "not worse than", "beyond": "worse than", "undecided": "undecided whether worse than"}
-        where = {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": f"between {low} and {high}"}
         asymptotic = "" if self.way == "proved" else " in large samples"
         rows = {
             "paired": f"the same {counted(self.n_rows, 'row')}",
@@ -94,7 +100,7 @@ class NotWorse(Result):
         return (
             f"{said[self.verdict]} {self.baseline} by more than {self.max_worse:g}: with {confidence(self.level)} "
             f"confidence{asymptotic}, the population's smooth calibration error minus that of {self.baseline} is "
-            f"{where[self.verdict]} ({rows}){self._needs()}"
+            f"{self.proved} ({rows}){self._needs()}"
         )
 
     def _needs(self) -> str:

@@ -18,7 +18,7 @@ from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.draws import read_draws
-from calibrant.inference.gate import Verdict, asked, verdict_of
+from calibrant.inference.gate import Verdict, asked, fewest_rows, needs, verdict_of
 from calibrant.inference.one_event import Learn, lower_end, psi
 from calibrant.inference.regret_units import regret_upper_end
 from calibrant.inference.units import Function, Units
@@ -28,6 +28,9 @@ from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, wo
 Cells = tuple[FloatArray, FloatArray]
 _BETS = 3
 """Fixed beforehand, each half of the one before: from hundreds to 100,000s of rows one of them is near the best."""
+
+_STEPS = 20
+"""To a twentieth of the rows there are it is told how many are needed: it is an estimate."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,6 +53,9 @@ class RegretBounds(Result):
         Probability with which any one of the ends may fail.
     n_rows : int
         Rows that they rest on.
+    rows_needed : int or None
+        About how many rows would decide, were they all like these; None where that is decided already, was not asked,
+        or where no number would.
 
     See Also
     --------
@@ -63,6 +69,7 @@ class RegretBounds(Result):
     verdict: Verdict | None
     level: float
     n_rows: int
+    rows_needed: int | None = None
 
     def summary(self) -> str:
         """Say what is lost at most, and at least where that is proved."""
@@ -73,9 +80,10 @@ class RegretBounds(Result):
         if self.verdict is not None and self.max_regret is not None:
             about = "undecided about" if self.verdict == "undecided" else self.verdict
             where = f"{about} a regret of {asked(self.max_regret)}: {where[0].lower()}{where[1:]}"
+        more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
         return (
             f"{where}, acting on these predictions loses at most {most}{least} per row against the best cut, "
-            f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')})."
+            f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')}){more}."
         )
 
 
@@ -168,7 +176,11 @@ def regret_bounds(
     high = regret_upper_end(units, level, threshold)
     everywhere = high if threshold is None else regret_upper_end(units, level, None)
     ends = _Ends(units.blocks(), level, (np.empty(0), np.empty(0)))
-    return ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
+    bounds = ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
+    cuts = Cuts.of(sample)
+    at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
+    found = float((np.maximum(at, above) if threshold is None else at).max())
+    return _needing(bounds, found, lambda times: regret_upper_end(units, level, threshold, times))
 
 
 def regret_bounds_from_sample(
@@ -179,9 +191,10 @@ def regret_bounds_from_sample(
     v = np.concatenate([[0.0], sample.prediction, [1.0]])
     events, others = (np.concatenate([[0.0], part, [0.0]]) / n for part in (sample.ones, sample.count - sample.ones))
 
-    def upper_end(penalised: Callable[[float], float]) -> float:
-        log = math.log(_BETS / level) / n
-        bets = [min(0.5, 10.0 * n ** (-1.0 / 3.0)) / 2.0**j for j in range(_BETS)]
+    def upper_end(penalised: Callable[[float], float], times: float = 1.0) -> float:
+        rows = n * times
+        log = math.log(_BETS / level) / rows
+        bets = [min(0.5, 10.0 * rows ** (-1.0 / 3.0)) / 2.0**j for j in range(_BETS)]
         return float(min(1.0, *(-math.expm1(-(x * max(0.0, penalised(psi(x) / x)) + log)) / x for x in bets)))
 
     def everywhere(share: float) -> FloatArray:
@@ -198,7 +211,25 @@ def regret_bounds_from_sample(
     units = replace(Units.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
     several = sample.cell_width > 0.0
     ends = _Ends(units.blocks(), level, (sample.prediction[several], sample.cell_width[several]))
-    return ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
+    bounds = ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
+    return _needing(bounds, regret(0.0), lambda times: upper_end(regret, times))
+
+
+def _needing(bounds: RegretBounds, found: float, upper_end: Callable[[float], float]) -> RegretBounds:
+    """The bounds with about how many rows would decide, by the upper end for `times` as many; as far below as above.
+
+    `found` is the regret of these rows.
+    """
+    limit = bounds.max_regret
+    if limit is None or bounds.verdict != "undecided":
+        return bounds
+
+    def decides(steps: int) -> bool:
+        high = upper_end(steps / _STEPS)
+        return high < limit or 2.0 * found - high > limit
+
+    steps = fewest_rows(decides, _STEPS)
+    return replace(bounds, rows_needed=None if steps is None else math.ceil(bounds.n_rows * steps / _STEPS))
 
 
 def _pooled(sample: Sample, share: float, threshold: float | None) -> float:

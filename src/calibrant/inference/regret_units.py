@@ -59,15 +59,18 @@ class Lines:
         return Lines(1.0 - self.v[::-1], new, np.stack([w, w - wy, s, s - sy, s - 2.0 * sy + syy]), self.scale)
 
 
-def regret_upper_end(units: Units, level: float, threshold: float | None) -> float:
-    """What the population's largest regret, or that at a threshold, exceeds with probability at most `level`."""
+def regret_upper_end(units: Units, level: float, threshold: float | None, times: float = 1.0) -> float:
+    """What the population's largest regret, or that at a threshold, exceeds with probability at most `level`.
+
+    With `times` it is what so many times these units would say, for an estimate of how many are needed.
+    """
     lines = Lines.of(units)
     square = float(lines.sums[2].sum())
-    first = min(_LARGEST, 10.0 * units.n_units ** (-1.0 / 3.0))
+    first = min(_LARGEST, 10.0 * (units.n_units * times) ** (-1.0 / 3.0))
     bets = sorted({_LARGEST, *(first / 2.0**j for j in range(_BETS - 1))})
     found = 1.0
     for bet in bets:
-        log = math.log(_BETS / level) * lines.scale / bet
+        log = math.log(_BETS / level) * lines.scale / (bet * times)
         share = psi(bet) / bet
         if threshold is None:
             found = min(found, _everywhere(lines, share, square, log, found))

@@ -199,8 +199,9 @@ def _choose_on(
     test = _tested(rows, level, int(rng.integers(2**31)))
     mass = rows.mass
     compared = "brier" if criterion == "distance" else criterion
-    unchanged = rows.losses(rows.prediction)["brier"]
+    unchanged = rows.losses(rows.prediction)
     losses: dict[str, FloatArray] = {}
+    ratio: dict[str, float] = {}
 
     def interval_of(values: FloatArray, level: float = level) -> tuple[float, Interval]:
         return mean_with_interval(values, mass, level, rows.group)
@@ -208,6 +209,7 @@ def _choose_on(
     def judge(name: str, crossed: FloatArray) -> RecalibrationScore:
         loss = rows.losses(crossed)
         losses[name] = loss[compared]
+        ratio[name] = rows.log_ratio(unchanged["log"], loss["log"])
         outcome, prediction = rows.question(crossed)
         sample = Sample.of_arrays(outcome, prediction, rows.weight)
         smooth = smooth_error_from_sample(sample)
@@ -219,7 +221,7 @@ def _choose_on(
             Interval(max(smooth - half, 0.0), min(smooth + half, 1.0)),
             *interval_of(loss["brier"]),
             *interval_of(loss["log"]),
-            interval_of(unchanged - loss["brier"])[1],
+            interval_of(unchanged["brier"] - loss["brier"])[1],
         )
 
     judged = [judge("unchanged", rows.prediction)]
@@ -244,12 +246,13 @@ def _choose_on(
         name: each for name, each in zip(names, recalibrators, strict=True) if name not in skipped
     }
     allowed = [each for each in judged if each.method not in certain]
+    likelier = {name for name, each in ratio.items() if each >= -np.log(level)}
     if test is None:
-        better = [allowed[0], *(each for each in allowed[1:] if _likelier(each, allowed[0], level, rows.effective))]
+        better = [allowed[0], *(each for each in allowed[1:] if each.method in likelier)]
         best, chosen = _as_good_as_best(better[1:] or better, losses, interval_of, criterion)
     else:
         simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
-        best, chosen = _choose(allowed, simple, losses, interval_of, criterion, level, rows.effective)
+        best, chosen = _choose(allowed, simple, likelier, losses, interval_of, criterion)
         many = test.impossible is not None and test.impossible.n_rows > _ROUNDED * rows.outcome.size
         if not (test.reject or many):
             chosen = "unchanged"
@@ -310,27 +313,24 @@ def _read_methods(methods: Sequence[Any], classes: bool) -> tuple[list[str], lis
 def _choose(
     judged: list[RecalibrationScore],
     simple: set[str],
+    likelier: set[str],
     losses: dict[str, FloatArray],
     interval_of: Callable[[FloatArray], tuple[float, Interval]],
     criterion: Criterion,
-    level: float,
-    effective: float,
 ) -> tuple[str, str]:
-    """Best method, and the one to use: a simple one, unless a richer is better beyond chance."""
+    """Best method, and the one to use: a simple one, unless a richer is better beyond chance.
+
+    `likelier` are those whose likelihood ratio is 1 / level or more, on rows that the map was not fitted to.
+    """
     unchanged = judged[0]
     base = min((score for score in judged if score.method in simple), key=lambda score: score.log)
-    if base is not unchanged and not _likelier(base, unchanged, level, effective):
+    if base.method not in likelier:
         base = unchanged
     richer = [score for score in judged if score.method not in simple]
     best = min((*richer, base), key=lambda score: scored(score, criterion))
     if not _worse(base, best, losses, interval_of, criterion):
         return best.method, base.method
     return _as_good_as_best(richer, losses, interval_of, criterion)
-
-
-def _likelier(score: RecalibrationScore, unchanged: RecalibrationScore, level: float, effective: float) -> bool:
-    """Whether its likelihood ratio is 1 / level or more, on rows that the map was not fitted to."""
-    return bool((unchanged.log - score.log) * effective >= -np.log(level))
 
 
 def _as_good_as_best(

@@ -62,7 +62,7 @@ class Rows:
         """Rows that were read already; of two classes, those of the positive one."""
         if isinstance(rows, SingleRows):
             group = None if rows.group is None else np.unique(rows.group, return_inverse=True)[1].astype(np.int64)
-            return cls(rows.y_true.astype(np.float64), rows.y_prob, None, classes=False, group=group)
+            return cls(rows.y_true.astype(np.float64), rows.y_prob, rows.weight, classes=False, group=group)
         if rows.n_classes > 2:
             return cls(rows.y_true, rows.y_prob, rows.sample_weight, classes=True)
         event = rows.event()
@@ -75,10 +75,25 @@ class Rows:
         return np.full(n, 1.0 / n) if self.weight is None else np.asarray(self.weight / self.weight.sum())
 
     @property
-    def effective(self) -> float:
-        """Kish's number of rows; of groups where rows depend on one another within them."""
-        share = self.mass if self.group is None else np.asarray(np.bincount(self.group, self.mass), np.float64)
-        return 1.0 / dot(share, share)
+    def powers(self) -> FloatArray:
+        """How much each row counts in a likelihood ratio: as its weight, by Kish's number of rows, and at most once.
+
+        Rows of one group count once together at most. So the ratio of a map that has not seen these outcomes has mean 1
+        at most under calibration: docs/recalibration.md.
+        """
+        mass = self.mass
+        group = np.arange(mass.size) if self.group is None else self.group
+        share = np.asarray(np.bincount(group, mass), np.float64)
+        counted = share / dot(share, share)
+        capped = np.divide(np.minimum(counted, 1.0), share, out=np.zeros_like(share), where=share > 0.0)
+        return mass * capped[group]
+
+    def log_ratio(self, before: FloatArray, after: FloatArray) -> float:
+        """Log likelihood ratio of two predictions, by the log scores of rows; NaN if both are infinite."""
+        powers = self.powers
+        held = powers > 0.0
+        with np.errstate(invalid="ignore"):
+            return float((powers[held] * (before[held] - after[held])).sum())
 
     def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
         """Brier and log score of each row."""

@@ -61,19 +61,19 @@ def gate_as_junit(found: Gated) -> str:
 
 
 def gate_as_markdown(found: Gated) -> str:
-    """A heading with the verdict and its colour, and a table of the checks."""
-    lines = [
-        f"## Calibration gate of {_marked(found.title)}: {_COLOURS[found.verdict]} {found.verdict}",
-        "",
-        "| check | verdict | what is proved |",
-        "| --- | --- | --- |",
-    ]
-    checks, rest = found.shown()
-    for check in checks:
-        said = check.result.summary()
-        lines.append(f"| {_marked(check.name)} | {_COLOURS[check.verdict]} {check.verdict} | {_marked(said)} |")
-    lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
-    return "\n".join([*lines, "", f"Exit code {EXIT_CODES[found.verdict]}.", ""])
+    """A heading with the verdict and its colour, the sentence, and of several checks a table of them."""
+    lines = [f"## Calibration gate of {_marked(found.title)}: {_COLOURS[found.verdict]} {found.verdict}", ""]
+    said = _marked(found.headline)
+    lines += [f"{said[0].upper()}{said[1:].rstrip('.')}.", ""]
+    if len(found.checks) > 1:
+        lines += [_marked(found.what), "", "| check | verdict | proved | rows |", "| --- | --- | --- | ---: |"]
+        checks, rest = found.shown()
+        for check in checks:
+            verdict = f"{_COLOURS[check.verdict]} {check.verdict}"
+            lines.append(f"| {_marked(check.name)} | {verdict} | {_marked(check.proved)} | {check.result.n_rows:,} |")
+        lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
+        lines.append("")
+    return "\n".join([*lines, f"Exit code {EXIT_CODES[found.verdict]}.", ""])
 
 
 def _printable(text: str) -> str:

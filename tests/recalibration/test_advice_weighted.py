@@ -1,0 +1,111 @@
+"""Advice of rows with weights, trials and groups: by the rows' own weight, and none counts twice."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from calibrant import CalibrationSketch, audit
+from calibrant.recalibration.judging import Rows
+from tests.strategies import examples
+
+OPTIONS = {"n_resamples": 99, "random_state": 0}
+
+
+def bent(n, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.7, 3.0, n)
+    return rng, p, (rng.random(n) < expit(0.6 * logit(p) - 0.3)).astype(float)
+
+
+@given(st.integers(0, 10**6))
+@examples(30)
+def test_under_calibration_the_likelihood_ratio_has_mean_1_at_most(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    p, mapped = rng.uniform(0.02, 0.98, n), rng.uniform(0.02, 0.98, n)
+    weight = 10.0 ** rng.uniform(0.0, 3.0, n) * (rng.random(n) < 0.9)
+    weight[0] = 1.0
+    group = rng.integers(0, 3, n) if seed % 2 else None
+    group = None if group is None else np.unique(group, return_inverse=True)[1]
+    alone = np.arange(n) if group is None else group
+    mean = 0.0
+    # Rows of one group share one uniform number: as dependent as rows can be while each is calibrated.
+    cuts = [np.sort(np.concatenate([[0.0, 1.0], p[alone == g]])) for g in np.unique(alone)]
+    for drawn in itertools.product(*(list(itertools.pairwise(each)) for each in cuts)):
+        chance = np.prod([high - low for low, high in drawn])
+        middle = np.array([(low + high) / 2.0 for low, high in drawn])
+        y = (middle[alone] < p).astype(float)
+        rows = Rows(y, p, weight, classes=False, group=group)
+        mean += chance * np.exp(rows.log_ratio(rows.losses(p)["log"], rows.losses(mapped)["log"]))
+    assert mean <= 1.0 + 1e-9
+    counted = np.bincount(alone, rows.powers)
+    assert counted.max() <= 1.0 + 1e-12
+    share = np.bincount(alone, rows.mass)
+    assert counted.sum() <= 1.0 / (share**2).sum() + 1e-9
+
+
+def test_equal_weights_change_nothing():
+    _, p, y = bent(600)
+    one, three = (audit(y, p, sample_weight=np.full(600, w), **OPTIONS).advice for w in (1.0, 3.0))
+    assert one.words == three.words == audit(y, p, **OPTIONS).advice.words
+    assert one.weights is None
+
+
+def test_weighted_rows_are_advised_in_any_order_and_the_code_takes_the_weights():
+    rng, p, y = bent(3000)
+    w = 10.0 ** rng.uniform(0.0, 2.0, 3000)
+    found = audit(y, p, sample_weight=w, **OPTIONS)
+    assert found.answer.action == "recalibrate"
+    assert found.advice.chosen == "platt"
+    names = {"y_prob": p, "y_true": y, "sample_weight": w, "new_y_prob": p[:5]}
+    exec(found.advice.code, names)
+    assert names["better"] == pytest.approx(found.advice.recalibrator.predict(p[:5]), abs=1e-9)
+    order = rng.permutation(3000)
+    again = audit(y[order], p[order], sample_weight=w[order], **OPTIONS)
+    assert again.advice.scores == found.advice.scores
+
+
+def test_few_heavy_rows_prove_nothing():
+    _, p, y = bent(300)
+    w = np.where(np.arange(300) < 4, 1000.0, 1.0)
+    assert audit(y, p, sample_weight=w, **OPTIONS).answer.action != "recalibrate"
+
+
+def test_trials_in_groups_are_advised_as_their_rows_are():
+    rng, p, _ = bent(400)
+    trials, group = rng.integers(1, 5, 400), np.arange(400) // 4
+    k = rng.binomial(trials, expit(0.4 * logit(p) - 0.5))
+    found = audit(k / trials, p, trials=trials, groups=group, **OPTIONS).advice
+    place = np.repeat(np.arange(400), trials)
+    single = np.concatenate([np.arange(t) < e for t, e in zip(trials, k, strict=True)]).astype(float)
+    rows = audit(single, p[place], groups=group[place], **OPTIONS).advice
+    assert found.chosen == rows.chosen == "platt"
+    assert found.scores == rows.scores
+    assert "fit(y_prob, y_true, trials)" in found.code
+    alone = audit(k / trials, p, trials=trials, **OPTIONS).advice
+    assert alone.weights == "trials"
+    assert audit(k / trials, p, trials=trials, sample_weight=1.0 + place[:400] % 3, **OPTIONS).advice.weights in (
+        "trials * sample_weight",
+    )
+
+
+def test_of_many_weighted_rows_some_are_drawn_whatever_their_order(monkeypatch):
+    monkeypatch.setattr("calibrant.findings.advice._MOST_ROWS", 1500)
+    monkeypatch.setattr("calibrant.findings.advice._EVENTS", 1)
+    rng, p, y = bent(4000)
+    w = rng.exponential(size=4000)
+    found, order = audit(y, p, sample_weight=w, **OPTIONS), rng.permutation(4000)
+    assert found.advice.n_compared == 1500
+    assert "1,500 rows drawn at random" in found.answer.sentence
+    assert audit(y[order], p[order], sample_weight=w[order], **OPTIONS).advice.scores == found.advice.scores
+
+
+def test_of_weighted_rows_in_cells_it_is_said_why_nothing_is_compared():
+    rng, p, y = bent(20_000)
+    found = CalibrationSketch().update(y, p, sample_weight=rng.exponential(size=20_000)).audit(**OPTIONS)
+    assert found.answer.state == "worth correcting"
+    assert "summed in cells, which mix their weights" in found.advice.words
