@@ -330,6 +330,7 @@ REGRET_RESULT: dict[str, Any] = {
     "verdict": "string",
     "level": "number",
     "n_rows": "integer",
+    "rows_needed": "integer|null",
 }
 CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
     "name": "string",
