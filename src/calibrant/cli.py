@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +13,27 @@ from calibrant import cli_sketches
 from calibrant.cli_sketches import FILESYSTEM
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
-from calibrant.terminal import Progress, check_target, page, share
+from calibrant.terminal import Progress, check_target, page
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
     from calibrant.findings.found import Audit
 
 MOST_FILES = 8
-_SHARE: dict[str, Any] = {"parser": share, "metavar": "SHARE"}
+
+
+def _share(text: str) -> float:
+    """A number as an option takes it: 0.05 or 5%; a decimal comma is refused with the spelling."""
+    said = str(text).strip()
+    try:
+        return float(Decimal(said[:-1].strip()) / 100) if said.endswith("%") else float(said)
+    except (ValueError, ArithmeticError):
+        if "," in said:
+            raise typer.BadParameter(f"{said!r} has a comma; write {said.replace(',', '.')}") from None
+        raise typer.BadParameter(f"{said!r} is not a number; write it like 0.05 or 5%") from None
+
+
+_SHARE: dict[str, Any] = {"parser": _share, "metavar": "SHARE"}
 """Of options that take a number from 0 to 1, or a percentage."""
 
 app = typer.Typer(

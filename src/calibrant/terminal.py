@@ -10,11 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from typer import BadParameter
 
 from calibrant.door.errors import FileError
 from calibrant.exits import escaped
@@ -40,17 +37,6 @@ _SHARES = {
     "What to do": 0.33,
 }
 """What the longest stages of an audit take of its time, measured at 10,000 to 1,000,000 rows."""
-
-
-def share(text: str) -> float:
-    """A number as an option takes it: 0.05 or 5%; a decimal comma is refused with the spelling."""
-    said = str(text).strip()
-    try:
-        return float(Decimal(said[:-1].strip()) / 100) if said.endswith("%") else float(said)
-    except (ValueError, ArithmeticError):
-        if "," in said:
-            raise BadParameter(f"{said!r} has a comma; write {said.replace(',', '.')}") from None
-        raise BadParameter(f"{said!r} is not a number; write it like 0.05 or 5%") from None
 
 
 def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None:
