@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ndtr
 from scipy.stats import chi2
 
 from calibrant import InputError, clinical_calibration
+from calibrant.decisions.cases import Cases
+from calibrant.decisions.smoothed import fitted_places, smoothed
 from tests.oracles import clinical as oracle
 from tests.strategies import examples, samples
 
@@ -22,6 +25,11 @@ def drawn(n, seed, power=1.3):
     return (rng.random(n) < v**power).astype(float), v
 
 
+def worth(y, w):
+    """The fewest equal rows, rows with events and rows without, that the weights leave."""
+    return min(each.sum() ** 2 / max((each**2).sum(), 1e-300) for each in (w, w * y, w * (1 - y)))
+
+
 @examples(60)
 @given(sample=samples(max_rows=30, fractional=False))
 def test_hard_samples_are_their_definitions(sample):
@@ -32,6 +40,16 @@ def test_hard_samples_are_their_definitions(sample):
     if ((y_prob == 0) | (y_prob == 1)).all():
         with pytest.raises(InputError, match="y_prob: is 0 or 1 in every row"):
             clinical_calibration(y_true, y_prob, sample_weight=weight, **FEW)
+        return
+    if weight is not None and np.ptp(weight) and worth(y_true, weight) < 30:
+        with pytest.raises(InputError, match=r"sample_weight: leave rows.* worth .* intervals need 30"):
+            clinical_calibration(y_true, y_prob, sample_weight=weight, **FEW)
+        cases = Cases.read(y_true, y_prob, weight)
+        curve = smoothed(cases, 0.05, 39, 0)
+        places, fits = oracle.lowess(y_true, y_prob, weight)
+        assert np.interp(places, curve.prediction, curve.fitted) == pytest.approx(fits, abs=1e-7)
+        for each in (curve.ici, curve.e50, curve.e90, curve.emax):
+            assert 0.0 <= each.interval.low <= each.value <= each.interval.high
         return
     found = clinical_calibration(y_true, y_prob, sample_weight=weight, **FEW)
     places, fits = oracle.lowess(y_true, y_prob, weight)
@@ -84,15 +102,18 @@ def test_ends_lie_where_the_deviance_has_risen_by_the_quantile(n, seed, power):
             assert above(y, v, fixed, end) - least == pytest.approx(chi2.ppf(0.9, 1), abs=1e-6)
     large = found.in_the_large
     odds = np.log(v / (1 - v))
-    joint, flat = (1 / (1 + np.exp(-s - t * odds)) for s, t in ((a.value, b.value), (large.value, 1.0)))
-    wider = max(1.0, np.sum(joint * (1 - joint)) / np.sum(flat * (1 - flat)))
+    flat = 1 / (1 + np.exp(-large.value - odds))
+    wider = max(1.0, np.sum((y - flat) ** 2) / np.sum(flat * (1 - flat)))
     for end in large.interval:
         risen = oracle.deviance(y, v, end, 1.0) - oracle.deviance(y, v, large.value, 1.0)
         assert risen == pytest.approx(wider * chi2.ppf(0.9, 1), abs=1e-6)
     ratio = found.observed_expected
-    expected = [np.sum(1 / (1 + np.exp(-odds - end))) / v.sum() for end in large.interval]
-    assert list(ratio.interval) == pytest.approx(expected, abs=1e-9)
     assert ratio.value == pytest.approx(y.sum() / v.sum())
+    wider = max(1.0, np.sum((y - ratio.value * v) ** 2) / np.sum(flat * (1 - flat)))
+    for end in ratio.interval:
+        shift = brentq(lambda a, end=end: np.sum(1 / (1 + np.exp(-odds - a))) - end * v.sum(), -20, 20)
+        risen = oracle.deviance(y, v, shift, 1.0) - oracle.deviance(y, v, large.value, 1.0)
+        assert risen == pytest.approx(wider * chi2.ppf(0.9, 1), abs=1e-6)
 
 
 @pytest.mark.parametrize("cut", [0.2, 0.4, 0.5, 0.7])
@@ -213,14 +234,81 @@ def test_what_is_refused(call, said):
         call()
 
 
-def test_the_panel_says_where_its_intervals_are_known_to_be_too_narrow():
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"groups": np.arange(400) // 20}, "groups: leave groups worth 20 equal ones"),
+        ({"groups": np.arange(400) // 10, "rare": True}, "groups: leave groups with events worth"),
+        (
+            {"sample_weight": np.where(np.arange(400) < 10, 1e3, 1.0)},
+            r"sample_weight: leave rows worth 10\.8 equal ones",
+        ),
+        ({"sample_weight": 1.0 + np.arange(400) % 2, "rare": True}, "sample_weight: leave rows with events worth"),
+    ],
+)
+def test_too_few_draws_in_effect_are_refused(options, said):
+    options = dict(options)
     rng = np.random.default_rng(0)
-    v = rng.random(600)
-    y = (rng.random(600) < v).astype(int)
-    plain = clinical_calibration(y, v, groups=np.arange(600), **FEW)
-    assert not plain.narrow
-    assert "too narrow near 0" not in plain.summary()
-    for options in ({"groups": np.arange(600) // 2}, {"sample_weight": 1.0 + rng.random(600)}):
-        found = clinical_calibration(y, v, **options, **FEW)
-        assert found.narrow
-        assert found.summary().endswith("are too narrow near 0.")
+    v = rng.random(400) * (0.05 if options.pop("rare", False) else 1.0)
+    with pytest.raises(InputError, match=said):
+        clinical_calibration((rng.random(400) < v).astype(float), v, **options, **FEW)
+
+
+@pytest.mark.parametrize("curve", ["lowess", "spline"])
+@pytest.mark.parametrize("kind", ["groups", "sample_weight"])
+def test_reach_of_units_is_its_definition(kind, curve):
+    rng = np.random.default_rng(3)
+    v = np.round(rng.random(150), 2)
+    y = (rng.random(150) < v**1.5).astype(float)
+    unit = np.arange(150) // 3 if kind == "groups" else np.arange(150)
+    w = np.ones(150) if kind == "groups" else rng.uniform(0.2, 2.0, 150)
+    options = {"groups": unit} if kind == "groups" else {"sample_weight": w}
+    found = clinical_calibration(y, v, curve=curve, random_state=0, **options)
+    share = {}
+    for i in range(150):  # the curve is linear in the outcomes: what a row contributes is what it changes
+        one = np.zeros(150)
+        one[i] = 1.0
+        places, drawn = fitted_places(Cases.read(one, v, w if kind == "sample_weight" else None), curve == "spline")
+        share[i] = drawn
+    rows = np.array([share[i] for i in range(150)])
+    chance = np.clip(np.interp(v, places, rows.T @ y), 0, 1)
+    signs = rng.choice([-1.0, 1.0], (4000, unit.max() + 1))
+
+    def of_units(residual):
+        return np.stack([np.bincount(unit, column) for column in (rows * residual[:, None]).T])
+
+    null, own = of_units(y - v), of_units(y - chance)
+    low = np.quantile(np.abs(signs @ null.T) @ np.bincount(np.searchsorted(places, v), w, places.size) / w.sum(), 0.95)
+    assert places.tolist() == found.prediction.tolist()
+    assert found.ici.interval.low == 0.0 or found.ici.value > 0.9 * low
+    # The plain band, without what makes it longer: the one given is at least as wide, and not twice as wide inside.
+    spread = np.sqrt((own**2).sum(axis=1))
+    half = np.quantile((np.abs(signs @ own.T) / spread).max(axis=1), 0.95) * spread
+    wide = found.observed_upper - found.observed_lower
+    inside = (places > 0.2) & (places < 0.8)
+    assert (wide[inside] > 1.6 * half[inside]).all()
+    assert (wide[inside] < 4.0 * half[inside]).all()
+
+
+def test_calibrated_groups_and_weights_are_held_and_others_found():
+    held = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        v = rng.random(300)
+        common = rng.standard_normal(60)[np.arange(300) // 5]
+        y = (ndtr(0.5 * common + np.sqrt(0.75) * rng.standard_normal(300)) < v).astype(float)
+        for options in ({"groups": np.arange(300) // 5}, {"sample_weight": rng.lognormal(0, 0.8, 300)}):
+            found = clinical_calibration(y, v, random_state=0, **options, **{"n_resamples": 99})
+            held.append(found.ici.interval.low == found.emax.interval.low == 0.0)
+            off = clinical_calibration(y, v**4, random_state=0, **options, **{"n_resamples": 99})
+            assert off.ici.interval.low > 0.05
+            assert off.emax.interval.low > 0.1
+    assert np.mean(held) >= 0.85
+
+
+def test_constant_weights_are_none():
+    y, v = drawn(80, 5)
+    plain = clinical_calibration(y, v, **FEW)
+    tripled = clinical_calibration(y, v, sample_weight=np.full(80, 3.0), **FEW)
+    assert tripled.n_events == 3 * plain.n_events
+    assert tripled.estimates == plain.estimates

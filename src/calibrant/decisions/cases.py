@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
@@ -96,6 +97,19 @@ class Cases:
         """How many draws of equal weight would have the same variance (Kish)."""
         share = self.by_unit(self.weight)
         return 1.0 / float((share**2).sum())
+
+    @cached_property
+    def effective_outcomes(self) -> tuple[float, float]:
+        """The same of draws with events, counted by their events, and of draws with other rows."""
+        held = [self.by_unit(self.weight * share) for share in (self.y, 1.0 - self.y)]
+        events, others = (float(each.sum()) ** 2 / max(float((each**2).sum()), 1e-300) for each in held)
+        return events, others
+
+    def normal_quantile(self, level: float) -> float:
+        """Of both tails together; of weights or groups Student's, with as many degrees as draws in effect, less one."""
+        if self.plain:
+            return float(ndtri(1.0 - 0.5 * level))
+        return float(stdtrit(max(min(self.effective_units, *self.effective_outcomes) - 1.0, 1.0), 1.0 - 0.5 * level))
 
     @property
     def plain(self) -> bool:

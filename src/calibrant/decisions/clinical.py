@@ -5,17 +5,16 @@ from __future__ import annotations
 __all__ = ["ClinicalCalibration", "clinical_calibration"]
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import chi2
 
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.concordance import brier_score, c_statistic
 from calibrant.decisions.estimate import Estimate
-from calibrant.decisions.line import Line, in_the_large, intercept_and_slope, robust_scales
+from calibrant.decisions.line import Line, Point, in_the_large, intercept_and_slope, robust_scales
 from calibrant.decisions.smoothed import smoothed
 from calibrant.decisions.views import drawing
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
@@ -25,12 +24,12 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import require_single_outcomes
 from calibrant.door.values import Result, counted
 from calibrant.kernels.sums import dot
+from calibrant.resampling.redraw import LEAST_GROUPS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curve = Literal["lowess", "spline"]
-_FEWEST_GROUPS = 30  # robust variances of fewer are too small
 _ANY = Interval(-math.inf, math.inf)
 
 
@@ -58,9 +57,6 @@ class ClinicalCalibration(Result):
         Predictions of exactly 0 or 1, which say nothing about intercepts and slope.
     rows_contradicted : int
         Those of them that the outcome contradicts: no intercept or slope can be right about these.
-    narrow : bool
-        Whether rows are in groups or weigh unequally: then the intervals of ici, e50, e90 and emax, and the curve's
-        band, are too narrow where the true value is near 0 (docs/decisions.md).
     n_rows : int
         Rows, or trials.
     n_events : float
@@ -94,7 +90,6 @@ class ClinicalCalibration(Result):
     observed_upper: FloatArray
     rows_left_out: int
     rows_contradicted: int
-    narrow: bool
     n_rows: int
     n_events: float
     level: float
@@ -131,11 +126,6 @@ class ClinicalCalibration(Result):
                 f", {self.rows_contradicted:,} of them contradicted by the outcome" if self.rows_contradicted else ""
             )
             lines.append(f"{counted(self.rows_left_out, 'prediction')} of exactly 0 or 1 left out of the line{wrong}.")
-        if self.narrow:
-            lines.append(
-                "Of rows in groups, or of unequal weights, the intervals of ICI, E50, E90, Emax and the curve's band "
-                "are too narrow near 0."
-            )
         return "\n".join(lines)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -198,7 +188,8 @@ def clinical_calibration(
     Raises
     ------
     InputError
-        If a column or option cannot be used, or all predictions are 0 or 1.
+        If a column or option cannot be used, or all predictions are 0 or 1; if weights or groups leave draws, or draws
+        with events or with others, that are worth fewer than 30 equal ones.
 
     See Also
     --------
@@ -208,10 +199,12 @@ def clinical_calibration(
     -----
     Intercepts and slope have intervals from the profile likelihood, finite on the side that the rows decide where a cut
     tells events from others; with weights or groups the likelihood ratio is divided by the robust variance over the
-    model's. Observed over expected is the in-the-large fit's. |curve - prediction| is never negative, so resampling
-    it is wrong near 0: instead the curve's noise is redrawn, and an error differs from the true curve's by no more than
-    the noise's own size (docs/decisions.md, with coverage measured). The curve's bias through smoothing is not in its
-    band. Cost: a sort, some 100 fits of one pass, and for a resample a product with 400 cells.
+    model's. Observed over expected is read off the in-the-large fit. |curve - prediction| is never negative, so
+    resampling it is wrong near 0: instead the curve's noise is redrawn, and an error differs from the true curve's by
+    no more than the noise's own size. With weights or groups the noise is what rows or groups contribute, with random
+    signs, and the interval holds every error that such a test does not reject (docs/decisions.md, with coverage
+    measured). The curve's bias through smoothing is not in its band. Cost: a sort, some 100 fits of one pass, and for a
+    resample a product with 400 cells.
 
     References
     ----------
@@ -238,24 +231,24 @@ def clinical_calibration(
     if trials is None:
         require_single_outcomes(cases.y)
     cases = cases.single()
+    n_events = float(dot(cases.y, np.ones(cases.v.size) if cases.w is None else cases.w))
+    if cases.w is not None and not np.ptp(cases.w):
+        cases = replace(cases, w=None)
     if cases.n_units < 2:
         raise InputError("groups" if groups is not None else "y_prob", "is one draw; intervals need two or more")
-    effective = cases.effective_units
-    if groups is not None and effective < _FEWEST_GROUPS:
-        few = f"are {cases.n_units:,}, by their sizes worth {effective:.3g}; intervals need at least {_FEWEST_GROUPS}"
-        raise InputError("groups", few, allowed="smaller groups that are independent of one another, or none")
+    _check_enough(cases)
     line = Line.of(cases)
     if line is None:
         raise InputError("y_prob", "is 0 or 1 in every row that has weight; the panel needs probabilities in between")
-    allowed = float(chi2.ppf(1.0 - level, 1))
+    allowed = cases.normal_quantile(level) ** 2
     scales = robust_scales(cases, line)
     intercept, slope = intercept_and_slope(line, allowed, scales)
-    large = in_the_large(line, allowed, scales, (intercept.value, slope.value))
+    large = in_the_large(line, allowed, scales)
     drawn = smoothed(cases, level, n_resamples, random_state, spline=curve == "spline")
     certain = (cases.v == 0.0) | (cases.v == 1.0)
     weight = cases.weight
     return ClinicalCalibration(
-        observed_expected=_observed_expected(cases, line, large),
+        observed_expected=_observed_expected(cases, line, allowed, large),
         in_the_large=large,
         calibration_slope=slope,
         calibration_intercept=intercept,
@@ -268,13 +261,12 @@ def clinical_calibration(
         curve=curve,
         prediction=drawn.prediction,
         observed=drawn.fitted,
-        observed_lower=np.clip(drawn.fitted - drawn.half_width, 0.0, 1.0),
-        observed_upper=np.clip(drawn.fitted + drawn.half_width, 0.0, 1.0),
+        observed_lower=np.clip(drawn.lower, 0.0, 1.0),
+        observed_upper=np.clip(drawn.upper, 0.0, 1.0),
         rows_left_out=int(certain.sum()),
         rows_contradicted=int(np.count_nonzero(certain & (cases.y != cases.v))),
-        narrow=cases.n_units < cases.v.size or (cases.w is not None and bool(np.ptp(cases.w) > 0.0)),
         n_rows=cases.v.size,
-        n_events=float(dot(cases.y, np.ones(cases.v.size) if cases.w is None else cases.w)),
+        n_events=n_events,
         level=level,
         deciles=_deciles(cases),
         histogram=np.stack(
@@ -283,20 +275,55 @@ def clinical_calibration(
     )
 
 
-def _observed_expected(cases: Cases, line: Line, large: Estimate) -> Estimate:
+def _check_enough(cases: Cases) -> None:
+    """Refuse weights or groups of which so few carry the outcomes that their spread cannot be told."""
+    if cases.plain:
+        return
+    what, kind, more = (
+        ("sample_weight", "rows", "more rows, or weights that differ less")
+        if cases.unit is None
+        else ("groups", "groups", "smaller groups that are independent of one another")
+    )
+    for held, worth in (
+        ("", cases.effective_units),
+        (" with events", cases.effective_outcomes[0]),
+        (" without the event", cases.effective_outcomes[1]),
+    ):
+        if worth < LEAST_GROUPS:
+            few = f"leave {kind}{held} worth {worth:.3g} equal ones, (sum x)^2 / sum x^2; intervals need {LEAST_GROUPS}"
+            raise InputError(what, few, allowed=more)
+
+
+def _observed_expected(cases: Cases, line: Line, allowed: float, large: Estimate) -> Estimate:
     """Events over those expected; the interval is that of the events that the in-the-large fit expects.
 
-    Predictions of 0 and 1, to which no intercept makes a difference, count with their own outcomes.
+    Where outcomes lie further from the ratio times the prediction than from that fit, by as much. Predictions of 0 and
+    1, to which no intercept makes a difference, count with their own outcomes.
     """
     w = np.ones(cases.v.size) if cases.w is None else cases.w
     expected = dot(w, cases.v)
     sure = float((w * cases.y)[(cases.v == 0.0) | (cases.v == 1.0)].sum())
+    ratio = dot(w, cases.y) / expected
+    scales = robust_scales(cases, line)
+
+    def further(point: Point, free: tuple[int, ...]) -> FloatArray:
+        inside = (cases.v > 0.0) & (cases.v < 1.0)
+        chance = cases.v.copy()
+        chance[inside] = expit(np.log(cases.v[inside]) - np.log1p(-cases.v[inside]) + point[0])
+        own, fits = (float((cases.by_unit(w * (cases.y - each)) ** 2).sum()) for each in (ratio * cases.v, chance))
+        found = scales(point, free)
+        if found is None:
+            return np.full(2, max(1.0, own / line.variance(point)))
+        return found * max(1.0, own / fits) if fits > 0.0 else found
+
+    if np.isfinite(large.value):
+        large = in_the_large(line, allowed, further)
 
     def at(intercept: float) -> float:
         return (sure + dot(line.mass, expit(line.odds + intercept))) / expected
 
     low, high = large.interval
-    return Estimate(dot(w, cases.y) / expected, Interval(at(low), at(high)))
+    return Estimate(ratio, Interval(at(low), at(high)))
 
 
 def _deciles(cases: Cases) -> FloatArray:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.estimate import Estimate
@@ -17,7 +17,10 @@ from calibrant.measures.discrimination import auc_from_sample
 
 
 def c_statistic(cases: Cases, level: float) -> Estimate:
-    """Area under the ROC curve: DeLong's variance on the log-odds; Newcombe's interval where the area is 0 or 1."""
+    """Area under the ROC curve: DeLong's variance and Brunner and Munzel's degrees of freedom, on the log-odds.
+
+    Newcombe's interval where the area is 0 or 1.
+    """
     sample, w = cases.sample, cases.weight
     total = sample.total_weight
     events = sample.weighted_outcome / total
@@ -35,8 +38,20 @@ def c_statistic(cases: Cases, level: float) -> Estimate:
     z = float(ndtri(1.0 - 0.5 * level))
     if area in (0.0, 1.0) or error <= 1e-15:
         return Estimate(area, _newcombe(area, *_sizes(cases, rate, rest), z))
-    odds, half = math.log(area / (1.0 - area)), z * error / (area * (1.0 - area))
+    far = float(stdtrit(_freedom(cases, moved), 1.0 - 0.5 * level))
+    odds, half = math.log(area / (1.0 - area)), far * error / (area * (1.0 - area))
     return Estimate(area, Interval(*(1.0 / (1.0 + math.exp(-min(max(odds + s * half, -700), 700))) for s in (-1, 1))))
+
+
+def _freedom(cases: Cases, moved: FloatArray) -> float:
+    """Degrees of freedom of a variance that has a part from events and a part from other rows (Satterthwaite)."""
+    parts: list[tuple[float, float]] = []
+    for share in (cases.y, 1.0 - cases.y):
+        held, units = cases.by_unit(cases.weight * share), cases.by_unit(moved * share)
+        number = float(held.sum()) ** 2 / float((held**2).sum())
+        parts.append((float((units**2).sum()), max(number - 1.0, 1.0)))
+    whole = sum(part for part, _ in parts)
+    return whole * whole / max(sum(part * part / free for part, free in parts), 1e-300)
 
 
 def _sizes(cases: Cases, rate: float, rest: float) -> tuple[float, float]:
@@ -61,11 +76,24 @@ def _newcombe(area: float, m: float, n: float, z: float) -> Interval:
 
 
 def brier_score(cases: Cases, level: float) -> Estimate:
-    """Mean squared error of outcomes, with the normal interval within [0, 1]; a share counts as its ones and zeros."""
+    """Mean squared error of outcomes, with Hall's interval within [0, 1]; a share counts as its ones and zeros.
+
+    Few events make the mean skewed: a cubic of the standardised mean is not (Hall 1992).
+    """
     each = cases.y * (1.0 - cases.v) ** 2 + (1.0 - cases.y) * cases.v**2
     value = dot(cases.weight, each)
-    half = float(ndtri(1.0 - 0.5 * level)) * _error(cases, cases.weight * (each - value))
-    return Estimate(value, Interval(max(0.0, value - half), min(1.0, value + half)))
+    moved = cases.weight * (each - value)
+    error, units, far = _error(cases, moved), cases.by_unit(moved), cases.normal_quantile(level)
+    skew: float = float((units**3).sum()) / max(float((units**2).sum()), 1e-300) ** 1.5
+
+    def straight(z: float) -> float:
+        """Where the standardised mean is when the cubic of it is z."""
+        if abs(skew) < 1e-9:
+            return z
+        return 3.0 / skew * (float(np.cbrt(1.0 + skew * (z - skew / 6.0))) - 1.0)
+
+    low, high = value - error * straight(far), value - error * straight(-far)
+    return Estimate(value, Interval(max(0.0, min(low, value)), min(1.0, max(high, value))))
 
 
 def _error(cases: Cases, moved: FloatArray) -> float:

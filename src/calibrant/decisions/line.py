@@ -19,6 +19,7 @@ from calibrant.kernels.sums import dot
 _STEPS = 100
 _FAR = 2.0**20  # log-odds, or slopes times the spread of the log-odds: further out nothing changes
 _CLOSE = 1e-10
+_ALONE = 1e-3  # share of the curvature that is left without a unit, below which no fit is
 
 Point = tuple[float, float]
 Profile = Callable[[float], tuple[float, float, float]]
@@ -105,6 +106,11 @@ class Line:
         chance = expit(point[0] + point[1] * self.odds)
         return dot(self.mass, chance * (1.0 - chance))
 
+    def squares(self, point: Point) -> float:
+        """Sum of the squared differences of outcomes from their chances."""
+        chance = expit(point[0] + point[1] * self.odds)
+        return dot(self.mass, self.rate * (1.0 - chance) ** 2 + (1.0 - self.rate) * chance**2)
+
     def separated(self) -> float:
         """1 or -1 if a cut tells events and others apart, one prediction at most having both; 0 where none does.
 
@@ -172,12 +178,10 @@ def profile_of(line: Line, fixed: int, other: float) -> Profile:
     return profile
 
 
-def in_the_large(
-    line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None], joint: Point
-) -> Estimate:
+def in_the_large(line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]) -> Estimate:
     """Intercept with slope 1.
 
-    Where the slope is less than 1 events vary more than that line says: by as much as the joint fit has it.
+    Where events lie further from that line than its own variance says, as where the slope is none of 1, by as much.
     """
     only = float(line.rate.max()), float(line.rate.min())
 
@@ -192,8 +196,8 @@ def in_the_large(
         return Estimate(sign * math.inf, Interval(low, high) if sign < 0 else Interval(low, math.inf))
     least, point, _ = line.least((0.0, 1.0), (0,))
     scales = spread(point, (0,))
-    if scales is None and math.isfinite(joint[0]) and math.isfinite(joint[1]):
-        scales = np.array([max(1.0, line.variance(joint) / line.variance(point))])
+    if scales is None:
+        scales = np.array([max(1.0, line.squares(point) / line.variance(point))])
     return Estimate(point[0], Interval(*interval(profile, least, point[0], _scaled(allowed, scales, 0), _FAR)))
 
 
@@ -266,20 +270,27 @@ def robust_scales(cases: Cases, line: Line) -> Callable[[Point, tuple[int, ...]]
     w = np.where(inside, 1.0 if cases.w is None else cases.w, 0.0)
     whole = cases.by_unit(w)
     kish = np.full(2, float((whole**2).sum() / whole.sum()))
-    more = cases.n_units / max(cases.n_units - 1, 1)
 
     def scales(point: Point, free: tuple[int, ...]) -> FloatArray:
-        residual = w * (cases.y - expit(point[0] + point[1] * odds))
-        score = np.stack([cases.by_unit(residual), cases.by_unit(residual * odds)])[list(free)]
         _, _, hessian = line.derivatives(point)
-        bend = hessian[np.ix_(list(free), list(free))]
+        chosen = list(free)
+        bend = hessian[np.ix_(chosen, chosen)]
         least = 1e-9 * float(line.mass.min())  # less curvature than one row's: all is decided there, or nearly
         if np.diag(bend).min() <= least or np.linalg.cond(bend) > 1e12:
             return kish
         inverse = np.linalg.inv(bend)
-        robust = inverse @ (more * np.einsum("iu,ju->ij", score, score)) @ inverse
+        chance = expit(point[0] + point[1] * odds)
+        residual, curvature = w * (cases.y - chance), w * chance * (1.0 - chance)
+        score = np.stack([cases.by_unit(residual * odds**k) for k in chosen], axis=1)
+        own = np.stack([cases.by_unit(curvature * odds ** (j + k)) for j in chosen for k in chosen], axis=1)
+        # What a fit without the unit would move by: residuals are too small where a unit pulls the line to itself.
+        rest = np.eye(len(chosen)) - own.reshape(-1, len(chosen), len(chosen)) @ inverse
+        alone = np.linalg.det(rest) <= _ALONE
+        rest[alone] = np.eye(len(chosen))
+        moved = np.linalg.solve(rest, score[:, :, None])[:, :, 0] @ inverse
         found = kish.copy()
-        found[list(free)] = np.diag(robust) / np.diag(inverse)
+        found[chosen] = np.einsum("uk,uk->k", moved, moved) / np.diag(inverse)
+        found[chosen] = np.where(alone.any(), np.maximum(found[chosen], kish[chosen]), found[chosen])
         return np.where(found > 0.0, found, kish)
 
     return scales
