@@ -5,12 +5,13 @@ the end, those that still run: Spark's Java machine and Dask's workers.
 """
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
 _SLOWEST = 25  # tests shown
+_MOST = 0.1  # seconds that a case of a test takes in the quick loop, on average
 
 
 class Spent:
@@ -33,8 +34,9 @@ class Spent:
 class Table:
     """In the process that prints: sums by file and by test."""
 
-    def __init__(self):
+    def __init__(self, quick):
         self.tests = Counter()
+        self.quick = quick
 
     def pytest_runtest_logreport(self, report):
         self.tests[report.nodeid] += getattr(report, "processor_seconds", 0.0)
@@ -54,6 +56,18 @@ class Table:
         write(f"the slowest {_SLOWEST}:")
         for name, seconds in self.tests.most_common(_SLOWEST):
             write(f"{seconds:8.1f}  {name}")
+        if self.quick:
+            write(f"to be marked as slow, as a case takes over {_MOST:g} seconds (or a kernel was compiled):")
+            for name, seconds in self.too_slow():
+                write(f"{seconds:8.2f}  {name}")
+
+    def too_slow(self):
+        """Tests and the mean of their cases, largest first."""
+        cases = defaultdict(list)
+        for name, seconds in self.tests.items():
+            cases[name.partition("[")[0]].append(seconds)
+        means = Counter({name: sum(each) / len(each) for name, each in cases.items()})
+        return [(name, mean) for name, mean in means.most_common() if mean > _MOST]
 
 
 def pytest_addoption(parser):
@@ -64,7 +78,7 @@ def pytest_configure(config):
     if config.getoption("--processor-seconds"):
         config.pluginmanager.register(Spent())
         if not hasattr(config, "workerinput"):
-            config.pluginmanager.register(Table())
+            config.pluginmanager.register(Table(config.getoption("--quick")))
 
 
 def _spent():

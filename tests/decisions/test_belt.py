@@ -116,6 +116,7 @@ def test_it_holds_the_diagonal_of_calibrated_rows_and_leaves_it_otherwise():
     assert (calibration_belt(*drawn(3000, 0), level=0.2).observed_upper <= right.observed_upper).all()
 
 
+@pytest.mark.slow
 def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
     y, v = drawn(2000, 1, power=1.4)
     v = np.round(v, 1)

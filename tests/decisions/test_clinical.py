@@ -156,6 +156,7 @@ def test_one_outcome_decides_one_side(outcome):
     )
 
 
+@pytest.mark.slow
 def test_equal_weights_change_little_and_copies_in_groups_nothing_real():
     y, v = drawn(600, 3)
     plain = clinical_calibration(y, v, random_state=0)

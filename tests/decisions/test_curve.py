@@ -140,6 +140,7 @@ def test_the_band_is_at_the_thresholds_asked_for_and_at_256_at_most():
     assert one.net_benefit_upper[0] - one.net_benefit[0] == pytest.approx(textbook, rel=0.15)
 
 
+@pytest.mark.slow
 def test_equal_weights_and_single_groups_give_the_same_width():
     rng = np.random.default_rng(0)
     v = rng.random(400)

@@ -195,6 +195,7 @@ def test_nothing_is_copied_and_any_number_of_the_largest_is_found(kind):
     assert (np.stack([q.y_prob for q in sample.class_wise()], axis=1) == table).all()
 
 
+@pytest.mark.slow
 def test_logits_are_read_as_their_softmax():
     rng = np.random.default_rng(2)
     score = rng.normal(size=(200, 30)) * 4

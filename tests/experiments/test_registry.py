@@ -74,6 +74,7 @@ def test_the_linear_program_is_the_same_number():
     assert sparse_program(y_true, y_prob) == pytest.approx(smooth_calibration_error(y_true, y_prob), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_every_run_of_a_table_is_counted_not_the_best():
     done = registry.reproduce("nearly-linear-time-table-1", quick=True)
     counted = re.findall(r"\((\d)\)", done.body)

@@ -40,6 +40,7 @@ def test_the_table_of_cases(test, gate, state):
     assert decide(test, gate) == state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(5))
 def test_audits_do_not_contradict_themselves(block):
     for seed in range(10_000 + 6 * block, 10_006 + 6 * block):
@@ -47,6 +48,7 @@ def test_audits_do_not_contradict_themselves(block):
         assert contradictions.faults(found) == [], (seed, found.answer.sentence)
 
 
+@pytest.mark.slow
 def test_the_checker_can_find_fault(monkeypatch):
     found = contradictions.audited(10_001)
     monkeypatch.setattr(type(found), "summary", lambda _self: "could be noise")
@@ -105,12 +107,14 @@ def test_rates(share, words):
     assert rate(share) == words
 
 
+@pytest.mark.slow
 def test_the_limit_that_is_asked_for_decides():
     rows = [1] * 520 + [0] * 480, [0.45] * 1000
     assert audit(*rows, max_distance=0.3, random_state=0).answer.state == "too small to matter"
     assert audit(*rows, max_distance=0.05, random_state=0).answer.state == "worth correcting"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slope", "direction"), [(0.6, "too confident"), (1.7, "not confident enough")])
 def test_the_direction_is_that_of_the_advice(slope, direction):
     """A slope of the log-odds errs on both sides, though one may be clearer than the other."""
@@ -149,6 +153,7 @@ def test_hard_predictions_that_are_often_wrong_are_evidence():
     assert "which calibrated predictions rule out" in found.headline
 
 
+@pytest.mark.slow
 def test_parts_that_err_to_both_sides_are_not_told_to_stay_as_they_are():
     rng = np.random.default_rng(4)
     v, site = rng.random(3000), np.repeat(["a", "b"], 1500)
@@ -167,6 +172,7 @@ def test_parts_that_err_to_both_sides_are_not_told_to_stay_as_they_are():
     assert huge.action == "leave unchanged"
 
 
+@pytest.mark.slow
 def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     rng = np.random.default_rng(0)
     p, part = rng.random(6000), rng.choice(["u", "v", "w"], 6000)

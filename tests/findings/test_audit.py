@@ -64,6 +64,7 @@ def test_a_measure_that_is_too_slow_is_named_not_hidden(monkeypatch):
     assert found.violations == ()
 
 
+@pytest.mark.slow
 def test_regions_say_where_and_in_which_direction():
     bump = audit(*draw(40_000, lambda p: np.where((p > 0.3) & (p < 0.6), p - 0.15, p)), n_resamples=0)
     worst = bump.regions[0]
@@ -81,6 +82,7 @@ def test_regions_say_where_and_in_which_direction():
     }
 
 
+@pytest.mark.slow
 def test_the_band_holds_calibrated_curves_and_not_others():
     leaves = [
         reliability(
@@ -94,6 +96,7 @@ def test_the_band_holds_calibrated_curves_and_not_others():
     assert off.outside > 0.5
 
 
+@pytest.mark.slow
 def test_band_of_few_values_matches_binomial_quantiles():
     """Of three independent rates the band holds all at once: each for itself with about 1 - 0.05 / 3."""
     from scipy.stats import binom
@@ -105,17 +108,17 @@ def test_band_of_few_values_matches_binomial_quantiles():
         assert table.band_upper[k] == pytest.approx(binom.ppf(1.0 - 0.05 / 6, n, p) / n, abs=2 / n)
 
 
+@pytest.mark.slow
 def test_same_seed_same_report_and_another_seed_another():
-    y_true, y_prob = draw(5000, lambda p: p**1.2)
-    first, again, other = (audit(y_true, y_prob, random_state=seed).to_json() for seed in (7, 7, 8))
-    assert first == again
-    assert first != other
+    y_true, y_prob = draw(2000, lambda p: p**1.2)
+    first, again, other = (audit(y_true, y_prob, random_state=seed) for seed in (7, 7, 8))
+    assert first.to_json() == again.to_json()
+    assert first.to_json() != other.to_json()
     order = np.random.default_rng(0).permutation(y_prob.size)
-    assert (
-        audit(y_true[order], y_prob[order], random_state=7).sentences == audit(y_true, y_prob, random_state=7).sentences
-    )
+    assert audit(y_true[order], y_prob[order], random_state=7).sentences == first.sentences
 
 
+@pytest.mark.slow
 def test_the_report_is_self_contained_and_escapes_names(tmp_path):
     y_true, y_prob = draw(2000, lambda p: p)
     hostile = "<script>alert('x')</script>&\".csv"
@@ -134,6 +137,7 @@ def test_the_report_is_self_contained_and_escapes_names(tmp_path):
     assert (tmp_path / "again.html").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_failed_report_leaves_the_old_one(tmp_path, monkeypatch):
     found = audit(*draw(100, lambda p: p), n_resamples=0)
     path = tmp_path / "report.html"
@@ -153,6 +157,7 @@ def test_a_failed_report_leaves_the_old_one(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.slow
 def test_plot_draws_on_a_given_axes_or_its_own():
     from matplotlib.figure import Figure
 

@@ -24,6 +24,7 @@ def rates(weighted):
     return rng.binomial(trials, np.minimum(1.0, 1.1 * v)) / trials, v, trials if weighted else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_nothing_is_said_about_chance_for_event_rates(weighted, tmp_path):
     y, v, weight = rates(weighted)
@@ -59,6 +60,7 @@ def test_the_displays_band_needs_trials():
     assert "event rates" in table.no_band
 
 
+@pytest.mark.slow
 def test_segments_of_event_rates_show_distances_alone(tmp_path):
     y, v, _ = rates(False)
     rows, page = tmp_path / "rows.csv", tmp_path / "page.html"

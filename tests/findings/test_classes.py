@@ -13,6 +13,7 @@ from calibrant.door.classes import drawn_rows, multiclass_sample
 from tests.strategies import drawn_classes
 
 
+@pytest.mark.slow
 def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
     label, table = drawn_classes(3000, 4, 0, 2.0)
     found = audit(label, table, random_state=0)
@@ -35,6 +36,7 @@ def test_the_audit_is_of_the_top_label_with_the_classes_beside_it():
     assert "All 4 classes" in found.summary()
 
 
+@pytest.mark.slow
 def test_calibrated_classes_are_left_alone():
     label, table = drawn_classes(2000, 3, 3, 1.0)
     found = audit(label, table, random_state=0)
@@ -43,6 +45,7 @@ def test_calibrated_classes_are_left_alone():
     assert found.answer.state in ("no evidence", "too few rows")
 
 
+@pytest.mark.slow
 def test_order_of_rows_and_kind_of_labels_do_not_matter(tmp_path):
     label, table = drawn_classes(400, 3, 2, 1.5)
     order = np.random.default_rng(0).permutation(400)
@@ -71,6 +74,7 @@ def test_what_is_refused():
         audit([0, 2], [[0.5, 0.5], [0.5, 0.5]])
 
 
+@pytest.mark.slow
 def test_logits_give_the_audit_of_their_softmax():
     label, table = drawn_classes(300, 3, 2, 1.5)
     logits = np.log(table) + 3.0
@@ -94,6 +98,7 @@ def one_wrong_pair(n=3000, k=12, seed=0):
     return label, table
 
 
+@pytest.mark.slow
 def test_single_classes_count_in_the_answer_where_the_top_label_shows_nothing():
     rng = np.random.default_rng(5)
     table = rng.dirichlet(np.ones(10), 3000)
@@ -114,6 +119,7 @@ def test_single_classes_count_in_the_answer_where_the_top_label_shows_nothing():
     assert large.classes.state == large.answer.state == "too small to matter"
 
 
+@pytest.mark.slow
 def test_pairs_that_err_are_counted_and_found(tmp_path):
     label, table = one_wrong_pair()
     found = audit(np.array([*"abcdefghijkl"])[label], table, n_resamples=0, random_state=0)
@@ -134,6 +140,7 @@ def test_pairs_that_err_are_counted_and_found(tmp_path):
     assert calibrated.classes.confusions == ()
 
 
+@pytest.mark.slow
 def test_more_classes_than_are_shown_are_all_tested_and_listed(tmp_path):
     label, table = drawn_classes(600, 70, 1, 1.5)
     names = np.array([f"<{i}>$" for i in range(71)])

@@ -26,6 +26,7 @@ def rows(n=600, seed=0):
     return (rng.random(n) < v).astype(int), v
 
 
+@pytest.mark.slow
 def test_two_files_are_compared(tmp_path):
     y, v = rows()
     files = [written(tmp_path, "good.csv", y, v), written(tmp_path, "<b>bad.csv", y, v**3)]
@@ -46,6 +47,7 @@ def test_two_files_are_compared(tmp_path):
     assert len(found["audits"]) == 2
 
 
+@pytest.mark.slow
 def test_names_and_numbers_are_in_one_order():
     y, v = rows()
     good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
@@ -56,6 +58,7 @@ def test_names_and_numbers_are_in_one_order():
     assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).sentence
 
 
+@pytest.mark.slow
 def test_a_page_without_a_seed_tells_the_seed_that_repeats_it(tmp_path):
     y, v = rows(100)
     one = written(tmp_path, "one.csv", y, v)
@@ -73,6 +76,7 @@ def test_a_page_without_a_seed_tells_the_seed_that_repeats_it(tmp_path):
         assert target.read_text() == page
 
 
+@pytest.mark.slow
 def test_no_seed_is_told_where_none_repeats_the_page(tmp_path):
     y, v = rows(100)
     drawn = audit(y, v, n_resamples=0, random_state=np.random.default_rng(0))
@@ -84,6 +88,7 @@ def test_no_seed_is_told_where_none_repeats_the_page(tmp_path):
     assert "--seed 1 repeats this page" in other.summary()
 
 
+@pytest.mark.slow
 def test_files_of_other_rows_are_set_side_by_side_only(tmp_path):
     files = [written(tmp_path, "a.csv", *rows(seed=0)), written(tmp_path, "b.csv", *rows(seed=1))]
     done = CliRunner().invoke(app, ["audit", *files, "--resamples", "0"])
@@ -116,6 +121,7 @@ def test_three_files_are_shown_in_one_picture_and_every_pair_is_compared(tmp_pat
         assert each["better"] == (each["holm_pvalue"] <= 0.05)
 
 
+@pytest.mark.slow
 def test_models_of_which_none_is_best_are_said_so():
     y, v = rows(300)
     names, parts = ("a", "b", "c"), [(y.astype(float), each) for each in (v, v, v**4)]
@@ -133,6 +139,7 @@ def test_nine_files_are_too_many(tmp_path):
     assert "9 files" in done.stderr
 
 
+@pytest.mark.slow
 def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
     rng = np.random.default_rng(0)
     day = np.repeat(np.arange(20), 300)

@@ -35,6 +35,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", PREDICTIONS)
 def test_every_corner_has_its_answers(where, tmp_path):
     pairs = [(outcome, weighing) for outcome in OUTCOMES for weighing in WEIGHTS]
@@ -65,6 +66,7 @@ def test_a_distance_that_is_not_pinned_down_says_so(monkeypatch):
     assert "Proved: 0.0" in said()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("v", [[0.5], [1.0, 0.0], [1e-9] * 30, [1.0] * 12])
 def test_advice_and_tests_have_answers_in_corners(v, tmp_path):
     for y in (np.zeros(len(v)), np.arange(len(v)) % 2):

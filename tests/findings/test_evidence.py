@@ -17,6 +17,7 @@ def drawn(n, bend=1.0, seed=0):
     return (rng.random(n) < y_prob**bend).astype(float), y_prob
 
 
+@pytest.mark.slow
 def test_a_bent_predictor_is_rejected_in_words():
     result = audit(*drawn(3000, 2.0), random_state=0)
     test = result.tests["calibration_test"].result
@@ -27,6 +28,7 @@ def test_a_bent_predictor_is_rejected_in_words():
     assert json.loads(result.to_json())["tests"]["calibration_test"]["reject"] is True
 
 
+@pytest.mark.slow
 def test_a_calibrated_one_is_not():
     rejected = sum(
         audit(*drawn(400, seed=seed), random_state=0).tests["calibration_test"].result.reject for seed in range(20)
@@ -34,11 +36,13 @@ def test_a_calibrated_one_is_not():
     assert rejected <= 4
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_p_value():
     first, second = (audit(*drawn(500, 1.2), random_state=3).tests["calibration_test"].result.pvalue for _ in range(2))
     assert first == second
 
 
+@pytest.mark.slow
 def test_row_order_does_not_matter():
     y_true, y_prob = drawn(500, 1.2)
     y_prob = np.round(y_prob, 2)
@@ -81,6 +85,7 @@ def test_weighted_rows_are_tested_one_by_one():
     assert pooled.tests["calibration_test"].result.pvalue >= test.result.tail_pvalue
 
 
+@pytest.mark.slow
 def test_event_rates_with_their_trials_are_audited_as_single_rows():
     rng = np.random.default_rng(0)
     y_prob, trials = np.round(rng.random(60), 3), rng.integers(1, 30, 60)
@@ -107,6 +112,7 @@ def test_few_values_take_the_same_test():
     assert result.tests["calibration_test"].result.reject
 
 
+@pytest.mark.slow
 def test_the_audits_test_is_the_one_that_is_called_by_itself():
     y_true, y_prob = drawn(500, 1.2)
     seed = 5
@@ -118,6 +124,7 @@ def test_the_audits_test_is_the_one_that_is_called_by_itself():
     assert found.tail_pvalue == pytest.approx(alone.tail_pvalue, rel=1e-9) if alone.tail_pvalue else True
 
 
+@pytest.mark.slow
 def test_cells_of_a_sketch_are_tested_and_what_they_cost_is_said():
     sketch = CalibrationSketch(resolution=256)
     sketch.update(*drawn(5000, 2.0))

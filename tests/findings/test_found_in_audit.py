@@ -41,6 +41,7 @@ def test_the_answer_says_where_it_is_off_though_all_rows_show_nothing(audited):
     assert first.words.endswith("too high where country = jp and device = tablet")
 
 
+@pytest.mark.slow
 def test_it_is_shown_on_every_page(audited):
     assert "Segments found in country, device\n" in audited.summary()
     assert "not fitted to these rows" in audited.summary().replace("\n", " ")
@@ -53,6 +54,7 @@ def test_it_is_shown_on_every_page(audited):
     assert audited.found_segments.tested.shape == (audited.found_segments.n_tested, 3)
 
 
+@pytest.mark.slow
 def test_every_road_finds_the_same(audited, tmp_path):
     names = {"y_true": "y_true", "y_prob": "y_prob"}
     assert calibrant.find_segments(FRAME, n_resamples=99, random_state=0, **names) == audited.found_segments
@@ -79,6 +81,7 @@ def test_features_of_text_files_are_numbers_times_or_texts(tmp_path):
     assert "holds times" in found.left_out["day"]
 
 
+@pytest.mark.slow
 def test_sound_predictions_stay_fine():
     table = FRAME.assign(y_true=(np.random.default_rng(1).random(N) < FRAME["y_prob"]) + 0)[:1_000]
     found = audit_table(table, find="country", **OPTIONS)

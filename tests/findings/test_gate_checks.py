@@ -55,6 +55,7 @@ def one_bad(tmp_path):
     return written(tmp_path / "bad.parquet", y_true=bad, y_prob=ROWS, place=PLACE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["within", "beyond", "undecided"])
 def test_code_sentence_json_junit_and_colour_say_the_same(tmp_path, rows, kind):
     path = one_bad(tmp_path) if kind == "beyond" else rows
@@ -141,6 +142,7 @@ def test_too_many_segments_are_refused(tmp_path, monkeypatch):
         gated(one_bad(tmp_path), by=("place",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("power", "verdict"), [(1.4, "beyond"), (1.0, "within"), (1.1, "undecided")])
 def test_a_baseline_of_the_same_rows_is_compared_in_pairs(tmp_path, rows, power, verdict):
     now = written(tmp_path / "now.parquet", y_true=CALIBRATED, y_prob=ROWS**power)
@@ -152,6 +154,7 @@ def test_a_baseline_of_the_same_rows_is_compared_in_pairs(tmp_path, rows, power,
     assert (check.result.rows_needed is None) is (check.verdict != "undecided")
 
 
+@pytest.mark.slow
 def test_a_baseline_of_other_rows_is_a_second_sample(tmp_path, rows):
     other = written(tmp_path / "other.csv", y_true=CALIBRATED[::-1][:4_000], y_prob=ROWS[::-1][:4_000])
     result = gated(rows, baseline=str(other)).checks[1].result
@@ -162,6 +165,7 @@ def test_a_baseline_of_other_rows_is_a_second_sample(tmp_path, rows):
     assert (result.way, result.n_rows_baseline, result.max_worse) == ("two samples", 4_000, 0.02)
 
 
+@pytest.mark.slow
 def test_a_baseline_may_be_a_sketch_and_costs_no_more_than_its_bound(tmp_path):
     exact = CalibrationSketch().update(CALIBRATED[::-1], ROWS[::-1])
     exact.to_parquet(tmp_path / "exact.parquet")
@@ -240,6 +244,7 @@ def test_outcomes_that_are_all_equal_tell_no_rows_apart(tmp_path):
     assert gated(path, baseline=str(path)).checks[1].result.way == "two samples"
 
 
+@pytest.mark.slow
 def test_of_classes_the_top_label_is_gated(tmp_path):
     rng = np.random.default_rng(3)
     table = rng.dirichlet([1.0, 1.0, 1.0], 2_000)
@@ -282,6 +287,7 @@ def test_rows_of_trials_are_draws_of_their_weight(tmp_path):
     assert run(path, "--max-distance", 0.2, "--trials", "n").exit_code == 2
 
 
+@pytest.mark.slow
 def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
     rng = np.random.default_rng(5)
     y_prob = rng.random(3_000)
@@ -335,12 +341,14 @@ def test_names_that_mean_something_to_xml_or_markdown_are_shown_as_they_are(rows
     assert "a\\<b\\>\\&\"'\\|\\`\\*" in text
 
 
+@pytest.mark.slow
 def test_a_difference_right_at_the_limit_asks_for_no_number_of_rows(rows):
     found = gated(rows, baseline=str(rows)).checks[1].result
     at = NotWorse("undecided", "old", 0.02, found.difference, 0.05, 9, 9, None, "paired")
     assert at.summary().endswith("it may be right at the limit, where no number of rows decides")
 
 
+@pytest.mark.slow
 def test_outputs_are_not_written_over_one_another_nor_over_the_state(tmp_path, rows):
     state, both = tmp_path / "state", tmp_path / "both"
     begun = run(rows, "--max-distance", 0.1, "--anytime", state)
@@ -360,6 +368,7 @@ def test_outputs_are_not_written_over_one_another_nor_over_the_state(tmp_path, r
     assert "was begun with 0.1" in other.stderr
 
 
+@pytest.mark.slow
 def test_labels_are_those_of_the_baseline_too_and_rows_that_may_belong_together_are_spoken_of(tmp_path):
     rng = np.random.default_rng(0)
     p = rng.random(2000)

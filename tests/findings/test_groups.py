@@ -37,6 +37,7 @@ def alike(groups=60, size=10, power=1.0, seed=0, few=False):
     return (rng.random(groups)[group] < v) * 1, v**power, group
 
 
+@pytest.mark.slow
 def test_what_is_said_of_chance_goes_by_group():
     y, v, group = alike()
     as_rows, found = audit(y, v, **OPTIONS), audit(y, v, groups=group, max_weight=10, **OPTIONS)
@@ -71,6 +72,7 @@ def test_the_names_of_groups_and_the_order_of_rows_change_nothing():
     assert one.to_json() == other.to_json()
 
 
+@pytest.mark.slow
 def test_a_group_of_each_row_is_nearly_no_group():
     rng = np.random.default_rng(0)
     v = rng.random(400)
@@ -156,6 +158,7 @@ def table_of(y, v, group, **more):
     return pa.table({"label": np.where(y == 1, "yes", "no"), "score": v, "patient_id": names, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("road", ROADS)
 def test_one_answer_by_every_road(tmp_path, road):
     y, v, group = alike(groups=100, size=4)
@@ -190,6 +193,7 @@ def test_rows_without_a_group(tmp_path, road):
     assert sum(period.n_rows for period in found.periods) == 398
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     run, (y, v, group) = CliRunner(), alike(groups=80, size=3, power=2.0)
     path, other = tmp_path / "a.parquet", tmp_path / "b.parquet"

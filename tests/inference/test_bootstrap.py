@@ -34,6 +34,7 @@ def test_area_is_the_supremum_over_the_class(seed):
     assert mine == pytest.approx(total, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.1])
 def test_they_hold_and_are_tighter(shift):
     missed = 0
@@ -104,6 +105,7 @@ def test_an_error_that_all_rows_have_in_common_is_no_surprise():
     assert found.lower_distance.high > 0.25 - 4 / 400
 
 
+@pytest.mark.slow
 def test_truth_is_covered_just_above_the_minimum():
     answered = missed = 0
     for seed in range(120):

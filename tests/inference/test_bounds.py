@@ -272,6 +272,7 @@ def test_rows_needed_is_where_the_end_decides():
     assert ends.rows_for(within=ends.found.upper, beyond=ends.found.upper) is None
 
 
+@pytest.mark.slow
 def test_tolerant_test_keeps_its_promise_and_asks_for_rows():
     said = {"within": 0, "beyond": 0, "undecided": 0}
     for seed in range(30):
@@ -304,6 +305,7 @@ def test_tolerant_options():
         tolerant_calibration_test(*rows, accept_below=0.1, reject_above=0.2, level=1.0)
 
 
+@pytest.mark.slow
 def test_exit_codes(tmp_path):
     from typer.testing import CliRunner
 

@@ -33,6 +33,7 @@ def test_all_pairs_are_the_double_sum(seed):
         assert mine == pytest.approx(double_sum(label, table, bandwidth), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_blocks_are_unbiased_for_all_pairs():
     label, table = drawn(40, 3, 0, 2.0)
     dealt = [squared_canonical_kernel_error(label, table, random_state=seed) for seed in range(3000)]
@@ -40,6 +41,7 @@ def test_blocks_are_unbiased_for_all_pairs():
     assert np.mean(dealt) == pytest.approx(double_sum(label, table, 1.0), abs=4 * error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_level_and_power(k):
     rejected = sum(

@@ -248,6 +248,7 @@ def test_a_sketch_that_shows_a_heavier_row_is_refused():
         sketch.gate(max_distance=0.1, max_weight=-1.0)
 
 
+@pytest.mark.slow
 def test_a_gate_of_weighted_rows_takes_sketches_of_them_too():
     rng = np.random.default_rng(5)
     of_rows, of_cells = (CalibrationGate(max_distance=0.1, max_weight=100.0) for _ in range(2))

@@ -110,6 +110,7 @@ def test_miller_is_pearsons_over_distinct_predictions():
     assert mine.asymptotic_pvalue == pytest.approx(chi2.sf(expected, np.unique(v).size), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", TESTS)
 @pytest.mark.parametrize("kind", PREDICTIONS)
 def test_level(run, kind):

@@ -15,6 +15,7 @@ def drawn(n, seed, bend=1.0, digits=None):
     return (rng.random(n) < v**bend).astype(float), v
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bend", [0.4, 1.0, 3.0])
 @pytest.mark.parametrize("digits", [None, 1])
 def test_the_truth_is_inside_at_all_points_at_once(bend, digits):
@@ -26,6 +27,7 @@ def test_the_truth_is_inside_at_all_points_at_once(bend, digits):
     assert missed <= 7
 
 
+@pytest.mark.slow
 def test_calibrated_curves_are_inside_the_consistency_region_about_as_often_as_promised():
     inside = []
     for seed in range(80):

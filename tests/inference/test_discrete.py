@@ -43,6 +43,7 @@ def test_each_value_equals_its_definition(groups, correction):
     assert result.reject == bool(rejected)
 
 
+@pytest.mark.slow
 def test_level_is_kept():
     rng = np.random.default_rng(0)
     rejected = 0

@@ -37,6 +37,7 @@ def test_the_statistic_is_the_error(run, error):
     assert run(y_true, y_prob, random_state=0).statistic == pytest.approx(error(y_true, y_prob), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("ties", [False, True])
 def test_level(run, ties):

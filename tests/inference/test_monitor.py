@@ -46,6 +46,7 @@ def test_extreme_forecasts_stay_finite(v, y):
     assert math.isfinite(math.log(CalibrationMonitor().update([y], [v]).evalue))
 
 
+@pytest.mark.slow
 def test_false_alarms_under_daily_looks():
     alarms = 0
     for seed in range(150):

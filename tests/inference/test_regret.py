@@ -41,6 +41,7 @@ def test_the_penalised_supremum_by_brute_force(sample, share):
         assert _at(t, v, events, others, share) == pytest.approx(most(v, events, others, t, share, False), abs=1e-14)
 
 
+@pytest.mark.slow
 def test_calibrated_uniform_rows_are_within_a_little():
     found = []
     for seed in range(20):
@@ -182,6 +183,7 @@ def test_false_verdicts_at_a_threshold_are_as_rare_as_promised():
     assert max(wrong.values()) <= 0.4 * 200  # both ends, each by itself
 
 
+@pytest.mark.slow
 def test_weights_trials_groups_and_what_is_asked():
     rng = np.random.default_rng(0)
     v = rng.random(4000)

@@ -31,6 +31,7 @@ def test_fixed_point_equals_quadrature(sample):
         assert again == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["calibrated", "overconfident", "tied"])
 def test_larger_samples_to_a_millionth(kind):
     rng = np.random.default_rng(4)
@@ -44,6 +45,7 @@ def test_larger_samples_to_a_millionth(kind):
     )
 
 
+@pytest.mark.slow
 def test_one_prediction_is_its_bias_whatever_the_bandwidth():
     for bias in (1.0, 0.3, 1e-3, 2e-5):
         assert convolved_calibration_error([bias], [0.0], sample_weight=[2]) == pytest.approx(bias, abs=1e-6)
@@ -58,6 +60,7 @@ def test_biases_that_do_not_meet_add_up():
     assert value == pytest.approx(0.25, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_tiny_errors_keep_their_promised_accuracy():
     for bias in (1e-6, 1e-9, 1e-300):
         assert abs(convolved_calibration_error([0.5 + bias], [0.5], sample_weight=[1]) - bias) < 1e-5

@@ -124,6 +124,7 @@ def cost(mass, v, y, label):
     )
 
 
+@pytest.mark.slow
 def test_a_few_types_beyond_the_reach_of_subsets():
     rng = np.random.default_rng(1)
     y_prob, y_true = rng.random(60), np.repeat([0.0, 0.5, 1.0], 20)
@@ -132,6 +133,7 @@ def test_a_few_types_beyond_the_reach_of_subsets():
     assert bracket.certificate.lower <= bracket.upper
 
 
+@pytest.mark.slow
 @examples(2000)
 @given(samples(max_rows=25))
 def test_the_chain(sample):
@@ -183,6 +185,7 @@ def test_rows_without_weight_stay_where_they_are():
     assert bracket.predictor[2] == 0.123
 
 
+@pytest.mark.slow
 def test_two_thousand_rows_exactly():
     rng = np.random.default_rng(5)
     y_prob = rng.random(2000)
@@ -193,6 +196,7 @@ def test_two_thousand_rows_exactly():
     assert check_predictor(bracket.predictor, y_true, y_prob) == pytest.approx(bracket.upper, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1e-3, 0.3])
 def test_a_time_limit_leaves_a_certified_bracket(limit):
     rng = np.random.default_rng(0)

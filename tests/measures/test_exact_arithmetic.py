@@ -78,6 +78,7 @@ def test_potentials_of_one_distinct_prediction_prove_the_lower_end(rows):
     assert certificate.lower == pytest.approx(0.7 if rows == 1 else 1 / 3 - 0.3, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_million_equal_gaps_round_the_same_way():
     """Each gap took its own rounding off the queue's heaviest mass, always the same one."""
     n = 1_000_000
@@ -164,6 +165,7 @@ def test_brackets_of_small_domains_hold_the_true_distance(seed):
     assert Fraction(true.lower) <= exact.calibration_distance(y_true, y_prob, weight) <= Fraction(true.upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["outcomes", "weights", "rates", "weighted ties"])
 def test_brackets_of_300_rows(kind):
     rng = np.random.default_rng(7)

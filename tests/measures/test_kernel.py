@@ -17,6 +17,7 @@ BANDWIDTHS = st.one_of(st.sampled_from([1.0, 0.1, 1e-3, 1e-9, 50.0, 1e6]), st.fl
 KERNELS = st.sampled_from(["laplace", "gaussian"])
 
 
+@pytest.mark.slow
 @examples(3000)
 @given(samples(), KERNELS, BANDWIDTHS)
 def test_equals_the_double_sum(sample, kernel, bandwidth):
@@ -114,6 +115,7 @@ def test_unbiased_says_where_pooled_sums_do_not_tell():
     assert value == pytest.approx(oracle.kernel_calibration_error(y_true, y_prob, weight, unbiased=True), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_unbiased_has_the_right_mean():
     rng = np.random.default_rng(2)
     squares = []

@@ -34,6 +34,7 @@ def proven(y_true, y_prob, weight=None, tol=1e-9):
     return certificate
 
 
+@pytest.mark.slow
 @examples(3000)
 @given(samples())
 def test_bracket_is_narrow_and_proven(sample):
@@ -154,6 +155,7 @@ def test_a_wider_tolerance_is_kept():
     assert rough.upper >= sharp.lower
 
 
+@pytest.mark.slow
 def test_a_tolerance_beyond_double_precision_returns_what_was_reached():
     rng = np.random.default_rng(0)
     y_prob = rng.random(30_000)

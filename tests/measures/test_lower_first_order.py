@@ -34,6 +34,7 @@ def test_calibrated_and_certain_needs_no_step():
     assert found.upper < 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tol", [0.02, 0.01])
 def test_a_finer_guarantee(tol):
     rng = np.random.default_rng(0)

@@ -29,6 +29,7 @@ def check_witness(y_true, y_prob, weight, witness):
     assert witness.value <= witness.upper <= witness.value + 1e-12
 
 
+@pytest.mark.slow
 @examples(3000)
 @given(samples())
 def test_equals_the_definition_and_is_proven(sample):
@@ -62,6 +63,7 @@ def test_equals_the_sparse_linear_program(n, kind):
     assert witness.value == pytest.approx(-solution.fun, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10**6])
 @pytest.mark.parametrize("kind", ["calibrated", "adversarial", "one value", "ulps", "zero and one"])
 def test_a_million_rows_are_bracketed(n, kind):

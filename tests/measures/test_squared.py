@@ -123,6 +123,7 @@ def test_few_rows_prove_nothing():
         squared_error_interval(0.01, 10**6, 15, least_probability=0.2)
 
 
+@pytest.mark.slow
 def test_bootstrap_covers_and_holds_its_estimate():
     rng = np.random.default_rng(1)
     outputs = np.linspace(0.1, 0.9, 30)
@@ -180,6 +181,7 @@ def test_bootstrap_refuses_many_values_of_five_rows(rows, groups):
         squared_error_bootstrap(y, v, debiased=False, n_resamples=79, **groups)
 
 
+@pytest.mark.slow
 def test_the_interval_is_the_debiased_one_whichever_estimate_is_shown():
     v = np.repeat(np.linspace(0.3, 0.7, 100), 25)
     above = 0
@@ -194,6 +196,7 @@ def test_the_interval_is_the_debiased_one_whichever_estimate_is_shown():
     assert above <= 7  # of 60 calibrated samples with 0.05 each, more has a chance of 0.9%
 
 
+@pytest.mark.slow
 def test_bootstrap_covers_where_rates_are_a_quarter_of_many_values():
     v = np.repeat(np.linspace(0.05, 0.2, 100), 48)
     truth, hits = np.mean((0.75 * v) ** 2), 0

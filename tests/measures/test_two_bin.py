@@ -60,6 +60,7 @@ def weighting(rows):
     ]
 
 
+@pytest.mark.slow
 def test_every_small_sample_keeps_the_inequalities_without_rounding():
     """All 1,000 samples of one to four rows with predictions in quarters."""
     assert len(SMALL) == 1000
@@ -82,6 +83,7 @@ def test_every_small_sample_keeps_the_inequalities_without_rounding():
             assert all(abs(-h + (1 - t) * slope) <= 3 and abs(h + t * slope) <= 3 for t, h in ((u, x), (v, z)))
 
 
+@pytest.mark.slow
 def test_small_samples_are_within_a_factor_of_three_of_the_distance():
     """Proofs of the distance's bracket are read in rational numbers: all samples of up to three rows but mirrors."""
     for rows in SMALL[:285]:

@@ -38,6 +38,7 @@ def test_uninformative_predictions_are_said_to_be_so(seed):
     assert choice["constant"].brier < choice["unchanged"].brier
 
 
+@pytest.mark.slow
 def test_the_audit_says_it_too(tmp_path):
     rng = np.random.default_rng(0)
     found = audit(rng.random(300) < 0.2, rng.random(300), random_state=0)
@@ -68,6 +69,7 @@ def test_information_without_a_direction_is_used_and_the_order_spoken_of():
     assert choice.summary().endswith("It changes the order of some predictions.")
 
 
+@pytest.mark.slow
 def test_uninformative_classes():
     rng = np.random.default_rng(0)
     choice = choose_recalibrator(rng.integers(0, 3, 300), rng.dirichlet(np.ones(3), 300), **QUICK)

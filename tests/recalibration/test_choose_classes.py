@@ -10,6 +10,7 @@ from calibrant.recalibration.softmax_fit import OutOfTime
 from tests.strategies import drawn_classes
 
 
+@pytest.mark.slow
 def test_classes_are_compared_by_their_top_label_and_their_scores():
     label, table = drawn_classes(4000, 4, 0, 2.0)
     choice = choose_recalibrator(label, table, n_resamples=20, random_state=0)
@@ -43,6 +44,7 @@ def test_methods_must_suit_what_is_predicted():
         choose_recalibrator([0, 1] * 10, [0.2, 0.8] * 10, methods=[])
 
 
+@pytest.mark.slow
 def test_of_two_columns_the_positive_class_is_recalibrated():
     rng = np.random.default_rng(0)
     p = rng.random(2000)
@@ -63,6 +65,7 @@ def test_of_two_columns_the_positive_class_is_recalibrated():
         choose_recalibrator([0, 1, 2], np.full((3, 3), 1 / 3), pos_label=1)
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_out_what_is_not_done_and_says_so():
     label, table = drawn_classes(400, 4, 0, 2.0)
     told = []

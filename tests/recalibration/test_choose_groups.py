@@ -13,6 +13,7 @@ def drawn(n, seed=0):
     return (rng.random(n) < v**1.5).astype(float), v
 
 
+@pytest.mark.slow
 def test_copies_in_groups_have_the_intervals_of_the_rows():
     y, v = drawn(400)
     options = {"methods": ["platt"], "n_resamples": 999, "random_state": 0}

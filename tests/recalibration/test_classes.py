@@ -191,6 +191,7 @@ def test_the_recalibrator_sees_cross_fitted_predictions():
     assert frozen.recalibrators_[0].slope_ == pytest.approx(plain.slope_, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_margins_pipelines_and_grid_search():
     X, y = make_classification(400, random_state=2)  # noqa: N806
     model = RecalibratedClassifier(LinearSVC(random_state=0), cv=3)
@@ -223,6 +224,7 @@ def test_classifiers_refuse(labels, options, message):
         RecalibratedClassifier(GaussianNB(), **options).fit(X, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_checks_of_the_classifier():
@@ -243,6 +245,7 @@ def draw(n, temperature, seed=0):
     return (rng.random(n) < odds / (1 + odds)).astype(int), y_prob
 
 
+@pytest.mark.slow
 def test_the_simplest_sufficient_recalibration_is_chosen():
     y_true, y_prob = draw(20_000, 2.0)
     choice = choose_recalibrator(y_true, y_prob, random_state=0)
@@ -257,6 +260,7 @@ def test_the_simplest_sufficient_recalibration_is_chosen():
     assert "cuts the distance from" in choice.summary()
 
 
+@pytest.mark.slow
 def test_calibrated_predictions_are_left_alone():
     y_true, y_prob = draw(4000, 1.0, seed=3)
     choice = choose_recalibrator(y_true, y_prob, methods=["temperature", PlattScaling(), "isotonic"], random_state=0)
@@ -266,6 +270,7 @@ def test_calibrated_predictions_are_left_alone():
     assert choice.summary().startswith("Leave the predictions unchanged")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["brier", "log", "distance"])
 def test_every_criterion_and_weights(criterion):
     y_true, y_prob = draw(2000, 3.0)
@@ -280,6 +285,7 @@ def test_every_criterion_and_weights(criterion):
     assert again["platt"].brier == pytest.approx(choice["platt"].brier, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_smooth_errors_interval_covers():
     # The error of v ~ U[0, 0.9], y ~ Bernoulli(v + 0.1) is 0.1: the constant 1 attains it.
     hits = 0

@@ -103,6 +103,7 @@ def test_platt_is_the_likeliest_curve(sample):
     assert found <= oracle.logistic_loss(slope * np.log(p / (1 - p)) + intercept, y_true, weight) + 1e-10
 
 
+@pytest.mark.slow
 def test_platt_is_converged():
     rng = np.random.default_rng(0)
     y_prob = rng.beta(4, 0.7, 50_000)  # enough rows for the rough fit first

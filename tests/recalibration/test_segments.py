@@ -72,6 +72,7 @@ def test_a_planted_fault_is_found_named_and_repaired():
     assert (again.summary(), again.scores_, again.to_json()) == (found.summary(), found.scores_, found.to_json())
 
 
+@pytest.mark.slow
 def test_calibrated_predictions_are_left_as_they_are():
     table, y, _, _ = drawn(600, seed=2, shift=0.0)
     found = SegmentRecalibrator(random_state=0, max_depth=1, cv=3).fit(table, y)
@@ -166,6 +167,7 @@ def test_every_kind_of_frame_gives_the_same(kind):
     assert np.allclose(clone(QUICK).fit(shown, Y).predict_proba(shown)[:, 1], EVENT, rtol=0, atol=0)
 
 
+@pytest.mark.slow
 def test_arrays_and_columns_in_another_order():
     as_objects = TABLE.to_numpy(dtype=object)
     by_place = clone(QUICK).set_params(prediction=0).fit(as_objects, Y)

@@ -282,6 +282,7 @@ def test_whatever_stands_in_a_place_it_is_refused_or_maps_to_probabilities(fitte
             assert ((found >= 0.0) & (found <= 1.0)).all(), (path, value)
 
 
+@pytest.mark.slow
 def test_a_process_that_imports_nothing_else_can_load(tmp_path):
     FITTED[1].save(tmp_path / "map.json")
     said = "import sys, calibrant.recalibration as r; print(repr(r.load(sys.argv[1])))"

@@ -48,6 +48,7 @@ def titled(folder, page, probe, *widths):
     return done.stdout.partition("<title>")[2].partition("</title>")[0]
 
 
+@pytest.mark.slow
 def test_the_cursor_tells_numbers(tmp_path):
     rng = np.random.default_rng(0)
     v = rng.random(800)

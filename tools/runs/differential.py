@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runs import Found
 
-WHAT = "Generated tables, good and bad, each by six of twenty roads; a finding is another number or another error"
+WHAT = "Generated tables, good and bad, each by two of twenty roads; a finding is another number or another error"
 
 
 def run(cases: int, seed: int) -> Found:
@@ -37,7 +37,7 @@ def run(cases: int, seed: int) -> Found:
             deadline=None,
             suppress_health_check=list(HealthCheck),
         )
-        @given(generated(), st.lists(st.sampled_from(list(ROADS)), min_size=6, max_size=6, unique=True))
+        @given(generated(), st.lists(st.sampled_from(list(ROADS)), min_size=2, max_size=2, unique=True))
         def every(table, roads):
             nonlocal looked_at
             looked_at += 1
