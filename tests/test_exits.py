@@ -29,7 +29,7 @@ def run(*arguments):
 
 
 def shell(line):
-    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ with exits.explained():
     exits._go_on_in_a_child(2 * 10**9)
     if sys.argv[1] == "wait":
         print("waits", flush=True)
-        time.sleep(60)
+        time.sleep(600)
     elif sys.argv[1] == "leaves":
         raise exits.Leave(int(sys.argv[2]))
     elif sys.argv[1] == "crashes at exit":
@@ -256,7 +256,7 @@ def limited(*arguments, **options):
 )
 def test_a_library_that_ends_the_process_leaves_70_and_a_line(how, number, code):
     with limited(how, int(number)) as process:
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
     assert process.returncode == code
     died = how == "code" or number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL)
     assert ("no verdict was reached" in said) is died
@@ -270,7 +270,7 @@ def test_signals_reach_the_work_under_a_limit(number, code, whole_group):
     with limited("wait", start_new_session=True) as process:
         assert process.stdout.readline() == "waits\n"
         (os.killpg if whole_group else os.kill)(process.pid, number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode == code
 
 

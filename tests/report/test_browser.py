@@ -42,7 +42,7 @@ def titled(folder, page, probe, *widths):
     outer.write_text("<title></title>" + "".join(frames))
     command = [BROWSER, "--headless=new", "--no-sandbox", "--enable-logging=stderr", "--window-size=1600,2100"]
     done = subprocess.run(
-        [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, timeout=120, check=True
+        [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, timeout=600, check=True
     )
     assert "CONSOLE" not in done.stderr
     return done.stdout.partition("<title>")[2].partition("</title>")[0]

@@ -113,7 +113,7 @@ def spark():
     if gateway is not None:
         gateway.shutdown()
         gateway.proc.stdin.close()
-        gateway.proc.wait(timeout=30)
+        gateway.proc.wait(timeout=600)
         SparkContext._gateway = SparkContext._jvm = None
 
 
