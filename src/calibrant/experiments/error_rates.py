@@ -92,7 +92,7 @@ _COVERED = ("population: smooth", "population: distance", "bootstrap: smooth", "
 
 def interval_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often every interval and band holds, for calibrated predictors too."""
-    sizes, trials, few = ((200,), 8, 8) if quick else ((200, 2000, 20_000), 1000, 200)
+    sizes, trials, few = ((200,), 4, 4) if quick else ((200, 2000, 20_000), 1000, 200)
     shifts = (0.0, 0.02, 0.1)
     cells = [(n, shift, trials if n < 10_000 else few) for n in sizes for shift in shifts]
     bounds = [

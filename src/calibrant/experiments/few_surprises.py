@@ -45,7 +45,7 @@ _OFF = (0.0, 0.05, 0.1, 0.2)
 
 def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Coverage of `bootstrap_bounds` and `squared_error_bootstrap` near the least that they take."""
-    trials, many, sizes = (5, 20, (400,)) if quick else (200, 300, (400,))
+    trials, many, sizes = (2, 8, (400,)) if quick else (200, 300, (400,))
     cells = [
         (kind, factor, n, expected, trials)
         for kind in _RARE

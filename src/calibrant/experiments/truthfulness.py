@@ -69,7 +69,7 @@ def _judges(slow: bool) -> dict[str, Callable[[Sample], float]]:
 def truthfulness(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Which reports lower the mean of each measure below that of the chances themselves, and by how much."""
     sizes = (6, 30) if quick else (10, 30, 100, 300, 1000)
-    draws, slow = (20, 10) if quick else (200, 40)
+    draws, slow = (10, 4) if quick else (200, 40)
     cells = [(design, n, slow if each else draws, each) for design in _DESIGNS for n in sizes for each in (False, True)]
     found = dict(zip(cells, on_all_processors(_gains, cells), strict=True))
     body, most, squared = [], dict.fromkeys(_DESIGNS, 0.0), 0.0
