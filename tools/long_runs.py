@@ -17,6 +17,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from datetime import date
+from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +29,7 @@ TRUST = ROOT / "docs" / "trust.md"
 HEAD = "    | Run | Cases | Findings | Last run |\n    | --- | ---: | ---: | --- |\n"
 TABLE = re.compile(re.escape(HEAD) + r"((?: *\|.*\n)*)")
 A_PART = 500
+A_LIFE = 50  # parts that a process looks at; with `max_tasks_per_child` pools of Python 3.11 may wait for ever
 
 
 def one_part(name: str, cases: int, seed: int, part: int) -> Found:
@@ -66,13 +68,16 @@ def main() -> int:
     cases, findings = 0, []
     parts = range(parts_of(asked.name, asked.cases)) if asked.part is None else [asked.part]
     work = functools.partial(one_part, asked.name, asked.cases, asked.seed)
-    with ProcessPoolExecutor(asked.processes, max_tasks_per_child=20) as pool:
-        for part, found in zip(parts, pool.map(work, parts), strict=True):
-            cases += found.cases
-            for each in found.findings:
-                print(f"part {part}: {each}", flush=True)
-            findings += found.findings
-            print(f"{cases:,} cases, {len(findings):,} findings, {time.monotonic() - start:.0f} s", flush=True)
+    at_once = A_LIFE * asked.processes
+    for first in range(0, len(parts), at_once):
+        some = parts[first : first + at_once]
+        with ProcessPoolExecutor(asked.processes, mp_context=get_context("spawn")) as pool:
+            for part, found in zip(some, pool.map(work, some), strict=True):
+                cases += found.cases
+                for each in found.findings:
+                    print(f"part {part}: {each}", flush=True)
+                findings += found.findings
+                print(f"{cases:,} cases, {len(findings):,} findings, {time.monotonic() - start:.0f} s", flush=True)
     if asked.write:
         text = TRUST.read_text(encoding="utf-8")
         TRUST.write_text(written(text, asked.name, Found(cases, findings), date.today().isoformat()), encoding="utf-8")
