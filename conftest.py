@@ -1,9 +1,14 @@
 """What holds for every test, and modules that are not collected because their library is not installed."""
 
 import os
+import signal
 from importlib.util import find_spec
 
 from hypothesis import settings
+
+# A job in the background has Ctrl-C ignored, and commands that tests start, and then interrupt, inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Two workers on two processors: matrix libraries that each start as many threads wait for each other, which takes
 # twenty times as long as the work. It is read when NumPy is first imported; commands that tests start inherit it.
