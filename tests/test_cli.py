@@ -34,6 +34,7 @@ def rows(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_audit_prints_one_page(rows):
     done = run("audit", rows, "--seed", 1)
     assert done.exit_code == 0
@@ -42,6 +43,7 @@ def test_audit_prints_one_page(rows):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_json_alone_on_stdout(rows):
     done = run("audit", rows, "--json", "--seed", 1)
     found = json.loads(done.stdout)
@@ -50,6 +52,7 @@ def test_json_alone_on_stdout(rows):
     assert found["measures"]["smooth_calibration_error"]["value"] == expected
 
 
+@pytest.mark.slow
 def test_html_is_written_and_named(rows, tmp_path):
     out = tmp_path / "report.html"
     done = run("audit", rows, "--html", out)
@@ -132,6 +135,7 @@ def test_version_and_module():
     assert done.stdout.strip() == f"calibrant {calibrant.__version__}"
 
 
+@pytest.mark.slow
 def test_interrupt_leaves_no_report(tmp_path):
     rng = np.random.default_rng(0)
     path, out = tmp_path / "big.parquet", tmp_path / "report.html"
@@ -170,6 +174,7 @@ def test_an_interrupt_is_130_whatever_a_library_makes_of_it(rows, tmp_path, monk
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_is_a_message(rows):
     shell = f"'{sys.executable}' -m calibrant audit '{rows}' --resamples 0 > /dev/full"
@@ -212,6 +217,7 @@ def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
         assert progress._status is None
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet(rows):
     shell = f"'{sys.executable}' -m calibrant audit '{rows}' --json 2>err.txt | head -c 1; cat err.txt"
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, cwd=rows.parent, check=False)
@@ -219,6 +225,7 @@ def test_a_closed_pipe_is_quiet(rows):
     assert "Error" not in done.stdout
 
 
+@pytest.mark.slow
 def test_demo(tmp_path):
     done = run("demo", "--folder", tmp_path)
     assert done.exit_code == 0
@@ -267,6 +274,7 @@ def test_rain_in_niamey(column):
     assert "--y-prob: cannot be guessed; name one of the columns" in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors cannot be chosen here")
 def test_the_same_answer_on_one_processor_and_on_all(rows, monkeypatch):
     command = [sys.executable, "-m", "calibrant", "audit", str(rows), "--seed", "1", "--json"]

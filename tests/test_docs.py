@@ -37,6 +37,7 @@ def chapters():
     return [page for page in pages if "```python" in page.read_text() and page.name not in SKETCHES]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The ``noload``:DeprecationWarning")  # MLflow's, of its database
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.name)
 def test_every_example_runs(page, tmp_path, monkeypatch):
@@ -122,6 +123,7 @@ def test_a_contributor_is_told_of_files_that_are_there():
     assert all((ROOT / name).exists() for name in re.findall(r"python (tools/\w+\.py)", hooks))
 
 
+@pytest.mark.slow
 def test_the_pictures_are_those_that_the_program_draws(tmp_path):
     subprocess.run([sys.executable, str(ROOT / "tools" / "pictures"), str(tmp_path)], check=True)
     drawn = {path.name for path in tmp_path.glob("*.svg")}
@@ -137,6 +139,7 @@ def test_the_list_of_reproductions_repeats_each_pages_finding():
         assert finding == "see there" or f"**{finding}**" in (folder / name).read_text(), name
 
 
+@pytest.mark.slow
 def test_dependencies_are_those_that_are_imported_where_the_page_says():
     """The page's table, pyproject.toml and the imports of the code name the same libraries, in the same rooms."""
     package = ROOT / "src" / "calibrant"

@@ -136,6 +136,7 @@ def test_signals_while_it_is_imported(monkeypatch, number, code, swallowed):
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_while_a_report_is_written_leaves_nothing(rows, tmp_path, monkeypatch, number, code):
     (tmp_path / "report.html").write_text("old")
@@ -156,6 +157,7 @@ def test_a_signal_while_a_report_is_written_leaves_nothing(rows, tmp_path, monke
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "rows.csv"]
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize(
     ("line", "code"),
@@ -176,6 +178,7 @@ def test_exit_codes_of_the_parser(line, code, unbuffered):
     assert "ignored" not in done.stderr
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize(
     ("beyond", "output", "code"),
@@ -204,6 +207,7 @@ def test_output_that_is_cut_short_is_not_passed_for_whole(tmp_path, unbuffered):
     assert (done.returncode, (tmp_path / "out").read_text()) == (0, "x" * 3000 + "\n")
 
 
+@pytest.mark.slow
 @needs_posix
 @pytest.mark.parametrize("megabytes", [300, 610, 900])
 def test_never_a_verdict_without_its_words_whatever_the_memory(rows, megabytes):
@@ -318,6 +322,7 @@ def test_a_gate_refuses_its_options_before_it_reads(options):
 STEERING = "\x1b[31m\x07\x9b2J\x7f\u202e"
 
 
+@pytest.mark.slow
 def test_nothing_that_steers_a_terminal_reaches_it(tmp_path, rows):
     frame = pd.read_csv(rows).head(200).rename(columns={"y_prob": "p" + STEERING})
     frame[STEERING] = STEERING + frame.index.map(lambda i: str(i % 2))

@@ -146,6 +146,7 @@ def test_functions_that_write(tmp_path, monkeypatch, what, raised):
     assert at > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raised", RAISED, ids=repr)
 @pytest.mark.parametrize("command", ["audit", "demo", "reproduce"])
 def test_commands_that_write(tmp_path, monkeypatch, raised, command):

@@ -126,6 +126,7 @@ def numbers(value: Any, at: str = "") -> dict[str, float]:
     return {path: x for key, each in parts.items() for path, x in numbers(each, f"{at}/{key}").items()}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_numbers_of_a_dozen_audits_stay(tmp_path: Path) -> None:
     before = stored()

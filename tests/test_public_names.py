@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 TOOL = runpy.run_path(str(ROOT / "tools" / "public_names.py"))
 
 
+@pytest.mark.slow
 def test_tables_and_stubs_are_those_that_the_tool_writes():
     assert TOOL["faults"]() == []
     assert set(ROOMS) - {"synthetic"} == set(TOOL["rooms"](TOOL["PACKAGE"]))
@@ -66,6 +67,7 @@ def rewrite(path, old, new):
     path.write_text(text.replace(old, new, 1))
 
 
+@pytest.mark.slow
 def test_a_name_added_without_running_the_tool_is_told(package):
     rewrite(package / "measures" / "corp.py", "__all__ = [", '__all__ = ["Score", ')
     assert TOOL["faults"](package) == ["Score: in __all__ of measures.corp, which does not define it"]
@@ -80,6 +82,7 @@ def test_a_name_added_without_running_the_tool_is_told(package):
     }
 
 
+@pytest.mark.slow
 def test_names_that_cannot_be_found_are_told(package):
     rewrite(package / "__init__.py", '"Interval"', '"Intervall"')
     assert TOOL["faults"](package) == ["Intervall: chosen for the top level, but in no module's __all__"]

@@ -293,6 +293,7 @@ def test_an_error_keeps_its_fields():
     )
 
 
+@pytest.mark.slow
 def test_an_audit_shows_itself_and_cannot_be_written_to():
     found = audited()
     assert repr(found).startswith("Audit(60 rows, true distance 0.")

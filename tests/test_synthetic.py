@@ -94,6 +94,7 @@ def two_parts_reach_the_bound(numbers, epsilon):
     )
 
 
+@pytest.mark.slow
 def test_an_epsilon_that_does_not_shrink_is_no_reduction():
     numbers = [7] * 53 + [9] * 53  # 53 is odd: no half has half of the sum
     assert two_parts_reach_the_bound(numbers, Fraction(1, 32))
@@ -175,6 +176,7 @@ def test_hidden_bias_is_off_at_every_value():
         assert abs(y_true[y_prob == value].mean() - value) == pytest.approx(0.2, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("two_sided", [False, True])
 def test_oscillating_swings_as_the_equation_says(two_sided):
     m, s, rho, n = 3, 0.4, 20.0, 2_000_000

@@ -153,6 +153,7 @@ def house(tmp_path_factory):
     return json.loads((copy / "said.json").read_text()), run
 
 
+@pytest.mark.slow
 def test_two_files_and_one_command_are_everything(house):
     said, _ = house
     assert "mean_gap lacks an entry in docs/measures-one-by-one.md" in said["two files"]
@@ -168,6 +169,7 @@ def test_what_is_left_out_is_named(house, what):
     assert any(fault.startswith(LEFT_OUT[what][3]) for fault in house[0][what]), house[0][what]
 
 
+@pytest.mark.slow
 def test_it_is_asked_for_all_that_a_measure_promises(house):
     """The contract of every measure holds for it."""
     run = house[1]

@@ -47,6 +47,7 @@ def test_a_gate_without_the_weights_says_what_it_used(weighted):
     assert done.stderr.strip() == "Using 'y_true' as the outcomes, 'y_prob' as the predictions."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [False, True])
 def test_an_audit_uses_weights_or_leaves_them_out(weighted, monkeypatch, large):
     monkeypatch.setattr("calibrant.scale.opened.MANY_BYTES", 0 if large else 10**9)
@@ -76,6 +77,7 @@ def test_drift_refuses_weights_before_the_work_and_by_name(weighted, monkeypatch
         calibrant.audit_table(weighted, drift="day")
 
 
+@pytest.mark.slow
 def test_drift_without_the_weights(weighted):
     done = run("audit", weighted, "--drift", "day", "--unweighted", "--resamples", 0, "--json")
     assert done.exit_code == 0
@@ -88,6 +90,7 @@ def test_weights_named_and_left_out_at_once(weighted):
     assert "--unweighted: " in refused.stderr
 
 
+@pytest.mark.slow
 def test_classes_with_weights(tmp_path):
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(3), 300)
@@ -100,6 +103,7 @@ def test_classes_with_weights(tmp_path):
         assert ("'sample_weight' as the weights" in done.stderr) is weighted
 
 
+@pytest.mark.slow
 def test_of_two_files_each_says_what_it_used(weighted, tmp_path):
     other = tmp_path / "other.csv"
     pd.read_csv(weighted).head(100).drop(columns="sample_weight").rename(columns={"y_prob": "p"}).to_csv(other)
@@ -126,6 +130,7 @@ def test_a_column_that_may_hold_weights_is_asked_about(tmp_path, command, name):
     assert run(command[0], path, *command[1:], "--unweighted").exit_code in (0, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("audit", "--resamples", 0), ("gate", "--max-distance", 0.5)])
 def test_of_two_columns_that_may_hold_weights_none_is_passed_over(weighted, command):
     pd.read_csv(weighted).assign(weight=2.0).to_csv(weighted, index=False)
@@ -137,6 +142,7 @@ def test_of_two_columns_that_may_hold_weights_none_is_passed_over(weighted, comm
         assert run(command[0], weighted, *command[1:], "--sample-weight", "weight").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("option", ["--by", "--drift"])
 def test_a_column_that_rows_are_grouped_by_is_no_weight(weighted, monkeypatch, large, option):

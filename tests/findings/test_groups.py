@@ -218,6 +218,7 @@ def test_the_command(tmp_path):
     assert run.invoke(app, ["audit", str(path), "--groups", "nobody", *label]).exit_code == 2
 
 
+@pytest.mark.slow
 def test_labels_of_the_event(tmp_path):
     y, v, group = alike(groups=10, size=2)
     table = table_of(y, v, group)

@@ -90,6 +90,7 @@ def test_the_gate_of_a_file_reads_its_columns_once(reads, monkeypatch, tmp_path)
     assert found == calibrant.calibration_gate(Y, V, max_distance=0.1)
 
 
+@pytest.mark.slow
 def test_an_audit_of_classes_reads_its_table_once(reads):
     sharper = TABLE**3 / (TABLE**3).sum(axis=1, keepdims=True)
     found = calibrant.audit(LABELS, sharper, n_resamples=99, random_state=0)

@@ -60,6 +60,7 @@ def test_the_bandwidth_leaves_outcomes_alone():
     assert np.sqrt(2 / np.pi) * noise.mean() == pytest.approx(width, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_sum_of_weights_on_ones_has_the_variance_of_the_rows():
     rng = np.random.default_rng(0)
     v = rng.uniform(0.2, 0.2001, 400)
@@ -81,6 +82,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_calibrated_predictions_seldom_leave_it(name):
     claims, runs = 0, 120
@@ -104,6 +106,7 @@ def test_the_envelope_holds_its_share_of_the_curves_everywhere():
         assert one == pytest.approx(other[:, 0], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_bent_predictor_leaves_it():
     rng = np.random.default_rng(0)
     v = rng.random(2000)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import calibrant
 from calibrant import audit
@@ -32,12 +33,14 @@ def python(*args):
     return subprocess.run([sys.executable, *args], capture_output=True, check=True, env=place).stdout
 
 
+@pytest.mark.slow
 def test_import_order_changes_no_byte():
     said = {python("-c", f"{before}\n{AUDIT}") for before in BEFORE}
     assert len(said) == 1
     assert said.pop().split()[1] == b"smooth_calibration_error"
 
 
+@pytest.mark.slow
 def test_without_docstrings_the_page_is_the_same(tmp_path):
     rng = np.random.default_rng(0)
     v = rng.random(60)

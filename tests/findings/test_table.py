@@ -45,6 +45,7 @@ def _written(write, path, **options):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("road", ROADS)
 def test_one_answer_by_every_road(tmp_path, road):
     data = columns()
@@ -121,6 +122,7 @@ def test_classes_by_every_road(tmp_path, road):
     assert found.columns["y_prob"] == "p0 ... p2"
 
 
+@pytest.mark.slow
 def test_a_sketch_has_no_columns_to_name():
     data = columns()
     sketch = CalibrationSketch().update(data["label"], data["score"])
@@ -170,6 +172,7 @@ def with_bad_rows(weighted):
     return *held, len(faults)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("road", EAGER)
 def test_without_bad_rows_the_rest_is_audited_as_a_clean_table(tmp_path, road, weighted):

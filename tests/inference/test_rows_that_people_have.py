@@ -265,6 +265,7 @@ def test_exact_binomial_tests_take_trials_alone():
             discrete_calibration_test([0, 1], v, **{name: [1, 2]})
 
 
+@pytest.mark.slow
 def test_regions_of_weighted_rows():
     y, v, w, _ = drawn(300, 1.0, 8)
     plain, same = (corp_regions(y, v, sample_weight=each, random_state=0) for each in (None, np.full(300, 3.0)))
@@ -282,6 +283,7 @@ def test_regions_of_weighted_rows():
         corp_regions(y, v, groups=y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [0, 1, 2])
 def test_groups_that_share_predictions_are_not_rejected_for_it(decimals):
     """Rows of several groups at one prediction: nothing may order them by their outcomes."""

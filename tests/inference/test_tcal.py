@@ -101,6 +101,7 @@ def test_cells_of_the_simplex_have_one_volume_and_number(n_classes, m):
     assert ((counts - expected) ** 2 / expected).sum() < chi2.ppf(1 - 1e-6, max(cells - 1, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_classes", "m"), [(3, 4), (4, 3), (5, 2)])
 def test_points_on_boundaries_fall_in_cells_of_the_simplex(n_classes, m):
     inside = simplex_cells(np.random.default_rng(1).dirichlet(np.ones(n_classes), 60_000), m)
@@ -197,6 +198,7 @@ def discrete(rng, n):
     return rng.integers(0, 21, n) / 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [lambda rng, n: rng.random(n), skewed, discrete], ids=["uniform", "skewed", "tied"])
 @pytest.mark.parametrize("smoothness", [None, 0.6])
 @pytest.mark.parametrize("critical_value", ["label_resampling", "theorem"])
@@ -212,6 +214,7 @@ def test_level_is_kept(draw, smoothness, critical_value):
     assert rejected <= binom.ppf(1 - 1e-5, trials, 0.05)
 
 
+@pytest.mark.slow
 def test_level_of_the_theorem_holds_where_predictions_crowd():
     # All predictions within 1/n^2: the paper's bound for fine scales, true for spread predictions, is far too small.
     rng = np.random.default_rng(0)

@@ -69,6 +69,7 @@ def test_debiasing_is_necessary_as_in_figure_2():
         assert means[name] == pytest.approx(published, abs=6e-4)
 
 
+@pytest.mark.slow
 def test_power_lies_on_the_papers_curve():
     debiased = figures_3_and_4(2000, draws=300, repeats=3)[0]
     assert debiased.name == "debiased"

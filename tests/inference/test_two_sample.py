@@ -91,6 +91,7 @@ def test_cross_fitting_averages_both_roles():
     assert out[0, 0] == pytest.approx(np.mean(parts), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_level_is_kept_and_reversal_is_seen(kind):
     rng = np.random.default_rng(0)
@@ -105,6 +106,7 @@ def test_level_is_kept_and_reversal_is_seen(kind):
     assert two_sample_calibration_test(y_true, y_prob, random_state=rng, **kind).reject
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_sample_pvalues_are_uniform_enough(kind):
     # The whole is conservative (3 K parts); the parts themselves must be neither too small nor too large.
@@ -133,6 +135,7 @@ def test_neither_row_order_nor_threads_show(monkeypatch, kind):
     assert all(result == results[0] for result in results)
 
 
+@pytest.mark.slow
 def test_three_classes():
     rng = np.random.default_rng(3)
     y_prob = rng.dirichlet([1, 1, 1], 3000)

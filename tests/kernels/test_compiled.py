@@ -42,6 +42,7 @@ def call(read_only, temporary):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="users and homes as on POSIX")
 def test_a_private_folder_keeps_the_cache_of_a_read_only_install(read_only, tmp_path):
     found, path = call(read_only, tmp_path)

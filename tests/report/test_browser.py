@@ -76,6 +76,7 @@ def pages(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "drifts"), [("grouped", "true"), ("compared", "false")])
 def test_nothing_is_cut_off_and_no_labels_collide(pages, tmp_path, name, drifts):
     widths = (390, 660, 1000, 1440)

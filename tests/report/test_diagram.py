@@ -14,6 +14,7 @@ def sample(n=1500, seed=0):
     return (rng.random(n) < v**1.5).astype(float), v
 
 
+@pytest.mark.slow
 def test_the_dotted_line_is_the_corp_curve():
     y, v = sample()
     table, corp = audit(y, v, random_state=0, n_resamples=39).reliability, corp_decomposition(y, v)
@@ -28,6 +29,7 @@ def test_the_dotted_line_is_the_corp_curve():
     assert levels.isotonic == pytest.approx(corp_decomposition(y, five).recalibrated)
 
 
+@pytest.mark.slow
 def test_sides_are_told_apart_in_grey_and_the_headline_is_marked():
     y, v = sample()
     found = audit(y, v, random_state=0, n_resamples=39)
@@ -44,6 +46,7 @@ def test_sides_are_told_apart_in_grey_and_the_headline_is_marked():
     assert "example" not in draw_diagram(found).get_legend_handles_labels()[1]
 
 
+@pytest.mark.slow
 def test_weight_follows_the_rows_and_single_rows_far_away_do_not_stretch_the_axes():
     rng = np.random.default_rng(1)
     v = np.append(rng.beta(0.5, 80.0, 4000), [0.6, 0.9])

@@ -14,6 +14,7 @@ from calibrant.report import DistanceChainDisplay
 X, Y = make_classification(400, random_state=0)
 
 
+@pytest.mark.slow
 def test_estimators_frozen_ones_and_labels():
     names = np.where(Y == 1, "yes", "no")
     model = FrozenEstimator(LogisticRegression().fit(X, names))
@@ -28,6 +29,7 @@ def test_estimators_frozen_ones_and_labels():
         ReliabilityDisplay.from_estimator(LogisticRegression(), X, Y)
 
 
+@pytest.mark.slow
 def test_axes_of_ones_own_weights_and_cross_validated_predictions():
     y_prob = cross_val_predict(LogisticRegression(), X, Y, method="predict_proba")[:, 1]
     figure, axes = plt.subplots(2, 2)

@@ -88,6 +88,7 @@ def test_audits_are_laid_out_as_the_schema_says(kind):
     assert faults(found, SCHEMA_FILE) == []
 
 
+@pytest.mark.slow
 def test_two_audits_are_laid_out_as_the_schema_says():
     y_prob = np.random.default_rng(0).random(100)
     rows = [(y_prob > 0.5, each) for each in (y_prob, y_prob**2)]

@@ -51,6 +51,7 @@ def test_marks_are_where_the_numbers_are():
     assert seen > columns / 2
 
 
+@pytest.mark.slow
 def test_two_curves_have_a_letter_each():
     both = (FOUND, audit(Y, V**2, random_state=0, n_resamples=39))
     drawn = picture(compare(("x" * 90, "square"), both, (None, None)), 60, ASCII)

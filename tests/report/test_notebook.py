@@ -15,6 +15,7 @@ Y = (RNG.random(400) < V**1.7).astype(float)
 AUDITS = tuple(audit(Y, each, random_state=0, n_resamples=39) for each in (V, V**2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("found", [*AUDITS, compare(("<b>one", "two"), AUDITS, ((Y, V), (Y, V**2)), seed=0)])
 def test_a_cell_is_small_and_needs_nothing_from_elsewhere(found):
     shown = found._repr_html_()
@@ -27,6 +28,7 @@ def test_a_cell_is_small_and_needs_nothing_from_elsewhere(found):
     assert "currentColor" in shown
 
 
+@pytest.mark.slow
 def test_the_answer_is_in_the_cell_and_ids_of_two_cells_differ():
     cells = [found._repr_html_() for found in AUDITS]
     for found, cell in zip(AUDITS, cells, strict=True):

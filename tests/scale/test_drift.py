@@ -24,6 +24,7 @@ def table(seed, change=20, days=30, rows=400):
     return {"day": day, "p": p, "y": (rng.random(day.size) < np.where(day < change, p, p**1.6)).astype(int)}
 
 
+@pytest.mark.slow
 def test_the_alarm_follows_the_change():
     for seed in range(10):
         found = calibration_drift(pa.table(table(seed)), y_true="y", y_prob="p", by="day")
@@ -33,6 +34,7 @@ def test_the_alarm_follows_the_change():
         assert all(period.n_rows == 400 for period in found)
 
 
+@pytest.mark.slow
 def test_no_alarm_without_a_change():
     alarms = 0
     for seed in range(60):

@@ -48,6 +48,7 @@ def dask_client():
         yield client
 
 
+@pytest.mark.slow
 def test_dask_with_two_workers(dask_client):
     dd = pytest.importorskip("dask.dataframe")
     data = table()
@@ -70,6 +71,7 @@ def die_once(part, marker):
     return part
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("dask_client")
 def test_dask_goes_on_when_a_worker_is_killed(tmp_path):
     dd = pytest.importorskip("dask.dataframe")
@@ -124,6 +126,7 @@ def on_spark(session, data, folder):
     return session.read.parquet(str(folder / "rows.parquet")).repartition(6)
 
 
+@pytest.mark.slow
 def test_spark(spark, tmp_path):
     data = table()
     frame = on_spark(spark, data, tmp_path)
@@ -134,6 +137,7 @@ def test_spark(spark, tmp_path):
     assert [(each.key, each.n_rows) for each in here] == [(each.key, each.n_rows) for each in there]
 
 
+@pytest.mark.slow
 def test_spark_goes_on_when_a_worker_process_is_killed(spark, tmp_path):
     data = table()
     frame = on_spark(spark, data, tmp_path)

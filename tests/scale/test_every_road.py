@@ -62,6 +62,7 @@ def roads(columns, folder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_one_number_or_an_error_from_all(tmp_path, seed):
     found = {}

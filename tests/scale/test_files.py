@@ -280,6 +280,7 @@ def test_apostrophes_do_not_join_lines(tmp_path):
     assert read_file(str(path)).y_true.tolist() == [0, 1] * 50
 
 
+@pytest.mark.slow
 def test_json_keys_that_come_late_are_seen(tmp_path):
     path = tmp_path / "rows.jsonl"
     row, late = '{"y_true": 1, "y_prob": 0.5}', '{"y_true": 0, "y_prob": 0.5, "sample_weight": 2}'

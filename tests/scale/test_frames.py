@@ -55,6 +55,7 @@ def test_cells_are_those_of_the_arrays(engine, kind, weighted):
     assert found.sample.binary == (kind != "rates")
 
 
+@pytest.mark.slow
 @EVERY
 def test_bad_rows_are_counted_and_refused_or_left_out_when_told(engine):
     table = pa.table(
@@ -109,6 +110,7 @@ def test_what_is_no_table_or_has_no_rows():
         CalibrationSketch.from_frame(pd.DataFrame({"y": [0.0][:0], "p": [0.0][:0]}), y_true="y", y_prob="p")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()], ids=str)
 @EVERY
 def test_whole_numbers_beyond_those_of_doubles_are_bad_rows(engine, kind):

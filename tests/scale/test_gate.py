@@ -32,6 +32,7 @@ def fed(y, v, size=200, **options):
     return gate
 
 
+@pytest.mark.slow
 def test_it_decides_either_way_and_says_how_many_rows_it_needs():
     near = fed(*rows(3000, 0.0), max_distance=0.05).reading()
     far = fed(*rows(3000, 0.2), max_distance=0.1).reading()
@@ -48,6 +49,7 @@ def test_one_file_alone_can_prove_beyond():
     assert CalibrationGate(max_distance=0.1).update(*rows(1000, 0.3)).verdict == "beyond"
 
 
+@pytest.mark.slow
 def test_ends_only_draw_closer_and_a_verdict_stays():
     y, v = rows(4000, 0.15)
     gate, before = CalibrationGate(max_distance=0.1), None
@@ -76,6 +78,7 @@ def test_the_order_of_rows_within_a_batch_does_not_matter():
         assert found == other.update(y[part][order], v[part][order])
 
 
+@pytest.mark.slow
 def test_sketches_come_in_as_their_rows_do():
     y, v = rows(900, 0.2)
     exact, grid = np.round(v * 64) / 64, CalibrationGate(max_distance=0.1)
@@ -109,6 +112,7 @@ def test_what_it_refuses_leaves_it_as_it_was(bad):
     assert gate.to_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_gate_goes_on_another_day_to_the_last_bit(tmp_path):
     y, v = rows(900, 0.15)
     whole = fed(y, v, 300, max_distance=0.1)
@@ -189,6 +193,7 @@ def test_what_is_no_state_is_refused(tmp_path):
         CalibrationGate.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_threads_lose_no_batch():
     y, v = rows(400, 0.1)
     gate = CalibrationGate(max_distance=0.1)
@@ -239,6 +244,7 @@ def days(tmp_path):
     return found
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     state = tmp_path / "state"
     options = ("--max-distance", 0.06, "--anytime", state)
@@ -262,6 +268,7 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     assert found["n_rows"] == 1200
 
 
+@pytest.mark.slow
 def test_the_command_leaves_a_state_that_it_cannot_use(days, tmp_path):
     state = tmp_path / "state"
     assert run(days[0], "--max-distance", 0.06, "--anytime", state).exit_code == 3
@@ -292,6 +299,7 @@ def write(path, *columns, names="y_true,y_prob,w"):
     np.savetxt(path, np.column_stack(columns), fmt="%.17g", delimiter=",", header=names, comments="")
 
 
+@pytest.mark.slow
 def test_the_command_adds_weighted_rows_to_a_state(tmp_path):
     state, gate = tmp_path / "state", CalibrationGate(max_distance=0.1, max_weight=3)
     options = ("--max-distance", 0.1, "--anytime", state, "--sample-weight", "w", "--max-weight", 3)
@@ -341,6 +349,7 @@ def test_two_that_write_one_state_wait_for_one_another(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):
     y, v = rows(500, 0.2)
     w = 1.0 + (np.arange(500) % 3)

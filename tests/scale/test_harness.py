@@ -35,6 +35,7 @@ def test_confidences_by_hand(tmp_path, name, nested):
     assert read.y_true.tolist() == [1.0, 0.0]
 
 
+@pytest.mark.slow
 def test_one_command(tmp_path):
     rng = np.random.default_rng(0)
     logs = 3 * rng.normal(size=(800, 4))
@@ -47,6 +48,7 @@ def test_one_command(tmp_path):
     assert "too high" in done.stdout
 
 
+@pytest.mark.slow
 def test_verbalised_confidences_are_tested(tmp_path):
     rng = np.random.default_rng(0)
     said = rng.choice([0.7, 0.8, 0.9, 0.95], 400)

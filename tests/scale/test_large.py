@@ -41,6 +41,7 @@ def test_sketch_of_files_is_that_of_their_rows(tmp_path):
     np.testing.assert_allclose(found.sketch.cells()[1], wanted.cells()[1], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_large_files_are_sketched_and_every_number_has_its_bound(tmp_path, monkeypatch):
     pattern, columns = write(tmp_path)
     exact = json.loads(run(pattern, "--json").stdout)
@@ -62,6 +63,7 @@ def test_large_files_are_sketched_and_every_number_has_its_bound(tmp_path, monke
     assert proved["attained"] <= smooth <= proved["dual_bound"]
 
 
+@pytest.mark.slow
 def test_segments_on_request(tmp_path):
     pattern, _ = write(tmp_path)
     page = run(pattern, "--by", "country").stdout
@@ -115,6 +117,7 @@ def test_json_values_of_no_one_kind_are_no_segments(tmp_path, kinds):
         file_by_segment(path, ["c"], y_true="y", y_prob="p")
 
 
+@pytest.mark.slow
 def test_drift_and_segments_of_json_lines_on_the_command_line(tmp_path):
     path = json_lines(tmp_path, "rows", [f"2026-01-{i % 9 + 1:02}" for i in range(900)])
     for option in ("--by", "--drift"):

@@ -144,6 +144,7 @@ def test_segments_and_periods_of_frames(tmp_path, frame, column):
         assert sum(period.n_rows for period in periods) == ROWS - 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["y", "p", "w"])
 def test_on_the_command_line(tmp_path, column):
     path = write(tmp_path, "parquet", columns(column, math.nan))

@@ -16,6 +16,7 @@ from calibrant.segments.named import calibration_by_segment
 from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_folders_may_name_columns(tmp_path, kind):
     for year, p in ((2025, 0.25), (2026, 0.5)):

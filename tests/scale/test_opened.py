@@ -55,6 +55,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name"),
     [
@@ -94,6 +95,7 @@ def test_nothing_is_detected_when_rows_are_read(tmp_path, monkeypatch):
     assert file.groups({"y_true": "y_true", "y_prob": "y_prob"}, ["site"], 64).n_excluded == 0
 
 
+@pytest.mark.slow
 def test_files_written_in_different_ways_are_read_as_one(tmp_path):
     names = ("y_prob", "day", "y_true", "site")
     (tmp_path / "a.csv").write_text(lines(";"))

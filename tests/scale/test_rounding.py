@@ -62,6 +62,7 @@ def test_bounds_hold_exactly_in_the_worst_order_and_merged_to_ten_to_the_nine_ro
     assert_bounds_hold(CalibrationSketch.from_bytes(sketch.to_bytes()), residual, 2e-11)
 
 
+@pytest.mark.slow
 def test_a_giant_merged_with_many_specks():
     """Merging is a sum as well: a million sketches of one row, or a thousand of a thousand, after a giant."""
     giant = CalibrationSketch(2).update([1.0], [0.3], sample_weight=[2.0**53])
@@ -71,6 +72,7 @@ def test_a_giant_merged_with_many_specks():
     assert_bounds_hold(merged, exact_residual([(1.0, 2.0**53, 1), (0.0, 1.0, 1_000_000)], 0.3), 2e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
 def test_bounds_hold_exactly_for_plain_sums_of_engines(stream):
     y, v, w = columns(stream, 0.3)
@@ -87,6 +89,7 @@ def test_bounds_hold_exactly_for_plain_sums_of_engines(stream):
     assert_bounds_hold(found, residual, 5e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resolution", [2, 65536])
 def test_offsets_of_unweighted_rows_are_sums_too(resolution):
     """A third is no sum of halves: plain sums of a million of them are 1e-11 off."""
@@ -119,6 +122,7 @@ def test_moments_hold_for_rows_that_fill_a_cell():
         assert residual <= Fraction(sketch.moments().moved_residual.sum())
 
 
+@pytest.mark.slow
 def test_double_double_sums_lose_nothing_that_a_double_can_show():
     table = sketching.new_table(2)
     w = np.random.default_rng(0).random(100_000) * 1e-12

@@ -102,6 +102,7 @@ def test_devices_pipes_and_folders_are_neither_replaced_nor_read(tmp_path):
     assert pq.read_table(tmp_path / "real")["count"].to_numpy().sum() == 300  # plain Parquet to others
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_and_every_cut_is_refused(tmp_path):
     rng = np.random.default_rng(0)
     path = tmp_path / "day.parquet"
@@ -186,6 +187,7 @@ def test_numbers_of_cells_out_of_range_are_refused(index, shape):
         CalibrationSketch.from_cells([64], cells[:, :9], 64)
 
 
+@pytest.mark.slow
 def test_cells_of_engines_and_of_wild_weights_obey_the_laws():
     rng = np.random.default_rng(1)
     for k in range(200):

@@ -166,6 +166,7 @@ def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
             read(path)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_a_checked_parquet_file_changes_a_number(tmp_path):
     for i, data in enumerate(flipped(parquet(write_page_checksum=True), 25)):
         try:
@@ -176,6 +177,7 @@ def test_no_flipped_bit_of_a_checked_parquet_file_changes_a_number(tmp_path):
         assert found.y_true.tolist() == Y.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "feather", "arrow"])
 def test_cut_parquet_and_arrow_files_are_refused(tmp_path, kind):
     sink = pa.BufferOutputStream()
@@ -194,6 +196,7 @@ def test_cut_parquet_and_arrow_files_are_refused(tmp_path, kind):
         read_file(written(tmp_path, f"more.{kind}", data + b"garbage!"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("legacy", [False, True])
 def test_zeros_at_the_end_of_a_batch_are_no_end_of_a_stream(tmp_path, legacy):
     table = TABLE.append_column("zeros", pa.array(np.zeros(ROWS, np.int64))).slice(0, 24)
@@ -304,6 +307,7 @@ def test_what_is_compressed_need_not_end_a_line(tmp_path):
     assert read_file(written(tmp_path, "rows.csv.gz", gzip.compress(CSV[:-1]))).y_prob.tolist() == P.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "json"])
 def test_json_cut_within_its_last_value_is_refused(tmp_path, kind):
     data = JSONL if kind == "jsonl" else b"[" + JSONL.replace(b"\n", b",\n") + b"]\n"

@@ -82,6 +82,7 @@ def table(rng, groups=60, size=6, **more):
 NAMES = {"y_true": "y", "y_prob": "p"}
 
 
+@pytest.mark.slow
 def test_segments_that_are_chance_by_group():
     rejected = as_rows = 0
     for seed in range(8):
@@ -109,6 +110,7 @@ def test_segments_and_periods_that_err_are_found():
     assert "too low" in after.reading.alternative
 
 
+@pytest.mark.slow
 def test_evidence_over_time_never_falls_and_is_none_of_chance():
     alarms = 0
     for seed in range(8):

@@ -58,6 +58,7 @@ def test_distances_of_segments_that_are_not_certified_hold_as_well(monkeypatch):
         assert each.lower_distance_bracket.lower - 1e-6 <= distance <= each.lower_distance_bracket.upper + 1e-6
 
 
+@pytest.mark.slow
 def test_calibrated_segments_are_seldom_rejected_and_pvalues_are_valid():
     pvalues = []
     for seed in range(10):
@@ -104,6 +105,7 @@ def test_bad_options_are_refused():
         calibration_by_segment(table, by=["s"], resolution=100, **NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["labels", "weights"])
 def test_pvalues_and_intervals_hold_for_calibrated_rows_of_every_kind(kind):
     """Rare events, atoms and weights over a thousand times; every row calibrated."""
@@ -142,6 +144,7 @@ def test_of_event_rates_nothing_is_said_about_chance(weights):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sample_weight", "weight", "Weights", "w", "freq", "trials"])
 def test_a_column_that_may_hold_weights_is_asked_about(name):
     table = logs(300, 2, 0).append_column(name, pa.array(np.arange(1.0, 301.0)))
