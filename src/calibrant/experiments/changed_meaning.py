@@ -51,8 +51,8 @@ def changed_meaning(quick: bool = False, _data: Path | None = None) -> Reproduct
         )
     )
     finding = (
-        f"Without a change at most {max(each[0] for each in found):.3f} of samples raise an alarm at level {_LEVEL:g}, whatever "
-        f"the mix of predictions does; a z-test of mean errors up to {max(each[1] for each in found):.2f}."
+        f"Without a change at most {max(each[0] for each in found):.3f} of samples raise an alarm at level {_LEVEL:g}, however "
+        f"the mix of predictions changes; a z-test of mean errors up to {max(each[1] for each in found):.2f}."
     )
     return Reproduction("Has the meaning of predictions changed since?", finding, body)
 
