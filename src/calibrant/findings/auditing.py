@@ -5,14 +5,14 @@ from __future__ import annotations
 __all__ = ["audit"]
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from calibrant.decisions.acting import acting_from_sample
-from calibrant.decisions.cost import cost_from_sample
+from calibrant.decisions.acting import Acting, acting_from_sample
+from calibrant.decisions.cost import Cost, cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
@@ -39,6 +39,7 @@ from calibrant.measures.smooth import witness_from_sample
 
 _COSTLY = 100_000
 """Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
+_CERTIFIED = "lower_calibration_distance"
 _LOOSE = 2e-5
 """Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal."""
 
@@ -245,54 +246,55 @@ def audit_sample(
         check_threshold(threshold)
     rng, seed = seeded(random_state)
 
-    tell("Witness")
-    witness = witness_from_sample(sample)
-    tell("Lower distance")
-    certificate = audited_certificate(sample)
-    at_hand = {"lower_calibration_distance": partial(lower_distance_of_certificate, certificate)}
-    found = {}
-    for name, measure in measures().items():
-        value, why_not = None, None
-        if measure.maximum_rows is not None and sample.n_distinct > measure.maximum_rows:
-            why_not = f"not computed above {measure.maximum_rows:,} distinct predictions"
-        else:
-            tell(measure.title)
-            value = at_hand[name](sample) if name in at_hand else measure.on_sample(sample, **measure.parameters)
-        found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+    # Kernels release the interpreter's lock: the longest of what depends on nothing else runs beside the rest.
+    with ThreadPoolExecutor(1) as beside:
+        certified = beside.submit(audited_certificate, sample)
+        tell("Witness")
+        witness = witness_from_sample(sample)
+        found: dict[str, MeasureValue] = {}
+        for name, measure in measures().items():
+            value, why_not = None, None
+            if measure.maximum_rows is not None and sample.n_distinct > measure.maximum_rows:
+                why_not = f"not computed above {measure.maximum_rows:,} distinct predictions"
+            elif name != _CERTIFIED:
+                tell(measure.title)
+                value = measure.on_sample(sample, **measure.parameters)
+            found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+        tell("Reliability diagram")
+        table = reliability(sample, level, n_resamples, rng, rows)
+        tell("Tests")
+        weighted = weights_differ(sample)
+        most = None if draws is None else draws.most
+        drawn = int(rng.integers(2**31))
+        # The displacement is more than what rounding has misplaced.
+        tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
+        test = tests["calibration_test"].result
+        tell("Lower distance")
+        certificate = certified.result()
+    lower = found[_CERTIFIED]
+    if lower.not_computed is None:
+        lower = found[_CERTIFIED] = replace(lower, value=lower_distance_of_certificate(certificate, sample))
     tell("Inequalities")
     ties = tie(sample, witness, certificate, {name: measure.value for name, measure in found.items()})
-    lower = found["lower_calibration_distance"]
     if lower.value is None:
-        found["lower_calibration_distance"] = in_its_bracket(lower, ties.lower_distance_bracket)
+        found[_CERTIFIED] = in_its_bracket(lower, ties.lower_distance_bracket)
     elif lower.value - ties.lower_distance_bracket.lower > _LOOSE:
         said = f"{lower.sentence} Proved: {proved(ties.lower_distance_bracket.lower, lower.value)[0]}."
-        found["lower_calibration_distance"] = replace(lower, sentence=said)
-    tell("Reliability diagram")
-    table = reliability(sample, level, n_resamples, rng, rows)
-    tell("Tests")
-    weighted = weights_differ(sample)
-    most = None if draws is None else draws.most
-    drawn = int(rng.integers(2**31))
-    # The displacement is more than what rounding has misplaced.
-    tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
-    test = tests["calibration_test"].result
+        found[_CERTIFIED] = replace(lower, sentence=said)
     tell("Bounds")
     mass = sample.mass()
     mean_prediction = min(1.0, dot(mass, sample.prediction))
     base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
     limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
-    bounds, gate = population(
-        sample, rows, draws, weighted, limit, level, witness.value, ties.lower_distance_bracket, displacement
-    )
+    with ThreadPoolExecutor(1) as beside:
+        costing = beside.submit(_costs, sample, rows, threshold, level, n_resamples, drawn)
+        bounds, gate = population(
+            sample, rows, draws, weighted, limit, level, witness.value, ties.lower_distance_bracket, displacement
+        )
+        tell("What it costs")
+        cost, acting = costing.result()
     # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
     regions = regions_from_witness(sample, witness, rows) if test is None or rejected(test, gate) else ()
-    tell("What it costs")
-    many = threshold is None and sample.n_distinct > _COSTLY
-    # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
-    single = rows is None or (rows.trials is None and rows.group is None)
-    cost = cost_from_sample(sample, level, threshold, bounded=single and not many)
-    band = np.random.default_rng([drawn, 1])
-    acting = acting_from_sample(sample, cost.threshold, level, n_resamples, band, single=single)
     tell("What to do")
     advised = not_compared("not asked for")
     if advise:
@@ -329,6 +331,17 @@ def audit_sample(
         cost_of_acting=cost,
         acting=acting,
     )
+
+
+def _costs(
+    sample: Sample, rows: Rows | None, threshold: float | None, level: float, n_resamples: int, drawn: int
+) -> tuple[Cost, Acting]:
+    many = threshold is None and sample.n_distinct > _COSTLY
+    # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
+    single = rows is None or (rows.trials is None and rows.group is None)
+    cost = cost_from_sample(sample, level, threshold, bounded=single and not many)
+    band = np.random.default_rng([drawn, 1])
+    return cost, acting_from_sample(sample, cost.threshold, level, n_resamples, band, single=single)
 
 
 def _about_chance(sample: Sample) -> str | None:

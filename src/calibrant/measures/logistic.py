@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from calibrant.kernels.logistic import logistic_derivatives
@@ -12,6 +11,8 @@ from calibrant.kernels.logistic import logistic_derivatives
 FloatArray = npt.NDArray[np.float64]
 
 _POOLED = 4096  # levels of the rough fit that starts the exact one
+_STEPS = 25  # of Newton's method, most of which take five
+_ROUND = 1e-9  # least bend of the loss over its greatest, at which a Newton step is trusted
 _GRADIENT = 1e-7  # norm at which a last step makes the fit exact; the loss is a mean over rows
 
 
@@ -28,7 +29,7 @@ def inner_expit(score: FloatArray) -> FloatArray:
 
 
 def fit_logistic(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
-    """Coefficients that minimise the logistic loss, found by scipy's trust-region Newton method.
+    """Coefficients that minimise the logistic loss: by Newton's method, or scipy's trust region where that is in doubt.
 
     The columns of features, shape (d, n), are in the order of the prediction: neighbours are pooled for a rough fit,
     and the exact one takes two or three steps from there.
@@ -43,6 +44,44 @@ def fit_logistic(features: FloatArray, rate: FloatArray, mass: FloatArray, start
 
 
 def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
+    enough = _GRADIENT if rate.size > 8 * _POOLED else 1e-12
+    theta = _newton(features, rate, mass, start, enough)
+    if theta is None:
+        theta = _trusted(features, rate, mass, start, enough)
+    # So near, the loss cannot tell a better point from a worse one, but a last Newton step squares the distance.
+    _, gradient, hessian = logistic_derivatives(features, rate, mass, theta)
+    step = np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]
+    if np.linalg.norm(gradient) <= _GRADIENT and np.linalg.norm(step) < 1e-2:
+        theta = theta - step
+    return theta
+
+
+def _newton(
+    features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray, enough: float
+) -> FloatArray | None:
+    """Where full Newton steps end, if all descend and the loss is round; None sends for the slower, surer method."""
+    theta: FloatArray = start
+    value, gradient, hessian = logistic_derivatives(features, rate, mass, theta)
+    step = np.zeros_like(start)
+    for _ in range(_STEPS):
+        if np.linalg.norm(gradient) <= enough:
+            # Of separable outcomes, which have no optimum, the gradient falls and the steps do not.
+            return theta if np.linalg.norm(step) <= 1e-3 * (1.0 + np.linalg.norm(theta)) else None
+        bend = np.linalg.eigvalsh(hessian) if np.isfinite(hessian).all() else np.zeros(1)
+        if not bend[0] > _ROUND * bend[-1]:
+            return None
+        step = np.asarray(np.linalg.solve(hessian, gradient), np.float64)
+        theta = theta - step
+        before = value
+        value, gradient, hessian = logistic_derivatives(features, rate, mass, theta)
+        if not value <= before * (1.0 + 1e-12):
+            return None
+    return None
+
+
+def _trusted(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray, enough: float) -> FloatArray:
+    from scipy.optimize import minimize
+
     found: dict[bytes, tuple[float, FloatArray, FloatArray]] = {}
 
     def derivatives(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -57,17 +96,6 @@ def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: F
         method="trust-exact",
         jac=True,
         hess=lambda theta: derivatives(theta)[2],
-        options={
-            "gtol": _GRADIENT if rate.size > 8 * _POOLED else 1e-12,
-            "maxiter": 200,
-            "initial_trust_radius": 1.0,
-            "max_trust_radius": 1e6,
-        },
+        options={"gtol": enough, "maxiter": 200, "initial_trust_radius": 1.0, "max_trust_radius": 1e6},
     )
-    theta = np.asarray(fit.x, dtype=np.float64)
-    # So near, the loss cannot tell a better point from a worse one, but a last Newton step squares the distance.
-    _, gradient, hessian = derivatives(theta)
-    step = np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]
-    if np.linalg.norm(gradient) <= _GRADIENT and np.linalg.norm(step) < 1e-2:
-        theta = theta - step
-    return theta
+    return np.asarray(fit.x, dtype=np.float64)

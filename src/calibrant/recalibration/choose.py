@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["choose_recalibrator"]
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -145,7 +146,8 @@ def choose_recalibrator(
     """
     rows = Rows.of(y_true, y_prob, sample_weight, pos_label, groups)
     clock = Clock(time_limit)
-    choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress)
+    with ThreadPoolExecutor(1) as beside:
+        choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress, beside)
     found = choice.recalibrator
     return replace(choice, recalibrator=found.as_estimator()) if isinstance(found, Curve) else choice
 
@@ -171,7 +173,9 @@ def choose_on_rows(
         if n * k * k > _MOST_WORK:
             methods = tuple(name for name in CLASS_METHODS if name != "dirichlet")
             skipped["dirichlet"] = f"takes minutes with {k:,} classes"
-    choice = _choose_on(found, methods, 5, "brier", level, n_resamples, random_state, Clock(None), progress)
+    clock = Clock(None)
+    with ThreadPoolExecutor(1) as beside:
+        choice = _choose_on(found, methods, 5, "brier", level, n_resamples, random_state, clock, progress, beside)
     return replace(choice, skipped=ReadOnly({**skipped, **choice.skipped}))
 
 
@@ -185,6 +189,7 @@ def _choose_on(
     random_state: RandomState,
     clock: Clock,
     progress: Callable[[str], None] | None,
+    beside: ThreadPoolExecutor,
 ) -> RecalibrationChoice:
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
@@ -206,25 +211,26 @@ def _choose_on(
     def interval_of(values: FloatArray, level: float = level) -> tuple[float, Interval]:
         return mean_with_interval(values, mass, level, rows.group)
 
-    def judge(name: str, crossed: FloatArray) -> RecalibrationScore:
+    def judge(name: str, crossed: FloatArray) -> Callable[[], RecalibrationScore]:
+        """Score a method; its distance is measured beside what comes next, and waited for when the score is read."""
         loss = rows.losses(crossed)
         losses[name] = loss[compared]
         ratio[name] = rows.log_ratio(unchanged["log"], loss["log"])
         outcome, prediction = rows.question(crossed)
         sample = Sample.of_arrays(outcome, prediction, rows.weight)
         smooth = smooth_error_from_sample(sample)
+        distance = beside.submit(lower_distance_from_sample, sample, tol=_DISTANCE_TOLERANCE)
         half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng, rows.group)
-        return RecalibrationScore(
-            name,
-            lower_distance_from_sample(sample, tol=_DISTANCE_TOLERANCE),
+        scores = (
             smooth,
             Interval(max(smooth - half, 0.0), min(smooth + half, 1.0)),
             *interval_of(loss["brier"]),
             *interval_of(loss["log"]),
             interval_of(unchanged["brier"] - loss["brier"])[1],
         )
+        return lambda: RecalibrationScore(name, distance.result(), *scores)
 
-    judged = [judge("unchanged", rows.prediction)]
+    judging = [judge("unchanged", rows.prediction)]
     certain = []
     skipped = {}
     for name, recalibrator in zip(names, recalibrators, strict=True):
@@ -239,9 +245,10 @@ def _choose_on(
         except OutOfTime:
             skipped[name] = "the time was up"
             continue
-        judged.append(judge(name, crossed))
+        judging.append(judge(name, crossed))
         if says_certain(recalibrator, rows.prediction) or _holds_certainty(crossed, rows.classes):
             certain.append(name)
+    judged = [score() for score in judging]
     fitted: dict[str, Any] = {
         name: each for name, each in zip(names, recalibrators, strict=True) if name not in skipped
     }
@@ -268,7 +275,7 @@ def _choose_on(
         gain = rows.losses(constant)[compared] - losses[chosen]
         proved = np.isfinite(gain).all() and interval_of(gain, level / _SURER)[1].low > 0.0
         if not proved and direction != "right":
-            judged.append(judge("constant", constant))
+            judged.append(judge("constant", constant)())
             chosen = "constant"
         elif not rows.classes:
             kept, turned = order_kept(fitted[chosen], rows.prediction)
