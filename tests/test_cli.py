@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrant
-from calibrant import terminal
+from calibrant import progress as told
 from calibrant.cli import app
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 
@@ -186,14 +186,14 @@ def test_a_full_disk_is_a_message(rows):
 
 def test_the_time_left_follows_the_stages_that_are_done():
     at = [0.0]
-    clock = terminal.Clock(files=2, now=lambda: at[0])
+    clock = told.Clock(files=2, now=lambda: at[0])
     clock.next("Reading")
     at[0] = 5.0
     assert clock.words() == "5 s"  # reading tells nothing of the rest
     clock.next("Lower distance")
     at[0] = 7.0
     assert clock.words() == "7 s"
-    total = 2.0 * sum(terminal._SHARES.values())
+    total = 2.0 * sum(told._SHARES.values())
     at[0] = 5.0 + 22.0
     clock.next("Reliability diagram")
     assert clock.words() == "27 s"
@@ -210,7 +210,7 @@ def test_the_time_left_follows_the_stages_that_are_done():
 
 
 def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
-    with terminal.Progress() as progress:
+    with told.Progress() as progress:
         assert progress._timer is None
         progress.stop()
         progress._show()  # the timer going off while the work ends

@@ -13,7 +13,8 @@ from calibrant import cli_sketches
 from calibrant.cli_sketches import FILESYSTEM
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
-from calibrant.terminal import Progress, check_target, page
+from calibrant.progress import Progress
+from calibrant.terminal import check_target, page
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
@@ -128,9 +129,12 @@ def audit_file(
         from calibrant.door.arguments import check_band
 
         check_band(level, resamples)  # before anything that takes longer to load
+        from calibrant.ahead import compile_beside
         from calibrant.findings.forecasts import audit_forecasts
         from calibrant.findings.table import Asked, Told, audit_opened
         from calibrant.scale.opening import open_table
+
+        compile_beside(progress.compiling)
 
         if len(files) > MOST_FILES:
             said = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
@@ -341,7 +345,10 @@ def demo(
         target = folder / "calibrant-demo.html"
         check_target(target, "--folder")
         progress("Training")
+        from calibrant.ahead import compile_beside
         from calibrant.demo import comparison
+
+        compile_beside(progress.compiling)
 
         found = comparison(seed, progress)
         try:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from calibrant.exits import explained, show, tell
-from calibrant.terminal import Progress, check_target
+from calibrant.progress import Progress
+from calibrant.terminal import check_target
 
 FILESYSTEM = "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine."
 _OUT = typer.Option("--out", "-o", help="Where to write: a file that ends in .sketch or .parquet.")

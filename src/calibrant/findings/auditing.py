@@ -36,6 +36,7 @@ from calibrant.measures.discrimination import auc_from_sample
 from calibrant.measures.lower import audited_certificate, lower_distance_of_certificate
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
+from calibrant.progress import watched
 
 _COSTLY = 100_000
 """Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
@@ -59,6 +60,7 @@ def audit(
     level: float = 0.05,
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
+    progress: bool | Callable[[str], None] | None = None,
 ) -> Audit:
     """Say how far predictions are from calibrated, where and in which direction, and draw it.
 
@@ -99,6 +101,9 @@ def audit(
         half a second allows, 3,000 to 50,000.
     random_state : int, numpy.random.Generator or None
         Seeds the resamples.
+    progress : bool or callable, optional
+        Called with the name of each stage. True: work of over a second is told on the standard error, with about how
+        much time is left; so it is by default in notebooks and where somebody types. False: never.
 
     Returns
     -------
@@ -137,27 +142,31 @@ def audit(
         found = multiclass_sample(
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, from_logits=from_logits
         )
-        return audit_classes(
-            found,
-            groups=groups,
-            max_weight=max_weight,
+        with watched(progress) as tell:
+            return audit_classes(
+                found,
+                groups=groups,
+                max_weight=max_weight,
+                max_distance=max_distance,
+                threshold=threshold,
+                level=level,
+                n_resamples=n_resamples,
+                random_state=random_state,
+                progress=tell,
+            )
+    column = cast(Column, y_prob)
+    chance = of_log_odds(column) if from_logits else column
+    columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
+    with watched(progress) as tell:
+        done = audit_given(
+            given(*columns, trials=trials, groups=groups, max_weight=max_weight),
             max_distance=max_distance,
             threshold=threshold,
             level=level,
             n_resamples=n_resamples,
             random_state=random_state,
+            progress=tell,
         )
-    column = cast(Column, y_prob)
-    chance = of_log_odds(column) if from_logits else column
-    columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
-    done = audit_given(
-        given(*columns, trials=trials, groups=groups, max_weight=max_weight),
-        max_distance=max_distance,
-        threshold=threshold,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
     return replace(done, pos_label=pos_label)
 
 

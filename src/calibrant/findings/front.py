@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["audit_table"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band
@@ -12,6 +12,7 @@ from calibrant.findings.comparison import Comparison
 from calibrant.findings.forecasts import audit_forecasts, check_forecasts
 from calibrant.findings.found import Audit
 from calibrant.findings.table import Asked, Told, audit_opened, names_of
+from calibrant.progress import watched
 from calibrant.scale.opening import open_table
 from calibrant.segments import finding
 
@@ -40,6 +41,7 @@ def audit_table(
     find: str | Sequence[str] | None = ...,
     max_depth: int = ...,
     filesystem: Any = ...,
+    progress: bool | Callable[[str], None] | None = ...,
 ) -> Audit: ...
 
 
@@ -67,6 +69,7 @@ def audit_table(
     find: str | Sequence[str] | None = ...,
     max_depth: int = ...,
     filesystem: Any = ...,
+    progress: bool | Callable[[str], None] | None = ...,
 ) -> Comparison: ...
 
 
@@ -93,6 +96,7 @@ def audit_table(
     find: str | Sequence[str] | None = None,
     max_depth: int = finding.MAX_DEPTH,
     filesystem: Any = None,
+    progress: bool | Callable[[str], None] | None = None,
 ) -> Audit | Comparison:
     """Audit a file, a data frame, a table of an engine or a sketch, with its segments and its drift.
 
@@ -125,7 +129,7 @@ def audit_table(
         As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
     pos_label : label, optional
         Of a column of outcomes that holds two labels, that of the event.
-    max_distance, threshold, level, n_resamples, random_state
+    max_distance, threshold, level, n_resamples, random_state, progress
         As for `audit`.
     title : str, optional
         Head of the report; the file's name by default.
@@ -200,4 +204,7 @@ def audit_table(
     check_band(level, n_resamples)  # before anything that takes longer
     asked.of_search  # noqa: B018 - refused before anything is read
     opened = open_table(table, filesystem=filesystem, pos_label=pos_label)
-    return audit_forecasts(opened, several, asked, Told()) if several else audit_opened(opened, asked, Told()).audit
+    with watched(progress) as tell:
+        if several:
+            return audit_forecasts(opened, several, asked, Told(tell))
+        return audit_opened(opened, asked, Told(tell)).audit

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
+from numba.core import event
 
 
 def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -36,6 +37,25 @@ def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             settings.CACHE_DIR = before
 
     return compiled
+
+
+def when_compiling(told: Callable[[str | None], None]) -> Callable[[], None]:
+    """Have a function called whenever a kernel begins to be compiled, with the folder of its cache if it has one.
+
+    Until the function that is returned is called.
+    """
+
+    class Told(event.Listener):
+        def on_start(self, begun: Any) -> None:
+            told(begun.data["dispatcher"].stats.cache_path)
+
+        def on_end(self, ended: Any) -> None:
+            pass
+
+    events: Any = event
+    listener = Told()
+    events.register("numba:compile", listener)
+    return lambda: events.unregister("numba:compile", listener)
 
 
 def _private_folder() -> str | None:

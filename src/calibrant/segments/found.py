@@ -4,11 +4,12 @@ from __future__ import annotations
 
 __all__ = ["find_segments"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
 from calibrant.door.rows import not_taken
+from calibrant.progress import watched
 from calibrant.scale.frames import OpenedFrame
 from calibrant.segments.finding import MAX_DEPTH, MIN_ROWS, N_BINS, Asked, found_in_table, names_of
 from calibrant.segments.found_results import FoundSegments
@@ -31,6 +32,7 @@ def find_segments(
     random_state: RandomState = None,
     exclude_bad: bool = False,
     unweighted: bool = False,
+    progress: bool | Callable[[str], None] | None = None,
 ) -> FoundSegments:
     """Find the segments of a table in which predictions are off by more than noise, among all that features make.
 
@@ -68,6 +70,9 @@ def find_segments(
         Leave out rows whose outcome, prediction or weight is null, NaN or out of range instead of refusing the table.
     unweighted : bool, default False
         Leave out a column that holds weights by its name, instead of asking about it.
+    progress : bool or callable, optional
+        Called with the name of each stage. True: work of over a second is told on the standard error; so it is by
+        default in notebooks and where somebody types. False: never.
 
     Returns
     -------
@@ -135,4 +140,6 @@ def find_segments(
     wanted = names_of(features)
     weights = sample_weight if trials is None else trials
     names = table.spoken(y_true, y_prob, weights, unweighted and trials is None, wanted or ())
-    return found_in_table(table, names, wanted, asked, trials=trials is not None, exclude_bad=exclude_bad)
+    with watched(progress) as tell:
+        tell("Finding segments")
+        return found_in_table(table, names, wanted, asked, trials=trials is not None, exclude_bad=exclude_bad)
