@@ -1,5 +1,7 @@
 """An audit of a sketch: its numbers hold for the rows, and it does not say what cells cannot tell."""
 
+import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -29,7 +31,11 @@ def test_everything_an_audit_of_a_sketch_proves_holds_for_the_rows(resolution):
     for name, measure in pooled.measures.items():
         if bounds[name] is None:
             assert measure.value is None
-            assert "not proved" in measure.not_computed
+            assert name == "interval_calibration_error"
+            low, high = re.fullmatch(
+                r"It lies between (\S+) and (\S+): that is proved, .*", measure.not_computed
+            ).groups()
+            assert float(low) <= exact.measures[name].value <= float(high)
         else:
             assert (
                 abs(measure.value - measures()[name].on_sample(Sample.from_columns(y, v), **measure.parameters))
@@ -56,3 +62,17 @@ def test_bounds_are_printed_rounded_up():
     for bound in (1.04e-7, 1.0000001e-11, 0.0999, 1e-11, 2.5e-300):
         assert Fraction(bound) <= Fraction(at_most(bound)) <= Fraction(bound) * Fraction(11, 10)
     assert at_most(1.04e-7) == "1.1e-7" or at_most(1.04e-7) == "1.1e-07"
+
+
+def test_an_interval_error_that_is_not_searched_for_has_its_bracket(monkeypatch):
+    rng = np.random.default_rng(1)
+    v = rng.random(300)
+    sample = Sample.from_columns(rng.random(300) < v**2, v)
+    few = {name: replace(measure, maximum_rows=None) for name, measure in measures().items()}
+    exact = audit_sample(sample, n_resamples=0, advise=False).measures["interval_calibration_error"].value
+    few["interval_calibration_error"] = replace(few["interval_calibration_error"], maximum_rows=10)
+    monkeypatch.setattr("calibrant.findings.auditing.measures", lambda: few)
+    found = audit_sample(sample, n_resamples=0, advise=False).measures["interval_calibration_error"]
+    assert found.value is None
+    low, high = re.fullmatch(r"It lies between (\S+) and (\S+): that is proved, .*", found.not_computed).groups()
+    assert float(low) <= exact <= float(high) < 0.9

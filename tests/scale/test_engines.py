@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calibrant import audit_table
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.segments.named import calibration_by_segment
 from tests.scale.test_frames import assert_same_cells, rows
@@ -59,6 +60,13 @@ def test_dask_with_two_workers(dask_client):
     here = calibration_by_segment(data, by=["day"], **NAMES)
     there = calibration_by_segment(frame, by=["day"], **NAMES)
     assert [(each.key, each.n_rows) for each in here] == [(each.key, each.n_rows) for each in there]
+    assert_audited_there(frame, wanted, "Dask")
+
+
+def assert_audited_there(frame, wanted, engine):
+    found = audit_table(frame, **NAMES, n_resamples=0)
+    assert found.road.startswith(f"{engine} summed 20,000 rows where they lie into {wanted.n_cells:,} cells")
+    assert found.smooth_lower == pytest.approx(wanted.audit(n_resamples=0).smooth_lower, abs=1e-11)
 
 
 def die_once(part, marker):
@@ -135,6 +143,7 @@ def test_spark(spark, tmp_path):
     here = calibration_by_segment(data, by=["day"], **NAMES)
     there = calibration_by_segment(frame, by=["day"], **NAMES)
     assert [(each.key, each.n_rows) for each in here] == [(each.key, each.n_rows) for each in there]
+    assert_audited_there(frame, wanted, "Spark")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from calibrant import CalibrationSketch, InputError, audit_table, calibration_gate
 from calibrant.inference.one_event import Spread
 from calibrant.inference.units import Units
+from calibrant.measures.registry import measures
 from calibrant.scale.bounds import ARITHMETIC
 from tests.strategies import examples
 
@@ -90,3 +91,25 @@ def test_a_gate_refuses_an_empty_sketch_and_wrong_limits():
             CalibrationSketch().update(Y, V).gate(max_distance=limit)
     with pytest.raises(InputError, match="no rows"):
         CalibrationSketch().audit()
+
+
+def test_measures_and_the_test_are_asked_of_the_sketch_itself():
+    sketch = CalibrationSketch().update(Y, V)
+    for name, parameters in (("smooth_calibration_error", {}), ("random_interval_calibration_error", {"width": 0.2})):
+        exact = measures()[name].function(Y, V, **parameters)
+        lower, upper = sketch.measure(name, **parameters)
+        assert lower <= exact <= upper <= lower + 1e-4
+    with pytest.raises(InputError, match="interval_calibration_error"):
+        sketch.measure("interval_calibration_error")
+    audited = sketch.audit(n_resamples=99, random_state=0).tests["calibration_test"].result
+    found = sketch.test(n_resamples=99, random_state=0)
+    assert (found.leading, found.tail_pvalue) == (audited.leading, audited.tail_pvalue)  # the rest is redrawn
+    assert found.pooling == audited.pooling > 0.0
+    assert found.reject
+    heavy = CalibrationSketch().update(Y, V, sample_weight=RNG.random(3000))
+    audited = heavy.audit(n_resamples=99, random_state=0).tests["calibration_test"].result
+    assert heavy.test(n_resamples=99).pvalue == audited.pvalue
+    with pytest.raises(InputError, match="n_resamples"):
+        sketch.test(n_resamples=0)
+    with pytest.raises(InputError, match="event rates"):
+        CalibrationSketch().update([0.5, 0.25], [0.5, 0.25]).test()

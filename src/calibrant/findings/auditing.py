@@ -16,16 +16,17 @@ from calibrant.decisions.cost import Cost, cost_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
+from calibrant.door.ends import Bracket
 from calibrant.door.labels import event_outcomes
 from calibrant.door.rows import Rows, dimensions, not_taken
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
 from calibrant.findings.classes import class_findings
-from calibrant.findings.evidence import evidence, population, weights_differ
+from calibrant.findings.evidence import evidence, population
 from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.given import Given, given
-from calibrant.findings.inequalities import tie
+from calibrant.findings.inequalities import above_interval_error, tie
 from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
@@ -37,6 +38,7 @@ from calibrant.measures.lower import audited_certificate, lower_distance_of_cert
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
+from calibrant.scale.pooled import weights_differ
 
 _COSTLY = 100_000
 """Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
@@ -290,6 +292,11 @@ def audit_sample(
     elif lower.value - ties.lower_distance_bracket.lower > _LOOSE:
         said = f"{lower.sentence} Proved: {proved(ties.lower_distance_bracket.lower, lower.value)[0]}."
         found[_CERTIFIED] = replace(lower, sentence=said)
+    interval = found["interval_calibration_error"]
+    if interval.value is None:
+        above = above_interval_error({name: measure.value for name, measure in found.items()})
+        bracket = Bracket(ties.lower_distance_bracket.lower, above)
+        found["interval_calibration_error"] = in_its_bracket(interval, bracket)
     tell("Bounds")
     mass = sample.mass()
     mean_prediction = min(1.0, dot(mass, sample.prediction))

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
@@ -140,13 +138,6 @@ def population(
     if no_single_rows(sample, weighted and draws is None):
         return None, gate
     return bounds_from_sample(sample, smooth_error, distance, level, draws), gate
-
-
-def weights_differ(sample: Sample) -> bool:
-    """Whether rows count for more or less than one another."""
-    each = sample.weight / sample.count
-    same_within = np.allclose(sample.squared_weight, sample.weight * each, rtol=1e-12, atol=0.0)
-    return not (same_within and np.allclose(each, each[0], rtol=1e-12, atol=0.0))
 
 
 def no_single_rows(sample: Sample, weighted: bool) -> str | None:

@@ -66,11 +66,12 @@ class MeasureValue(Result):
         return f"{self.title}: {self.not_computed if self.value is None else f'{self.value:.6g}. {self.sentence}'}"
 
 
-def in_its_bracket(measure: MeasureValue, bracket: Bracket) -> MeasureValue:
-    """A measure that was not computed, of which is proved all the same between what it lies."""
+def in_its_bracket(
+    measure: MeasureValue, bracket: Bracket, rest: str = "and a closer number is not searched for among so many rows"
+) -> MeasureValue:
+    """A measure that has no value, of which is proved all the same between what it lies."""
     clause = proved(bracket.lower, bracket.upper)[1]
-    why = f"It {clause}: that is proved, and a closer number is not searched for among so many rows."
-    return replace(measure, not_computed=why)
+    return replace(measure, value=None, not_computed=f"It {clause}: that is proved, {rest}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

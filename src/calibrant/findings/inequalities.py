@@ -239,6 +239,16 @@ def _upper_bounds(known: Mapping[str, float], level_sets: float) -> dict[str, fl
     return {**uppers, _LEVEL_SETS: level_sets}
 
 
+def above_interval_error(values: Mapping[str, float | None], moved: Mapping[str, float | None] | None = None) -> float:
+    """The least of what is proved to lie above the interval error; `moved` is what pooling can cost each measure."""
+    above = [1.0]
+    for name in ("surrogate_interval_calibration_error", "binned_calibration_error_bound"):
+        value, bound = values.get(name), 0.0 if moved is None else moved.get(name)
+        if value is not None and bound is not None:
+            above.append(value + bound + _ROUNDING)
+    return min(above)
+
+
 _WHY_ABOVE_INTERVAL = {
     "surrogate interval error": "Theorem 6.11",
     "random interval error + width": "Claim 6.6",

@@ -11,13 +11,16 @@ import numpy as np
 from calibrant.door.ends import Bracket
 from calibrant.door.values import counted
 from calibrant.findings.found import Audit, in_its_bracket
+from calibrant.findings.inequalities import above_interval_error
 from calibrant.findings.regions import Region
 from calibrant.inference.bounds import bounds_from_sample
 from calibrant.inference.draws import Draws
-from calibrant.scale.bounds import ARITHMETIC, Moments
+from calibrant.scale.bounds import ARITHMETIC, Moments, interval_error_above
 from calibrant.scale.kept import KeptSketches
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
+
+_POOLED = "and pooled rows do not tell more"
 
 
 def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: Draws | None = None) -> Audit:
@@ -52,6 +55,13 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: Draws | None = N
         measures["lower_calibration_distance"] = in_its_bracket(
             audit.measures["lower_calibration_distance"], lower_distance
         )
+    name = "interval_calibration_error"
+    if measures[name].value is None:
+        above = above_interval_error({each: found.value for each, found in audit.measures.items()}, bounds)
+        on_cells = audit.measures[name].value
+        if on_cells is not None:
+            above = min(above, interval_error_above(on_cells, cells))
+        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), _POOLED)
     smooth = sketch.error_bound("smooth_calibration_error")
     of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
     population = audit.population

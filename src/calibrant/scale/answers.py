@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, generator
+from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
-from calibrant.scale.bounds import Moments, error_bound
-from calibrant.scale.pooled import gate_of_cells, moments_from_cells, sample_from_cells
+from calibrant.scale.bounds import ARITHMETIC, Moments, error_bound
+from calibrant.scale.pooled import gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
+    from calibrant.inference.calibration import CalibrationTestResult
     from calibrant.inference.gate import GateResult
 
 FloatArray = npt.NDArray[np.float64]
@@ -161,6 +163,86 @@ class Answers(ABC):
         'beyond'
         """
         return gate_of_cells(*self._sample_and_moments(), max_distance=max_distance, level=level, max_weight=max_weight)
+
+    def measure(self, measure: str, **parameters: Any) -> Bracket:
+        """Return between what a measure of the rows lies, proved.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a registered measure: ``"smooth_calibration_error"``, ...
+        **parameters
+            Its parameters, where it has some, such as ``width=0.1``.
+
+        Raises
+        ------
+        InputError
+            If the measure is unknown or what pooling costs is not proved for it, or there are no rows.
+
+        Examples
+        --------
+        >>> from calibrant import CalibrationSketch
+        >>> week = CalibrationSketch().update([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
+        >>> lower, upper = week.measure("smooth_calibration_error")
+        >>> round(lower, 6), upper - lower < 1e-10
+        (0.085, True)
+        """
+        from calibrant.measures.registry import measures
+
+        sample, cells = self._sample_and_moments()
+        bound = error_bound(measure, sample, cells, **parameters)
+        registered = measures()[measure]
+        value = registered.on_sample(sample, **{**registered.parameters, **parameters})
+        return Bracket(max(0.0, value - bound), value + bound)
+
+    def test(
+        self,
+        *,
+        max_weight: float | None = None,
+        level: float = 0.05,
+        n_resamples: int = N_RESAMPLES,
+        random_state: RandomState = None,
+    ) -> CalibrationTestResult:
+        """Test whether the predictions are calibrated, as `calibration_test` does of rows.
+
+        Parameters
+        ----------
+        max_weight : float, optional
+            The most that one row can weigh, if it is known: it sharpens the bounds that the test of weighted rows uses.
+        level, n_resamples, random_state
+            As for `calibration_test`.
+
+        Raises
+        ------
+        InputError
+            If there are no rows, outcomes are other than 0 and 1, or an option cannot be used.
+
+        Notes
+        -----
+        Each cell is drawn from its mean; what that can add to the level is in the result's ``pooling``. Of rows that
+        weigh differently it has bounds instead of redraws (docs/calibration-test.md).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from calibrant import CalibrationSketch
+        >>> y_prob = np.random.default_rng(0).random(20_000)
+        >>> CalibrationSketch().update(np.ones(20_000), y_prob).test(random_state=0).reject
+        True
+        """
+        from calibrant.inference.calibration import calibration_test_on_sample
+        from calibrant.inference.calibration_cells import calibration_test_on_weighted_cells
+
+        check_band(level, n_resamples)
+        if n_resamples == 0:
+            raise InputError("n_resamples", "is 0", allowed="the test is made of redraws")
+        sample, cells = self._sample_and_moments()
+        if not sample.binary:
+            raise InputError("sketch", "holds event rates", allowed="the test is of single outcomes, each 0 or 1")
+        if weights_differ(sample):
+            moved = cells.distance_moved + ARITHMETIC
+            return calibration_test_on_weighted_cells(sample, level, moved, max_weight)
+        return calibration_test_on_sample(sample, level, n_resamples, int(generator(random_state).integers(2**31)))
 
     def require_rows(self) -> None:
         """Raise if there is nothing to measure."""

@@ -244,3 +244,10 @@ def error_bound(measure: str, sample: Sample, cells: Moments, **parameters: Any)
 
 def _no_bound(what: str) -> InputError:
     return InputError("measure", f"{what} has no proved bound on a sketch; measures that have are {', '.join(BOUNDS)}")
+
+
+def interval_error_above(on_cells: float, cells: Moments) -> float:
+    """At least the interval error of the rows, from that of their cells (docs/sketch.md)."""
+    return (
+        (on_cells + 2.0 * float((cells.high - cells.low).max(initial=0.0))) * _OUTWARDS + cells.misplaced + ARITHMETIC
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from calibrant.door.errors import InputError, Ways
@@ -49,8 +50,14 @@ def _by_name(name: str) -> Any:
     if name == "local":
         return fs.LocalFileSystem()
     if name == "s3":
-        patience = {"connect_timeout": _PATIENCE, "request_timeout": 4.0 * _PATIENCE}
-        return fs.S3FileSystem(**patience, retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=3))
+        # pyarrow takes the server's address from the environment for addresses, but not here.
+        server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        return fs.S3FileSystem(
+            endpoint_override=server,
+            connect_timeout=_PATIENCE,
+            request_timeout=4.0 * _PATIENCE,
+            retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=3),
+        )
     if name == "gcs":
         return fs.GcsFileSystem()
     raise InputError("filesystem", f"is {name!r:.40}, which is not known", allowed=_WAYS)

@@ -143,7 +143,7 @@ def typed_folders(files: Sequence[str], repeats: Sequence[int]) -> dict[str, Any
     for name, held in values.items():
         query = f"SELECT CAST(t AS {kinds[name]}) AS t FROM (SELECT unnest(?) AS t, unnest(?) AS n) ORDER BY n"
         rows = [value for value, n in zip(held, repeats, strict=True) for _ in range(n)]
-        found[name] = connect().execute(query, [rows, list(range(len(rows)))]).to_arrow_table().column(0)
+        found[name] = connect().sql(query, params=[rows, list(range(len(rows)))]).to_arrow_table().column(0)
     return found
 
 
