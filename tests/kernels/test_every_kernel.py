@@ -199,6 +199,7 @@ ARGUMENTS = {
     "tcal.resampled_statistics": lambda m: (
         v(m)[:, None], ints([2**52] * m)[:, None], ints([0] * m), ints([1] * m), np.uint64(7), 0, False, out(1, 1)
     ),
+    "two_sample.distinct_cells": lambda m: (ints(range(m)), 3),
     "two_sample.crossed_statistics": lambda m: (
         *(ints(i % 2 for i in range(m)) for _ in range(3)), np.full((m, 2), 2**52), ints([1] * m), np.uint64(7), 0,
         out(2, 1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from calibrant.kernels.compiled import njit
@@ -16,30 +18,80 @@ def _uniform(key, i):  # type: ignore[no-untyped-def]
     return np.int64(_mix(key + _GAMMA * np.uint64(i + 1)) >> _11) * 2.0**-BITS
 
 
+class Cells(NamedTuple):
+    """Cells with two rows or more, each named once: its rows, [first, last), and the scales at which it is a cell.
+
+    A cell keeps its rows over many scales, and one with a single row adds nothing but the row itself. Cells of the same
+    scales stand together, group by group: begin says where a group begins, coarsest and finest what its scales are.
+    """
+
+    first: IntArray
+    last: IntArray
+    begin: IntArray
+    coarsest: IntArray
+    finest: IntArray
+
+
 @njit(cache=True, nogil=True)
-def _compare(in_v: IntArray, in_w: IntArray, gap: IntArray, unbiased: bool, out: FloatArray) -> None:
-    """Add the statistic of samples V and W at every scale to out; rows in an order that keeps cells together.
+def distinct_cells(gap: IntArray, n_scales: int) -> Cells:
+    """Cells of rows in an order that keeps cells together; gap is the coarsest scale at which one ends at each row."""
+    most = max(1, gap.size)  # they are nested, so fewer than rows
+    first, last, scales = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    begin = np.zeros(n_scales + 1, np.int64)
+    count = 0
+    for i in range(gap.size):
+        scale = max(gap[i], 1)
+        while scale <= n_scales:
+            here, same = begin[scale], scale
+            while same <= n_scales and begin[same] == here:
+                begin[same] = i + 1
+                same += 1
+            if i > here:
+                first[count], last[count], scales[count] = here, i + 1, scale * (n_scales + 1) + same - 1
+                count += 1
+            scale = same
+    order = np.argsort(scales[:count], kind="mergesort")
+    scales = scales[order]
+    starts = np.flatnonzero(np.append(np.ones(min(count, 1), np.int64), np.diff(scales)))
+    coarsest, finest = scales[starts] // (n_scales + 1), scales[starts] % (n_scales + 1)
+    return Cells(first[order], last[order], np.append(starts, count), coarsest, finest)
+
+
+@njit(cache=True, nogil=True)
+def _compare(v_before: IntArray, w_before: IntArray, cells: Cells, unbiased: bool, out: FloatArray) -> None:
+    """Add the statistic of samples V and W at every scale to out, from how many of each come before every row.
 
     With v and w rows of each sample in a cell and n_v, n_w in all: the sum over cells of (v / n_v - w / n_w)^2, or
-    unbiased, v (v - 1) / (n_v (n_v - 1)) + w (w - 1) / (n_w (n_w - 1)) - 2 v w / (n_v n_w).
+    unbiased, v (v - 1) / (n_v (n_v - 1)) + w (w - 1) / (n_w (n_w - 1)) - 2 v w / (n_v n_w). The sums are whole numbers,
+    so statistics that are equal are found equal.
     """
-    n_v, n_w = float(in_v.sum()), float(in_w.sum())
+    n = v_before.size - 1
+    n_v, n_w = float(v_before[n]), float(w_before[n])
     least = 2.0 if unbiased else 1.0
     if n_v < least or n_w < least:
         return
     less = 1.0 if unbiased else 0.0
     per_v, per_w, per_both = 1.0 / (n_v * (n_v - less)), 1.0 / (n_w * (n_w - less)), 2.0 / (n_v * n_w)
-    n_scales = out.size
-    v_before, w_before = np.zeros(n_scales + 1), np.zeros(n_scales + 1)
-    v_now, w_now = 0.0, 0.0
-    for i in range(gap.size):
-        v_now += in_v[i]
-        w_now += in_w[i]
-        for scale in range(max(gap[i], 1), n_scales + 1):  # the cell ends here at these scales
-            v, w = v_now - v_before[scale], w_now - w_before[scale]
-            out[scale - 1] += v * (v - less) * per_v + w * (w - less) * per_w - v * w * per_both
-            v_before[scale] = v_now
-            w_before[scale] = w_now
+    first, last, begin, coarsest, finest = cells
+    sums = np.zeros((out.size + 2, 3), np.int64)  # of v (v - 1), w (w - 1) and v w: what begins and ends at each scale
+    for group in range(coarsest.size):
+        vv, ww, vw = 0, 0, 0
+        for cell in range(begin[group], begin[group + 1]):
+            v = v_before[last[cell]] - v_before[first[cell]]
+            w = w_before[last[cell]] - w_before[first[cell]]
+            vv += v * (v - 1)
+            ww += w * (w - 1)
+            vw += v * w
+        for k, total in enumerate((vv, ww, vw)):
+            sums[coarsest[group], k] += total
+            sums[finest[group] + 1, k] -= total
+    both_v, both_w, across = 0, 0, 0
+    for scale in range(1, out.size + 1):
+        both_v += sums[scale, 0]
+        both_w += sums[scale, 1]
+        across += sums[scale, 2]
+        v_part, w_part = both_v + (1.0 - less) * n_v, both_w + (1.0 - less) * n_w
+        out[scale - 1] += v_part * per_v + w_part * per_w - across * per_both
 
 
 @njit(cache=True, nogil=True)
@@ -51,17 +103,22 @@ def permuted_statistics(
     Each other one is a subset of the same size as V, uniform among all, chosen in one pass.
     """
     n, wanted = in_v.size, in_v.sum()
-    v, w = in_v.copy(), 1 - in_v
+    cells = distinct_cells(gap, out.shape[1])
+    v, w = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)  # of each sample, before every row
+    place = np.empty(n, np.int64)
     out[:] = 0.0
     for r in range(out.shape[0]):
-        if first + r > 0:
-            key = _mix(seed + _GAMMA * np.uint64(first + r))
-            needed = wanted
-            for i in range(n):
-                v[i] = 1 if _uniform(key, i) * (n - i) < needed else 0
-                needed -= v[i]
-                w[i] = 1 - v[i]
-        _compare(v, w, gap, unbiased, out[r])
+        key = _mix(seed + _GAMMA * np.uint64(first + r))
+        for i in range(n):  # all at once: a row's place among those that are left, of which the first are taken
+            place[i] = np.int64(_uniform(key, i) * (n - i))
+        needed = wanted
+        for i in range(n):
+            taken = in_v[i] if first + r == 0 else np.int64(place[i] < needed)
+            needed -= taken
+            v[i + 1] = wanted - needed
+        for i in range(n):
+            w[i + 1] = i + 1 - v[i + 1]
+        _compare(v, w, cells, unbiased, out[r])
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +140,8 @@ def crossed_statistics(
     """
     n = hits.size
     y = hits.copy()
-    v, w = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    cells = distinct_cells(gap, out.shape[1])
+    v, w = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     out[:] = 0.0
     for r in range(out.shape[0]):
         if first + r > 0:
@@ -93,7 +151,7 @@ def crossed_statistics(
                 y[i] = 1 if threshold[i, 0] <= bits < threshold[i, 1] else 0
         for role in range(2):
             for i in range(n):
-                v[i] = y[i] if half[i] == role else 0
-                w[i] = drawn[i] if half[i] != role else 0
-            _compare(v, w, gap, True, out[r])
+                v[i + 1] = v[i] + (y[i] if half[i] == role else 0)
+                w[i + 1] = w[i] + (drawn[i] if half[i] != role else 0)
+            _compare(v, w, cells, True, out[r])
         out[r] *= 0.5
