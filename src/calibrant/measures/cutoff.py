@@ -18,7 +18,7 @@ def cutoff_error_from_sample(sample: Sample) -> float:
 
 @register(
     cutoff_error_from_sample,
-    sentence="Largest error that all rows with predictions between two cutoffs add up to.",
+    sentence="Largest total error of the rows whose predictions lie between two cutoffs.",
     definition=(
         "The maximum over intervals of |sum of w (y - v)| over the rows whose predictions lie there, weights adding up "
         "to 1: highest less lowest point of the running sum; between 0 and 1."
@@ -32,7 +32,7 @@ def cutoff_error_from_sample(sample: Sample) -> float:
     order=26,
 )
 def cutoff_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
-    """Largest error that all rows with predictions between two cutoffs add up to.
+    """Largest total error of the rows whose predictions lie between two cutoffs.
 
     Parameters
     ----------

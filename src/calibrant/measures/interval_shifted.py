@@ -96,7 +96,7 @@ def random_interval_calibration_error(
 
 @register(
     surrogate_from_sample,
-    sentence="Least randomly shifted binned error plus bin width, over bin widths 1, 1/2, 1/4 and so on.",
+    sentence="Smallest sum of a bin width and the binned error at it, over widths 1, 1/2, 1/4 and so on.",
     definition=(
         "The infimum over k >= 0 of the random interval error at width 2**-k, plus 2**-k. The limit of large k, "
         "the error of exact level sets, belongs to it."
@@ -110,7 +110,7 @@ def random_interval_calibration_error(
 def surrogate_interval_calibration_error(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None
 ) -> float:
-    """Least randomly shifted binned error plus bin width, over bin widths 1, 1/2, 1/4 and so on.
+    """Smallest sum of a bin width and the binned error at it, over widths 1, 1/2, 1/4 and so on.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def _unbiased(sample: Sample, square: float) -> float:
 
 @register(
     _from_sample,
-    sentence="Root mean product of the errors of two random rows, counted by how close their predictions are.",
+    sentence="How far errors of rows with similar predictions agree in sign.",
     definition="Root of the mean of (y - v) (y' - v') exp(-|v - v'|) over all pairs of rows, between 0 and 1.",
     source=(
         "Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Definition "
@@ -130,7 +130,7 @@ def kernel_calibration_error(
     bandwidth: float = 1.0,
     unbiased: bool = False,
 ) -> float:
-    """Root mean product of the errors of two random rows, counted by how close their predictions are.
+    """How far errors of rows with similar predictions agree in sign.
 
     Parameters
     ----------

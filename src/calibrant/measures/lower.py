@@ -141,9 +141,7 @@ def _upper_end_of(certificate: LowerCertificate, sample: Sample) -> tuple[float,
 
 @register(
     lower_distance_from_sample,
-    sentence=(
-        "Smallest average change of the predictions that could make them calibrated, for all that the sample can tell."
-    ),
+    sentence="Smallest average change that would make the predictions calibrated.",
     definition=(
         "The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample and whose u is "
         "calibrated, E[y | u] = u: a number from 0 to 1/2 for the best, at most 1. Never below the exact "
@@ -161,7 +159,7 @@ def _upper_end_of(certificate: LowerCertificate, sample: Sample) -> tuple[float,
 def lower_calibration_distance(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, tol: float = 1e-9
 ) -> float:
-    """Smallest average change of the predictions that could make them calibrated, for all that the sample can tell.
+    """Smallest average change that would make the predictions calibrated.
 
     Parameters
     ----------
