@@ -306,6 +306,7 @@ def test_a_gate_of_regret_ends_as_any_gate(tmp_path, options, code, said):
     assert done.exit_code == code
 
 
+@pytest.mark.slow
 def test_a_gate_of_regret_takes_weights_by_their_bound(tmp_path):
     rng = np.random.default_rng(0)
     y_prob = rng.random(500)

@@ -88,7 +88,7 @@ def test_memory_that_runs_out_while_reading_says_nothing_about_the_file(rows, mo
     def fails(*_, **__):
         raise duckdb.OutOfMemoryException("Out of Memory Error: Failed to allocate block")
 
-    monkeypatch.setattr("calibrant.scale.opened.fetch", fails)
+    monkeypatch.setattr("calibrant.scale.relations.fetch", fails)
     assert run("gate", rows, "--max-distance", 0.05).exit_code == 70
 
 

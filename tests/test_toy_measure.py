@@ -164,6 +164,7 @@ def test_two_files_and_one_command_are_everything(house):
     assert said["report"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LEFT_OUT)
 def test_what_is_left_out_is_named(house, what):
     assert any(fault.startswith(LEFT_OUT[what][3]) for fault in house[0][what]), house[0][what]

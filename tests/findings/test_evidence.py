@@ -66,6 +66,7 @@ def test_why_a_test_was_not_run(options, said):
     assert said in result.summary()
 
 
+@pytest.mark.slow
 def test_weighted_rows_are_tested_one_by_one():
     y_true, y_prob = drawn(500, 1.5)
     weight = np.round(np.linspace(1.0, 3.0, 500), 1)

@@ -20,6 +20,7 @@ def table():
     return pa.table({"y": (rng.random(400) < good).astype(int), "good": good, "bad": good**3})
 
 
+@pytest.mark.slow
 def test_two_columns_are_compared_as_two_files_are(table, tmp_path):
     pq.write_table(table, tmp_path / "both.parquet")
     for name in ("good", "bad"):
@@ -45,6 +46,7 @@ def test_two_columns_are_compared_as_two_files_are(table, tmp_path):
     assert [audit.title for audit in found.audits] == ["good", "bad"]
 
 
+@pytest.mark.slow
 def test_three_are_ranked_and_one_without_rows_is_not_tested(table):
     three = table.append_column("half", pa.array(np.full(400, 0.5)))
     found = audit_table(three, y_true="y", y_prob=("good", "bad", "half"), n_resamples=99, random_state=0)

@@ -31,6 +31,7 @@ def audited():
     return audit_table(FRAME, find=["country", "device"], **OPTIONS)
 
 
+@pytest.mark.slow
 def test_the_answer_says_where_it_is_off_though_all_rows_show_nothing(audited):
     first = audited.found_segments.segments[0]
     assert first.name == "country = jp and device = tablet"

@@ -194,6 +194,7 @@ def test_many_rows_are_compared_by_their_proved_ends(rows, monkeypatch):
     assert result.difference.low == -result.difference.high
 
 
+@pytest.mark.slow
 def test_it_is_said_how_many_more_rows_decide(tmp_path):
     y_true, y_prob = CALIBRATED[:500], ROWS[:500]
     now = written(tmp_path / "now.csv", y_true=y_true, y_prob=y_prob)

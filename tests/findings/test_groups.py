@@ -243,6 +243,7 @@ def test_labels_of_the_event(tmp_path):
             audit_table(held, pos_label="yes", n_resamples=0)
 
 
+@pytest.mark.slow
 def test_large_files_do_not_tell_groups_apart(tmp_path, monkeypatch):
     y, v, group = alike(groups=10)
     path = ROADS["csv"](table_of(y, v, group), tmp_path)

@@ -66,6 +66,7 @@ def a_population(name):
     return v, np.full(v.size, 1.0 / v.size), rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rare", "rarer by half", "atoms at 0 and 1", "five values"])
 @pytest.mark.parametrize("n", [20, 300])
 def test_each_end_fails_no_more_often_than_it_may(name, n):

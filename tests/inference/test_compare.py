@@ -76,6 +76,7 @@ def test_one_predictor_twice():
     assert result.pvalue > 0.5
 
 
+@pytest.mark.slow
 def test_a_function_with_parameters_of_its_own():
     y, v = drawn(2000, 4)
     twenty = partial(calibrant.expected_calibration_error, n_bins=20)

@@ -54,6 +54,7 @@ def noiseless(draw, most=24):
     return (rng.random(n) < rates[draw(st.integers(0, len(rates) - 1))]).astype(float), y_prob
 
 
+@pytest.mark.slow
 @examples(1500)
 @given(noiseless())
 def test_noiseless_domains_are_exact(domain):

@@ -65,6 +65,7 @@ def test_subsets_against_the_definition(domain):
     assert cost(*domain, by_subsets(*domain)) == pytest.approx(oracle.calibration_distance(y, v, mass), abs=1e-12)
 
 
+@pytest.mark.slow
 @examples(700)
 @given(domains(most=11))
 def test_columns_against_subsets(domain):

@@ -43,6 +43,7 @@ def test_no_alarm_without_a_change():
     assert alarms <= 6
 
 
+@pytest.mark.slow
 def test_order_of_rows_and_kind_of_table_do_not_matter():
     data = table(0)
     order = np.random.default_rng(0).permutation(data["day"].size)
@@ -127,6 +128,7 @@ def test_beside_a_reference_a_change_is_found_that_calibration_does_not_tell():
     assert "less frequent than they were at the same predictions" in periods[-1].summary()
 
 
+@pytest.mark.slow
 def test_other_predictions_of_the_same_meaning_are_no_change():
     found = [beside(bent(seed, 1.5, 1.5, 60), [0, 1, 2])[0][29] for seed in range(8)]
     assert not any(each.reject for each in found)
@@ -242,6 +244,7 @@ def test_a_reference_needs_a_period_after_it(reference):
         beside(bent(0, 1.0, 1.0, 2), reference)
 
 
+@pytest.mark.slow
 def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp_path):
     path = tmp_path / "rows.csv"
     pd.DataFrame(bent(0, 1.5, 2.5).to_pydict()).to_csv(path, index=False)

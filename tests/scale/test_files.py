@@ -144,6 +144,7 @@ def test_half_floats(tmp_path):
         assert read_file(str(tmp_path / name)).y_prob.tolist() == [0.25, 0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", ["p", "P"])
 def test_names_that_cannot_be_told_apart_are_refused(tmp_path, twin):
     table = pa.table([pa.array([0]), pa.array([0.1]), pa.array([0.9])], names=["y_true", "p", twin])
@@ -227,6 +228,7 @@ def test_bad_files_are_explained(tmp_path, name, content, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_missing_things_are_named(tmp_path):
     path = write(tmp_path, "parquet")
     with pytest.raises(FileError, match="does not exist"):

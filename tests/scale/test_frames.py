@@ -126,6 +126,7 @@ def test_whole_numbers_beyond_those_of_doubles_are_bad_rows(engine, kind):
     assert found.sample.weight.sum() == 100 * 2.0**62
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["_rows", "rows", "t", "calibrant"])
 def test_a_relation_is_itself_whatever_tables_its_connection_holds(name):
     connection = duckdb.connect()

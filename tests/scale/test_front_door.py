@@ -67,6 +67,7 @@ def assert_same_answer(found, wanted):
     assert np.allclose([each[2] for each in found], [each[2] for each in wanted], rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_folders_patterns_datasets_and_filesystems_are_one_table(tmp_path, ending):
     folder, together = by_day(tmp_path / "rows", ending)
@@ -93,6 +94,7 @@ def test_folders_patterns_datasets_and_filesystems_are_one_table(tmp_path, endin
         assert np.array_equal(np.asarray(found.y_true), np.asarray(read.y_true)), road
 
 
+@pytest.mark.slow
 def test_fsspec_is_a_filesystem(tmp_path):
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
     folder, together = by_day(tmp_path / "rows", "csv")
@@ -109,6 +111,7 @@ def test_a_sketch_of_a_folder_is_that_of_its_rows(tmp_path):
         assert np.allclose(found.cells()[1], wanted.cells()[1], rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_large_datasets_are_summed_and_say_so(tmp_path, monkeypatch):
     folder, together = by_day(tmp_path, "parquet")
     read = audit_table(folder, **NAMES, n_resamples=0, filesystem=HERE)
@@ -173,6 +176,7 @@ def test_what_is_wrong_with_a_folder_is_named(tmp_path, fault, where):
     assert message.format(tmp_path) in refused(put(tmp_path, files), filesystem=where, by=by)
 
 
+@pytest.mark.slow
 def test_a_column_that_stands_twice_does_no_harm_where_nobody_asks_for_it(tmp_path):
     files, _ = BAD["a column of text twice"]
     folder = put(tmp_path, files)

@@ -131,6 +131,7 @@ def test_a_gate_goes_on_another_day_to_the_last_bit(tmp_path):
     assert CalibrationGate.from_bytes(CalibrationGate(max_distance=0.3).to_bytes()).reading().n_rows == 0
 
 
+@pytest.mark.slow
 def test_its_state_does_not_grow_with_the_rows():
     y, v = rows(2000, 0.1)
     v = np.round(v, 2)

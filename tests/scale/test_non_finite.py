@@ -91,6 +91,7 @@ def refused(read, argument, counted=True):
     assert "2 rows are" in said or not counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "column", "bad"), CASES)
 def test_files(tmp_path, kind, column, bad):
     path = write(tmp_path, kind, columns(column, bad))

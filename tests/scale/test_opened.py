@@ -109,6 +109,7 @@ def test_files_written_in_different_ways_are_read_as_one(tmp_path):
     assert {each.key: each.n_rows for each in segments} == {("0",): N, ("1",): N, (None,): N}
 
 
+@pytest.mark.slow
 def test_a_text_in_a_column_of_a_large_file_is_said_to_be_one(tmp_path):
     (tmp_path / "rows.csv").write_text("y_true,p\n0,0.5\n1,high\n1,\n0,low\n")
     with pytest.raises(FileError, match=r"y_prob: column 'p': 2 rows are text, such as 'high'; numbers are needed"):

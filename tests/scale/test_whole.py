@@ -102,6 +102,7 @@ def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path, name):
     assert refused >= 95
 
 
+@pytest.mark.slow
 def test_every_reader_refuses(tmp_path):
     cut = written(tmp_path, "cut.csv.zst", PACKED["csv.zst"][:-9])
     log = written(tmp_path, "log.jsonl.gz", PACKED["log.jsonl.gz"][:-9])
@@ -119,6 +120,7 @@ def test_every_reader_refuses(tmp_path):
             read()
 
 
+@pytest.mark.slow
 def test_parts_one_after_another_are_one_file(tmp_path):
     half = CSV.index(b"\n", len(CSV) // 2) + 1
     for name, pack in (("two.csv.gz", gzip.compress), ("two.csv.zst", zstandard)):
@@ -288,6 +290,7 @@ def test_devices_and_pipes_are_no_plain_files(tmp_path):
             input_files(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows.csv", "rows.TSV", "rows.txt"])
 def test_a_text_cut_in_the_middle_of_a_line_is_refused(tmp_path, name):
     data = CSV.replace(b",", b"\t") if name.endswith("TSV") else CSV
