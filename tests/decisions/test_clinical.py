@@ -255,6 +255,7 @@ def test_too_few_draws_in_effect_are_refused(options, said):
         clinical_calibration((rng.random(400) < v).astype(float), v, **options, **FEW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", ["lowess", "spline"])
 @pytest.mark.parametrize("kind", ["groups", "sample_weight"])
 def test_reach_of_units_is_its_definition(kind, curve):
@@ -291,6 +292,7 @@ def test_reach_of_units_is_its_definition(kind, curve):
     assert (wide[inside] < 4.0 * half[inside]).all()
 
 
+@pytest.mark.slow
 def test_calibrated_groups_and_weights_are_held_and_others_found():
     held = []
     for seed in range(20):

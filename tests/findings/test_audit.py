@@ -23,6 +23,7 @@ def draw(n, rate, seed=0):
     return (rng.random(n) < rate(y_prob)) * 1, y_prob
 
 
+@pytest.mark.slow
 @examples(400)
 @given(samples())
 def test_every_inequality_holds_on_every_sample(sample):

@@ -205,6 +205,7 @@ def test_it_is_said_how_many_more_rows_decide(tmp_path):
     assert "in all on both sides" in done.stdout
 
 
+@pytest.mark.slow
 def test_rows_that_would_decide_all_checks_stand_above_them(rows):
     found = json.loads(run(rows, "--max-distance", 0.025, "--by", "place", "--json").stdout)
     of = {check["name"]: check for check in found["checks"]}
@@ -217,6 +218,7 @@ def test_rows_that_would_decide_all_checks_stand_above_them(rows):
     assert decided["rows_needed"] is None
 
 
+@pytest.mark.slow
 def test_of_regret_too_it_is_said_how_many_more_rows_decide(tmp_path):
     few = {"y_true": CALIBRATED[:500], "y_prob": ROWS[:500]}
     asked = ("--max-regret", 0.01, "--threshold", "30%")

@@ -122,6 +122,7 @@ def test_too_few_groups_are_not_tested():
         audit(y, v, max_weight=9)
 
 
+@pytest.mark.slow
 def test_two_columns_trials_and_weights_take_groups():
     y, v, group = alike()
     one = audit(y, v, groups=group, **OPTIONS)

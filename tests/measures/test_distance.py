@@ -85,6 +85,7 @@ def test_larger_noiseless_domains(kind, seed):
     assert bracket.upper == pytest.approx(oracle.noiseless_program(y_true, y_prob), abs=1e-12)
 
 
+@pytest.mark.slow
 @examples(1000)
 @given(samples(max_rows=7))
 def test_small_domains_are_exact(sample):

@@ -48,6 +48,7 @@ def test_under_calibration_the_likelihood_ratio_has_mean_1_at_most(seed):
     assert counted.sum() <= 1.0 / (share**2).sum() + 1e-9
 
 
+@pytest.mark.slow
 def test_equal_weights_change_nothing():
     _, p, y = bent(600)
     one, three = (audit(y, p, sample_weight=np.full(600, w), **OPTIONS).advice for w in (1.0, 3.0))
@@ -55,6 +56,7 @@ def test_equal_weights_change_nothing():
     assert one.weights is None
 
 
+@pytest.mark.slow
 def test_weighted_rows_are_advised_in_any_order_and_the_code_takes_the_weights():
     rng, p, y = bent(3000)
     w = 10.0 ** rng.uniform(0.0, 2.0, 3000)
@@ -75,6 +77,7 @@ def test_few_heavy_rows_prove_nothing():
     assert audit(y, p, sample_weight=w, **OPTIONS).answer.action != "recalibrate"
 
 
+@pytest.mark.slow
 def test_trials_in_groups_are_advised_as_their_rows_are():
     rng, p, _ = bent(400)
     trials, group = rng.integers(1, 5, 400), np.arange(400) // 4
@@ -93,6 +96,7 @@ def test_trials_in_groups_are_advised_as_their_rows_are():
     )
 
 
+@pytest.mark.slow
 def test_of_many_weighted_rows_some_are_drawn_whatever_their_order(monkeypatch):
     monkeypatch.setattr("calibrant.findings.advice._MOST_ROWS", 1500)
     monkeypatch.setattr("calibrant.findings.advice._EVENTS", 1)
@@ -104,6 +108,7 @@ def test_of_many_weighted_rows_some_are_drawn_whatever_their_order(monkeypatch):
     assert audit(y[order], p[order], sample_weight=w[order], **OPTIONS).advice.scores == found.advice.scores
 
 
+@pytest.mark.slow
 def test_of_weighted_rows_in_cells_it_is_said_why_nothing_is_compared():
     rng, p, y = bent(20_000)
     found = CalibrationSketch().update(y, p, sample_weight=rng.exponential(size=20_000)).audit(**OPTIONS)

@@ -101,6 +101,7 @@ def test_a_column_is_listed_once(tmp_path):
         OpenedFile(path).choose_classes("p0,p1,p1")
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     path, _ = written(tmp_path, ["p0", "p1", "p2"])
     done = CliRunner().invoke(app, ["audit", path, "--json", "--resamples", "0"])
