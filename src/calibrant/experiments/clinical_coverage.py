@@ -55,6 +55,7 @@ def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
     fifth = [
         [name, *(f"{value:.3f} ({width:.3f})" for value, width in zip(each.true, each.widths, strict=True))]
         for name, each in zip(names, drawn, strict=True)
+        if not np.isnan(each.true).any()
     ]
     sixth = [[name, *_percents(each.values)] for name, each in zip(names, drawn, strict=True)]
     error, fine = (100 * np.sqrt(_LEVEL * (1.0 - _LEVEL) / number) for number in (samples, most))
@@ -70,8 +71,8 @@ def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
         "together. Above 95% is on purpose: E50, E90 and Emax are read off the whole band, so that they are not wrong "
         "near 0.\n\n## Groups and weights: errors read off the curve\n\n"
         + table(["draws", "refused", *ERRORS], fourth)
-        + "\nOf the samples that are not refused. Outcomes of a group have normal variables with correlation 0.1 behind "
-        "them where no other is said.\n\nThe true errors, and in brackets the mean widths of their intervals:\n\n"
+        + "\nOf the samples that are not refused, where they are a fifth or more. Outcomes of a group have normal "
+        "variables with correlation 0.1 behind them where no other is said.\n\nThe true errors, and in brackets the mean widths of their intervals:\n\n"
         + table(["draws", *ERRORS[:-1]], fifth)
         + "\n## Groups and weights: values\n\n"
         + table(["draws", *VALUES], sixth)
@@ -89,9 +90,8 @@ def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
     )
     values, errors, errors_of_draws, values_of_draws, belt = (f"{100 * each:.1f}%" for each in lowest)
     finding = (
-        f"The lowest coverage of values is {values}, of what is read off the curve {errors}. Of groups or weights, "
-        f"half of whose samples at most are refused, what is read off the curve is held in {errors_of_draws} or more, "
-        f"values in {values_of_draws}. The lowest of the belt is {belt}."
+        f"The lowest coverage of values is {values}, of what is read off the curve {errors}; with groups or weights, where "
+        f"at most half of the samples are refused, {values_of_draws} and {errors_of_draws}; of the belt {belt}."
     )
     return Reproduction("Coverage of the clinical panel", finding, body)
 

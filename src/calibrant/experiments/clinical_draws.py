@@ -18,6 +18,7 @@ from calibrant.door.errors import InputError
 
 _GRID = (np.arange(40_000) + 0.5) / 40_000
 _FAR = 1000.0  # the largest weight over the smallest, where weights say so
+_ANSWERED = 0.2  # share of the samples, below which too few are left to say how often they hold
 _FEWER = 10  # one in so many is drawn, and weighs so much
 VALUES = ("O:E", "in the large", "slope", "intercept", "C-statistic", "Brier")
 ERRORS = ("ICI", "E50", "E90", "Emax", "band")
@@ -162,13 +163,15 @@ DRAWS: dict[str, Draws] = {
     "1,000 rows up to 4%, weights log-normal (1)": Draws(1000, weights="log-normal", factor=0.04),
     "2,500 rows up to 4%, weights log-normal (1)": Draws(2500, weights="log-normal", factor=0.04),
     "5,000 rows up to 4%, weights log-normal (1)": Draws(5000, weights="log-normal", factor=0.04),
+    "100 groups of 15, one prediction each, correlation 0.3": Draws(15, 100, correlation=0.3, shared=True),
+    "600 rows of six predictions, weights log-normal (1)": Draws(600, weights="log-normal", steps=5),
 }
 """Weights rising and falling are 1,000 to the power of the prediction, or of minus it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Of the samples that were not refused: shares whose intervals hold the truth, and mean widths of four of them."""
+    """Of samples that were not refused: shares whose intervals hold the truth, and mean widths; NaN of too few."""
 
     refused: float
     values: FloatArray
@@ -205,7 +208,7 @@ def coverage_of_draws(name: str, samples: int, resamples: int, level: float) -> 
         widths = [each.interval.width for each in (panel.ici, panel.e50, panel.e90, panel.emax)]
         found.append((values, errors, widths, true))
     refused = 1.0 - len(found) / samples
-    if not found:
+    if len(found) < _ANSWERED * samples:
         return Held(refused, *(np.full(k, np.nan) for k in (len(VALUES), len(ERRORS), 4, 4)))
     return Held(refused, *(np.array(each, dtype=np.float64).mean(axis=0) for each in zip(*found, strict=True)))
 
