@@ -11,7 +11,9 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from calibrant import InputError, clinical_calibration
+from calibrant.decisions import smoothed as smooth
 from calibrant.decisions.cases import Cases
+from calibrant.decisions.reach import _ends, _shift
 from calibrant.decisions.smoothed import fitted_places, smoothed
 from tests.oracles import clinical as oracle
 from tests.strategies import examples, samples
@@ -256,6 +258,44 @@ def test_too_few_draws_in_effect_are_refused(options, said):
 
 
 @pytest.mark.slow
+def reach_of(cases, curve):
+    """What the panel's intervals are read from."""
+    kept = []
+    real = smooth.reach
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(smooth, "reach", lambda *given: kept.append(real(*given)) or kept[-1])
+        smoothed(cases.single(), 0.05, 999, 0, spline=curve == "spline")
+    return kept[0]
+
+
+def test_ends_of_the_band_solve_their_equation():
+    rng = np.random.default_rng(0)
+    spread, held = rng.uniform(0.01, 0.1, 50), rng.uniform(0.01, 0.3, 50)
+    crossed = rng.uniform(-1, 1, 50) * spread * np.sqrt(held)
+    most = rng.uniform(1.5, 3.0, 50)
+    low, high = _ends(most, spread, crossed, held)
+    closed = most**2 * held < 1
+    assert 0 < closed.sum() < 50
+    assert np.isinf(low[~closed]).all()
+    assert np.isinf(high[~closed]).all()
+    assert (low < 0).all()
+    assert (high > 0).all()
+    for d in (low[closed], high[closed]):
+        wide = spread[closed] ** 2 - 2 * d * crossed[closed] + d * d * held[closed]
+        assert d * d == pytest.approx(most[closed] ** 2 * wide)
+
+
+def test_the_weight_of_events_beside_others_is_found():
+    rng = np.random.default_rng(0)
+    v = 0.5 * rng.random(8000)
+    y = (rng.random(8000) < v).astype(float)
+    kept = (y == 1) | (rng.random(8000) < 0.1)
+    y, v = y[kept], v[kept]
+    assert _shift(Cases.read(y, v, np.where(y == 1, 1.0, 10.0))) == pytest.approx(-np.log(10), abs=0.1)
+    assert _shift(Cases.read(y, v, rng.uniform(0.5, 1.5, y.size))) == pytest.approx(0.0, abs=0.1)
+    assert _shift(Cases.read(y, v, None)) == 0.0
+
+
 @pytest.mark.parametrize("curve", ["lowess", "spline"])
 @pytest.mark.parametrize("kind", ["groups", "sample_weight"])
 def test_reach_of_units_is_its_definition(kind, curve):
@@ -280,9 +320,12 @@ def test_reach_of_units_is_its_definition(kind, curve):
         return np.stack([np.bincount(unit, column) for column in (rows * residual[:, None]).T])
 
     null, own = of_units(y - v), of_units(y - chance)
-    low = np.quantile(np.abs(signs @ null.T) @ np.bincount(np.searchsorted(places, v), w, places.size) / w.sum(), 0.95)
     assert places.tolist() == found.prediction.tolist()
-    assert found.ici.interval.low == 0.0 or found.ici.value > 0.9 * low
+    mass = np.bincount(np.searchsorted(places, v), w, places.size) / w.sum()
+    largest = np.quantile(np.abs(signs @ null.T) @ mass, 0.95)  # mean size of the noise, where predictions are right
+    drawn = reach_of(Cases.read(y, v, options.get("sample_weight"), None, options.get("groups")), curve)
+    assert 0.95 * largest < drawn.calibrated < 1.35 * largest
+    assert (found.ici.interval.low == 0.0) or (found.ici.value > drawn.calibrated)
     # The plain band, without what makes it longer: the one given is at least as wide, and not twice as wide inside.
     spread = np.sqrt((own**2).sum(axis=1))
     half = np.quantile((np.abs(signs @ own.T) / spread).max(axis=1), 0.95) * spread
@@ -292,6 +335,7 @@ def test_reach_of_units_is_its_definition(kind, curve):
     assert (wide[inside] < 4.0 * half[inside]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_calibrated_groups_and_weights_are_held_and_others_found():
     held = []
