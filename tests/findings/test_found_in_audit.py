@@ -10,7 +10,8 @@ import calibrant
 from calibrant import InputError, audit_table
 from calibrant.report.html import document
 from calibrant.scale.opened import OpenedFile
-from calibrant.segments.finding import Asked, found_in_table
+from calibrant.segments.asked import Asked
+from calibrant.segments.finding import found_in_table
 
 RNG = np.random.default_rng(2)
 N = 6_000
@@ -109,8 +110,12 @@ def test_what_cannot_be_searched_is_refused(table, options, why):
         audit_table(table, **(OPTIONS | options))
 
 
-def test_tables_that_are_summed_are_not_searched():
+def test_small_lazy_tables_are_read_to_be_searched_though_they_are_summed():
     import polars as pl
 
-    with pytest.raises(InputError, match="find: redraws single rows"):
-        audit_table(pl.from_pandas(FRAME[:200]).lazy(), find="country", **OPTIONS)
+    read = audit_table(FRAME, find="country", **OPTIONS).found_segments
+    audit = audit_table(pl.from_pandas(FRAME).lazy(), find="country", **OPTIONS)
+    assert audit.n_cells is not None
+    assert not audit.found_segments.summed
+    assert [each.name for each in audit.found_segments.segments] == [each.name for each in read.segments]
+    assert audit.found_segments.multicalibration_error == pytest.approx(read.multicalibration_error)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
-from calibrant import audit_table
+from calibrant import audit_table, find_segments
+from calibrant.scale import frames
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.segments.named import calibration_by_segment
 from tests.scale.test_frames import assert_same_cells, rows
@@ -144,6 +146,20 @@ def test_spark(spark, tmp_path):
     there = calibration_by_segment(frame, by=["day"], **NAMES)
     assert [(each.key, each.n_rows) for each in here] == [(each.key, each.n_rows) for each in there]
     assert_audited_there(frame, wanted, "Spark")
+
+
+def test_spark_finds_the_same_segments(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(frames, "MANY_ROWS", 0)
+    rng = np.random.default_rng(0)
+    n = 4_000
+    data = pd.DataFrame({"kind": rng.choice(["a", "b", "c"], n), "x": rng.normal(size=n), "p": rng.random(n)})
+    data["y"] = (rng.random(n) < np.where(data["kind"] == "b", data["p"] ** 2, data["p"])).astype(int)
+    options = {"y_true": "y", "y_prob": "p", "n_resamples": 39, "n_bins": 4}
+    here = find_segments(pl.from_pandas(data).lazy(), **options)
+    there = find_segments(on_spark(spark, data, tmp_path), **options)
+    assert (here.features, here.summed) == (there.features, True)
+    assert [each.name for each in here.segments] == [each.name for each in there.segments] == ["kind = b"]
+    assert np.allclose(here.tested, there.tested, rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.slow

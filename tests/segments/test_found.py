@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
 from calibrant.kernels import found as kernel
+from calibrant.segments.asked import Asked
 from calibrant.segments.features import Feature, read_features
-from calibrant.segments.finding import Asked, find_in_rows
+from calibrant.segments.finding import find_in_rows
 from calibrant.segments.formed import form, units_of
 from calibrant.segments.search import search, stepped_down
 from calibrant.segments.totals import holm, totals_of

@@ -11,6 +11,7 @@ from calibrant.findings.table_faults import in_table, or_left_out, refuse_own_co
 from calibrant.scale.drift import RESOLUTION, SINGLE, periods_of_groups
 from calibrant.scale.reference import FINE, beside_reference
 from calibrant.segments import finding, named
+from calibrant.segments.asked import names_of
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -60,7 +61,7 @@ def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
     assert of_search is not None
     if audit.seed is not None:
         of_search = replace(of_search, random_state=audit.seed)
-    features = None if asked.find == EVERY else finding.names_of(asked.find, "find")
+    features = None if asked.find == EVERY else names_of(asked.find, "find")
     try:
         return finding.found_in_table(
             table, audit.columns, features, of_search, exclude_bad=asked.exclude_bad, option="find"

@@ -25,7 +25,7 @@ from calibrant.scale.opened import OpenedFile
 from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.relations import InDuckDB
 from calibrant.scale.tables import Table
-from calibrant.segments import finding
+from calibrant.segments import asked as search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,7 @@ class Asked:
     pos_label: Any = None
     reference: Any = None
     find: tuple[str, ...] = ()
-    max_depth: int = finding.MAX_DEPTH
+    max_depth: int = search.MAX_DEPTH
 
     def __post_init__(self) -> None:
         """Refuse what names no column, before anything is read."""
@@ -90,11 +90,11 @@ class Asked:
         return (*self.by, *(name for name in (self.drift, self.groups) if name), *self.find)
 
     @property
-    def of_search(self) -> finding.Asked | None:
+    def of_search(self) -> search.Asked | None:
         """How segments are to be found, where they are."""
         if not self.find:
             return None
-        return finding.Asked(
+        return search.Asked(
             max_depth=self.max_depth, level=self.level, n_resamples=self.n_resamples, random_state=self.random_state
         )
 
@@ -165,10 +165,6 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
     if summed and asked.groups and isinstance(table, InDuckDB):
         why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
         raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
-    if asked.find and summed:
-        raise InputError(
-            "find", "redraws single rows, and of a table of this size or kind they are not read; pass a random part"
-        )
     summed = summed and not asked.groups
     done = _audit_of_sums(table, asked, told, last) if summed else _audit_of_rows(table, asked, told)
     return replace(done, audit=in_parts(table, done.audit, asked, told))
@@ -217,7 +213,7 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     begun = time.monotonic()
     sketch, n_excluded = table.sketched(chosen.names, exclude_bad=asked.exclude_bad)
     seconds = time.monotonic() - begun
-    if last and not (asked.by or asked.drift):
+    if last and not (asked.by or asked.drift or asked.find):
         table.close()
     say_guessed(chosen.names, chosen.guessed, told.say)
     say_excluded(n_excluded, told)

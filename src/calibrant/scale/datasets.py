@@ -21,9 +21,10 @@ from calibrant.scale.folders import (
     kind_of_all,
     on_filesystem,
 )
-from calibrant.scale.opened import MANY_BYTES, MANY_ROWS
+from calibrant.scale.opened import MANY_BYTES
 from calibrant.scale.readers import Dialect, dialect_of
 from calibrant.scale.relations import InDuckDB
+from calibrant.scale.tables import MANY_ROWS
 from calibrant.scale.whole import check_line_end, is_utf16
 
 _FORMATS = {"parquet": "parquet", "csv": "csv", "arrow": "ipc"}

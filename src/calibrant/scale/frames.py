@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from calibrant.scale.duck import as_double, group_relation
 from calibrant.scale.eager import in_arrow, keys_of
 from calibrant.scale.groups import Groups, good_groups, no_rows
 from calibrant.scale.keys import ranks_of
-from calibrant.scale.tables import BoolArray, Rows, Table
+from calibrant.scale.tables import MANY_ROWS, BoolArray, Rows, Table
 
 _NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
 """What numbers are called in the queries."""
@@ -50,6 +51,34 @@ class OpenedFrame(Table):
     def summed(self) -> bool:
         """Whether it is lazy."""
         return isinstance(self._table, nw.LazyFrame)
+
+    @cached_property
+    def many(self) -> bool:
+        """Whether it is lazy and has more rows than are comfortable in memory."""
+        return self.summed and self.n_rows() > MANY_ROWS
+
+    def n_rows(self) -> int:
+        """How many rows it has; a lazy one counts them."""
+        counted = self._table.select(nw.len().alias("n"))
+        return int((counted.collect("pyarrow") if self.summed else counted)["n"][0])
+
+    @property
+    def held(self) -> Any:
+        """The table as narwhals has it."""
+        return self._table
+
+    def like(self, table: Any) -> OpenedFrame:
+        """Another table of narwhals, taken as this one is."""
+        return OpenedFrame(table, self._argument, self.pos_label)
+
+    @contextmanager
+    def lazily(self, names: Mapping[str, str], features: Sequence[str], option: str) -> Iterator[OpenedFrame]:
+        """Itself; of two labels the outcome is 1 where the event's stands."""
+        self.require(features, option)
+        for argument, name in names.items():
+            if argument != "y_true" or self.pos_label is None:
+                _check_column(self._table, self._schema, name, argument)
+        yield self if self.pos_label is None else self._labelled(names["y_true"])
 
     @property
     def engine(self) -> str:
@@ -94,7 +123,7 @@ class OpenedFrame(Table):
         for argument, name in names.items():
             _check_column(table, self._schema, name, argument)
         numbers = _renamed(table, table.collect_schema(), names, ())
-        good = numbers.with_columns(_fault=_fault(numbers.columns))["_fault"] == 0
+        good = numbers.with_columns(_fault=_fault(_columns(numbers.columns)))["_fault"] == 0
         if not good.any():
             raise InputError(self._argument, no_rows(exclude_bad=True))
         return list(good.to_list())
@@ -196,7 +225,7 @@ def group_cells(
     segments = [f"_s{i}" for i in range(len(by))]
     if isinstance(table, nw.DataFrame) and not _needs_arrow(table, schema, (*names.values(), *by)):
         table = table.lazy()
-    table = _renamed(table, schema, names, by, option).with_columns(_fault=_fault(parts))
+    table = _renamed(table, schema, names, by, option).with_columns(_fault=_fault(_columns(parts)))
     good = nw.col("_fault") == 0
     table = table.with_columns(
         *(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts),
@@ -228,6 +257,24 @@ def group_cells(
     return grouped.collect("pyarrow") if isinstance(grouped, nw.LazyFrame) else grouped
 
 
+def good_rows(table: Any, names: Mapping[str, str]) -> Any:
+    """The rows of a table that are good in these columns."""
+    schema = table.collect_schema()
+    for argument, name in names.items():
+        _check_column(table, schema, name, argument)
+    return table.filter(_fault({_NUMBERS[argument]: _double(schema, name) for argument, name in names.items()}) == 0)
+
+
+def _columns(names: Sequence[str]) -> dict[str, Any]:
+    return {name: nw.col(name) for name in names}
+
+
+def _double(schema: Any, name: str) -> Any:
+    """A column of numbers or truth values as doubles."""
+    column = nw.col(name)
+    return (column.cast(nw.Int8) if schema[name] == nw.Boolean else column).cast(nw.Float64)
+
+
 def _needs_arrow(table: Any, schema: Any, columns: Sequence[str]) -> bool:
     """Whether a table in memory has columns that its own engine would not group as others do."""
     if isinstance(table, nw.LazyFrame):
@@ -252,22 +299,20 @@ def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str
             table, {_NUMBERS[argument]: (argument, name) for argument, name in names.items()}, segments, option
         )
 
-    def number(name: str) -> Any:
-        column = nw.col(name)
-        return (column.cast(nw.Int8) if schema[name] == nw.Boolean else column).cast(nw.Float64)
-
     return table.select(
-        *(number(name).alias(new) for new, name in numbers.items()),
+        *(_double(schema, name).alias(new) for new, name in numbers.items()),
         *(nw.col(name).alias(new) for new, name in segments.items()),
     )
 
 
-def _fault(parts: Sequence[str]) -> Any:
-    """The first fault of a row by its number in `calibrant.scale.groups`, 0 if it is good."""
+def _fault(parts: Mapping[str, Any]) -> Any:
+    """The first fault of a row by its number in `calibrant.scale.groups`, 0 if it is good; of columns by their names
+    of our own.
+    """
     fault = nw.lit(0, dtype=nw.Int32)
     for code, name in ((-5, "_w"), (-3, "_v"), (-1, "_y")):
         if name in parts:
-            column = nw.col(name)
+            column = parts[name]
             known = column.fill_null(float("nan"))
             # Engines fold comparisons and is_nan() by a file's statistics, which leave NaN out; arithmetic they do not.
             finite = (known - known) == 0.0

@@ -272,6 +272,10 @@ class KeptSketches(Table):
         """Raise: there are no rows."""
         self._of_rows("exclude_bad" if exclude_bad else option)
 
+    def lazily(self, _names: Mapping[str, str], _features: Sequence[str], option: str) -> NoReturn:
+        """Raise: there are no rows."""
+        self._of_rows(option)
+
     def _of_rows(self, argument: str) -> NoReturn:
         raise InputError(argument, OF_ROWS)
 

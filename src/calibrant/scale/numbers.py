@@ -119,8 +119,8 @@ def fetch_good(
     return {argument: values[good] for argument, values in arrays.items()}, good
 
 
-def features_of(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[str, Any]:
-    """Name -> its column as Arrow; of text files as numbers, or as times, where every text is one."""
+def feature_sql(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[str, str]:
+    """Name -> its column in SQL; of text files as numbers, or as times, where every text is one."""
     sql = {name: quoted(name) for name in names}
     for name in names if as_text else ():
         column = quoted(name)
@@ -130,6 +130,12 @@ def features_of(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[s
             if held and not missed:
                 sql[name] = f"TRY_CAST({column} AS {kind})"
                 break
+    return sql
+
+
+def features_of(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[str, Any]:
+    """Name -> its column as Arrow, as `feature_sql` has it."""
+    sql = feature_sql(relation, names, as_text=as_text)
     table = relation.project(", ".join(f"{each} AS {quoted(name)}" for name, each in sql.items())).to_arrow_table()
     return {name: table.column(at) for at, name in enumerate(names)}
 

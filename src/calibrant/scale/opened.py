@@ -28,11 +28,9 @@ from calibrant.scale.readers import (
     text_source,
 )
 from calibrant.scale.relations import InDuckDB, of_file
-from calibrant.scale.tables import Rows
+from calibrant.scale.tables import MANY_ROWS, Rows
 from calibrant.scale.whole import check_pages
 
-MANY_ROWS = 5_000_000
-"""Rows of Parquet above which a file is summed where it lies."""
 MANY_BYTES = 500_000_000
 """Bytes of other files above which they are."""
 

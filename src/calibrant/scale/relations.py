@@ -14,9 +14,18 @@ from calibrant.door.errors import FileError, InputError
 from calibrant.scale.duck import group_relation, json_segments, quoted
 from calibrant.scale.eager import in_arrow
 from calibrant.scale.engine import connect
+from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.keys import ranks_of
-from calibrant.scale.numbers import features_of, fetch, fetch_good, first_text, numbers_in_sql, texts_in_rows
+from calibrant.scale.numbers import (
+    feature_sql,
+    features_of,
+    fetch,
+    fetch_good,
+    first_text,
+    numbers_in_sql,
+    texts_in_rows,
+)
 from calibrant.scale.tables import BoolArray, Chosen, Table
 
 
@@ -102,6 +111,28 @@ class InDuckDB(Table):
                 return fetch(relation, names, numbers, len(self.files)), keys, 0
             arrays, good = fetch_good(relation, numbers)
             return arrays, {name: column.filter(good) for name, column in keys.items()}, int((~good).sum())
+
+    @contextmanager
+    def lazily(self, names: Mapping[str, str], features: Sequence[str], option: str) -> Iterator[OpenedFrame]:
+        """These columns as a relation: numbers as doubles, features as numbers or times where every text is one."""
+        import duckdb
+
+        self.require(features, option)
+        with self._explained():
+            relation = self._rows(list(names.values()), features)
+            numbers = self._numbers(relation, names)
+            if self.kind == "json":
+                relation = json_segments(relation, list(features), option)
+            plain = self.pos_label is None and not self._as_text  # whole numbers stay what they are: they add up faster
+            held = {names[argument]: quoted(names[argument]) if plain else sql for argument, sql in numbers.items()}
+            held |= feature_sql(relation, features, as_text=self.kind == "csv")
+            relation = relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in held.items()))
+        try:
+            with self._in_any_order(), of_file():
+                yield OpenedFrame(relation)
+        except duckdb.Error as problem:
+            with self._explained():
+                raise problem from None
 
     def ranks(self, name: str, option: str) -> IntArray:
         """Number of each row's value in a column of keys."""

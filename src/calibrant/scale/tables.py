@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,12 @@ from calibrant.scale.columns import asked_columns, choose_columns, present, refu
 from calibrant.scale.groups import Groups
 from calibrant.scale.sketch import CalibrationSketch
 
+if TYPE_CHECKING:
+    from calibrant.scale.frames import OpenedFrame
+
 BoolArray = npt.NDArray[np.bool_]
+MANY_ROWS = 5_000_000
+"""Rows of Parquet, or of a lazy table, above which they are summed where they lie rather than read."""
 
 FINE = 65536
 """Cells of predictions where rows are summed."""
@@ -89,6 +95,17 @@ class Table(ABC):
     @abstractmethod
     def summed(self) -> bool:
         """Whether rows are to be summed where they lie instead of read."""
+
+    @property
+    def many(self) -> bool:
+        """Whether it has more rows than are comfortable in memory."""
+        return self.summed
+
+    @abstractmethod
+    def lazily(
+        self, names: Mapping[str, str], features: Sequence[str], option: str
+    ) -> AbstractContextManager[OpenedFrame]:
+        """These columns as a lazy table, while the context lasts: numbers as doubles, features as what they hold."""
 
     @property
     def twins(self) -> Mapping[str, list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
@@ -41,14 +43,31 @@ def _corrected(units: Units, formed: Formed, prediction: FloatArray, segment: in
     first, last = formed.ends[segment]
     rows = formed.order[first:last]
     v, count = prediction[rows], units.count[rows]
-    z = log_odds(v, _CLIP)
-    ends = np.array([z.argmin(), z.argmax()])
-    score = np.concatenate([z, z[ends]])
-    rate = np.concatenate([units.ones[rows] / count, v[ends]])
-    mass = np.concatenate([units.weight[rows] * count, np.full(2, _HALF)])
-    order = np.argsort(score, kind="stable")
-    features = np.stack([np.ones(score.size), score])[:, order]
-    line = fit_logistic(features, rate[order], mass[order] / mass.sum(), np.array([0.0, 1.0]))
     corrected = prediction.copy()
-    corrected[rows] = inner_expit(line[0] + line[1] * z)
+    corrected[rows] = Line.through(v, units.ones[rows] / count, units.weight[rows] * count)(v)
     return corrected
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A map of probabilities that is a line in their log-odds."""
+
+    start: float
+    slope: float
+
+    def __call__(self, prediction: FloatArray) -> FloatArray:
+        """Corrected predictions."""
+        return inner_expit(self.start + self.slope * log_odds(prediction, _CLIP))
+
+    @classmethod
+    def through(cls, prediction: FloatArray, rate: FloatArray, mass: FloatArray) -> Line:
+        """The line that fits event rates best."""
+        z = log_odds(prediction, _CLIP)
+        ends = np.array([z.argmin(), z.argmax()])
+        score = np.concatenate([z, z[ends]])
+        rate = np.concatenate([rate, prediction[ends]])
+        mass = np.concatenate([mass, np.full(2, _HALF)])
+        order = np.argsort(score, kind="stable")
+        features = np.stack([np.ones(score.size), score])[:, order]
+        start, slope = fit_logistic(features, rate[order], mass[order] / mass.sum(), np.array([0.0, 1.0]))
+        return cls(float(start), float(slope))

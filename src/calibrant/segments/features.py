@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,11 @@ import numpy.typing as npt
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
+from calibrant.scale.featured import TELLING
 
-_TELLING = 20  # rows in which two values agree with the outcome by more than coincidence
+T = TypeVar("T")
+MISSING = "is missing in every row"
+OUTCOME = "is the outcome itself, row by row; errors are to be explained without"
 _DIGITS = 17  # that tell any two doubles apart
 
 
@@ -68,10 +71,25 @@ def read_features(
     InputError
         If a feature cannot be used and the user named it, or none is left.
     """
+    return each_or_left_out(
+        columns, lambda name: _feature(name, columns[name], rows, n_bins, min_rows), chosen=chosen, option=option
+    )
+
+
+def each_or_left_out(
+    names: Iterable[str], read: Callable[[str], T], *, chosen: bool, option: str
+) -> tuple[list[T], dict[str, str]]:
+    """What is read of each feature that can be used, and why the others are left out, as `read_features` says.
+
+    Raises
+    ------
+    InputError
+        If a feature cannot be used and the user named it, or none is left.
+    """
     found, left_out = [], {}
-    for name, column in columns.items():
+    for name in names:
         try:
-            found.append(_feature(name, column, rows, n_bins, min_rows))
+            found.append(read(name))
         except InputError as problem:
             if chosen:
                 raise InputError(option, problem.problem) from None
@@ -87,10 +105,10 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bi
 
     held = pyarrow.types
     if held.is_temporal(column.type):
-        raise _unusable(name, "holds times: pass what matters of them as a column, such as the hour or the year")
+        raise unusable(name, "holds times: pass what matters of them as a column, such as the hour or the year")
     is_number = held.is_integer(column.type) or held.is_floating(column.type) or held.is_decimal(column.type)
     if held.is_integer(column.type) and _large(column):
-        raise _unusable(
+        raise unusable(
             name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
         )
     if is_number:
@@ -98,18 +116,18 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bi
         values = np.asarray(values, np.float64) + 0.0  # minus zero as zero
         for argument, other in rows.items():
             if other is not None and np.array_equal(values, other):
-                raise _unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
+                raise unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
         code, labels = _ranges(name, values, n_bins)
         _refuse_outcome(name, values, rows["y_true"])
     elif held.is_boolean(column.type) or held.is_string(column.type) or held.is_large_string(column.type):
         code, labels = _categories(name, column, n_bins, min_rows)
         _refuse_outcome(name, np.asarray(code, np.float64), rows["y_true"])
     elif held.is_null(column.type):
-        raise _unusable(name, "is missing in every row")
+        raise unusable(name, MISSING)
     else:
-        raise _unusable(name, f"holds {column.type}; numbers, texts or truth values are needed")
+        raise unusable(name, f"holds {column.type}; numbers, texts or truth values are needed")
     if len(labels) < 2:
-        raise _unusable(name, f"has the same value in every row ({labels[0]})")
+        raise constant(name, labels)
     return Feature(name, code, labels)
 
 
@@ -123,14 +141,20 @@ def _large(column: Any) -> bool:
 
 def _refuse_outcome(name: str, values: FloatArray, outcome: FloatArray | None) -> None:
     """Raise if two values tell the events from the rest: the outcome under another name, or turned around."""
-    if outcome is None or outcome.size < _TELLING or np.isnan(values).any():
+    if outcome is None or outcome.size < TELLING or np.isnan(values).any():
         return
     if is_outcome(values, outcome):
-        raise _unusable(name, "is the outcome itself, row by row; errors are to be explained without")
+        raise unusable(name, OUTCOME)
 
 
-def _unusable(name: str, why: str) -> InputError:
+def unusable(name: str, why: str) -> InputError:
+    """The problem of a feature that cannot be used."""
     return InputError("features", f"{name!r} {why}")
+
+
+def constant(name: str, labels: Sequence[str]) -> InputError:
+    """The problem of a feature that tells no rows apart."""
+    return unusable(name, f"has the same value in every row ({labels[0]})")
 
 
 def _copying(column: Any) -> dict[str, bool]:
@@ -142,26 +166,36 @@ def _ranges(name: str, values: FloatArray, n_bins: int) -> tuple[IntArray, tuple
     missing = np.isnan(values)
     held = np.sort(values[~missing])
     if not held.size:
-        raise _unusable(name, "is missing in every row")
+        raise unusable(name, MISSING)
     new = np.flatnonzero(held[1:] != held[:-1])
     if new.size < n_bins:
-        single = held[np.append(new, held.size - 1)]
-        code = np.searchsorted(single, values)
-        labels = [f"{name} = {_shown(each)}" for each in single]
+        cuts, labels = one_by_one(name, held[np.append(new, held.size - 1)])
     else:
-        at = -(-held.size * np.arange(1, n_bins) // n_bins) - 1
-        tops = np.unique(held[at])
+        tops = np.unique(held[ranks_of_cuts(held.size, n_bins)])
         tops = tops[tops < held[-1]]
         if not tops.size:  # most rows hold the largest number
             tops = held[new[-1:]]
-        after = held[np.searchsorted(held, tops, side="right")]
-        cuts = [_between(a, b) for a, b in zip(tops.tolist(), after.tolist(), strict=True)]
-        code = np.searchsorted(tops, values)
-        shown = [_shown(cut) for cut in cuts]
-        labels = [f"{name} <= {shown[0]}"]
-        labels += [f"{low} < {name} <= {high}" for low, high in pairwise(shown)]
-        labels.append(f"{name} > {shown[-1]}")
+        cuts, labels = in_ranges(name, tops, held[np.searchsorted(held, tops, side="right")])
+    code = np.searchsorted(cuts, values)
     return _with_missing(name, code.astype(np.int64), labels, missing)
+
+
+def ranks_of_cuts(n: int, n_bins: int) -> IntArray:
+    """Ranks, from 0, of the numbers at which so many are cut into ranges."""
+    return np.asarray(-(-n * np.arange(1, n_bins) // n_bins) - 1)
+
+
+def one_by_one(name: str, single: FloatArray) -> tuple[FloatArray, list[str]]:
+    """Where a feature of few numbers is cut, and what the parts are called."""
+    return single[:-1], [f"{name} = {_shown(each)}" for each in single]
+
+
+def in_ranges(name: str, tops: FloatArray, after: FloatArray) -> tuple[FloatArray, list[str]]:
+    """Where a feature is cut behind its values `tops`, which `after` follow, and what the parts are called."""
+    cuts = [_between(a, b) for a, b in zip(tops.tolist(), after.tolist(), strict=True)]
+    shown = [_shown(cut) for cut in cuts]
+    labels = [f"{name} <= {shown[0]}", *(f"{low} < {name} <= {high}" for low, high in pairwise(shown))]
+    return np.array(cuts), [*labels, f"{name} > {shown[-1]}"]
 
 
 def _between(low: float, high: float) -> float:
@@ -187,25 +221,28 @@ def _categories(name: str, column: Any, n_bins: int, min_rows: int) -> tuple[Int
     missing = np.asarray(coded.indices.is_null())
     index = np.asarray(coded.indices.fill_null(0)).astype(np.int64)
     counts = np.bincount(index[~missing], minlength=len(values))
+    order, labels = most_frequent(name, values, counts, n_bins, min_rows)
+    number = np.full(max(len(values), 1), len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return _with_missing(name, number[index], labels, missing)
+
+
+def most_frequent(
+    name: str, values: Sequence[Any], counts: IntArray, n_bins: int, min_rows: int
+) -> tuple[list[int], list[str]]:
+    """The values that are told apart, the most frequent first, and what they and the rest together are called."""
     order = sorted(range(len(values)), key=lambda i: (-counts[i], str(values[i])))
     if not order:
-        raise _unusable(name, "is missing in every row")
+        raise unusable(name, MISSING)
+    rest = 0
     if len(order) > n_bins:
         if counts[order[0]] < min_rows:
             few = f"holds {len(order):,} different values, none of them in {min_rows:,} rows"
-            raise _unusable(name, f"{few}: group them into fewer, or leave it out")
-        rest = order[n_bins - 1 :]
+            raise unusable(name, f"{few}: group them into fewer, or leave it out")
+        rest = len(order) - n_bins + 1
         order = order[: n_bins - 1]
-    else:
-        rest = []
-    number = np.empty(len(values), np.int64)
-    number[order] = np.arange(len(order))
-    number[rest] = len(order)
     labels = [f"{name} = {_word(values[i])}" for i in order]
-    if rest:
-        labels.append(f"{name} in {len(rest):,} other values")
-    code = number[index] if len(values) else index
-    return _with_missing(name, code, labels, missing)
+    return order, [*labels, f"{name} in {rest:,} other values"] if rest else labels
 
 
 def _word(value: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, whole_from
+from calibrant.door.arguments import generator
 from calibrant.door.columns import FloatArray, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
@@ -19,55 +19,16 @@ from calibrant.inference.calibration_tail import chernoff
 from calibrant.inference.result import LEAST, impossible_rows
 from calibrant.kernels.found import squared_evidence
 from calibrant.scale.tables import Table
+from calibrant.segments.asked import BY_REDRAWS, BY_TAIL, Asked, AskedOf
 from calibrant.segments.explained import explained_once
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.formed import Formed, Units, form, units_of
+from calibrant.segments.found_in_sums import found_in_sums
 from calibrant.segments.found_results import FoundSegment, FoundSegments
 from calibrant.segments.search import STRETCH, Search, search
 from calibrant.segments.totals import Totals, holm, totals_of
 
-MAX_DEPTH, N_BINS, MIN_ROWS = 2, 10, 50
-_DEEPEST, _MOST_BINS = 4, 100
-_BY_REDRAWS, _BY_TAIL = 0.99, 0.01
-"""Shares of the level that the two p-values get."""
 _SCALES = np.arange(60)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How segments are to be found; checked when it is made."""
-
-    max_depth: int = MAX_DEPTH
-    n_bins: int = N_BINS
-    min_rows: int = MIN_ROWS
-    level: float = 0.05
-    n_resamples: int = N_RESAMPLES
-    random_state: RandomState = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be used."""
-        for name, least, most in (("max_depth", 1, _DEEPEST), ("n_bins", 2, _MOST_BINS)):
-            if whole_from(getattr(self, name), name, least) > most:
-                raise InputError(name, f"is {getattr(self, name):,}", allowed=f"it is from {least} to {most}")
-        whole_from(self.min_rows, "min_rows", 1)
-        check_resamples(self.n_resamples, _BY_REDRAWS * check_level(self.level))
-        generator(self.random_state)
-
-
-def names_of(features: str | Sequence[str] | None, option: str = "features") -> tuple[str, ...] | None:
-    """The features that were named; none is an error, and so is one twice."""
-    if features is None:
-        return None
-    if isinstance(features, str):
-        features = (features,)
-    if isinstance(features, bytes) or not isinstance(features, Sequence):
-        raise InputError(option, f"is {features!r:.40}", allowed="it must be the name of a column, or several")
-    for name in features:
-        if not isinstance(name, str) or not name:
-            raise InputError(option, f"names {name!r:.40}; a column's name is text, and not empty")
-    if not features or len(set(features)) < len(features):
-        raise InputError(option, "is empty" if not features else "names a column twice", allowed="name each once")
-    return tuple(features)
 
 
 def found_in_table(
@@ -88,6 +49,10 @@ def found_in_table(
     taken = features or tuple(name for name in table.columns if name not in names.values())
     if not taken:
         raise InputError(option, "are none: the table has no columns but outcomes and predictions")
+    if table.many:
+        asked_of = AskedOf(features is not None, trials, exclude_bad, option)
+        with table.lazily(names, taken, option) as lazy:
+            return found_in_sums(lazy, dict(names), taken, asked, asked_of)
     arrays, keys, n_bad = table.with_features(names, taken, option, exclude_bad=exclude_bad)
     columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
     outcome, prediction, weight = read_columns(*columns)
@@ -105,9 +70,9 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> Found
     seed = generator(asked.random_state).integers(2**64, dtype=np.uint64)
     units = units_of(rows, features)
     formed = form(units, features, min(asked.max_depth, len(features)), asked.min_rows)
-    found = search(units, formed, n_resamples, _BY_REDRAWS * level, seed)
+    found = search(units, formed, n_resamples, BY_REDRAWS * level, seed)
     totals = totals_of(rows, formed)
-    redrawn = np.minimum(1.0, found.pvalue / _BY_REDRAWS)
+    redrawn = np.minimum(1.0, found.pvalue / BY_REDRAWS)
     beyond = np.flatnonzero(redrawn <= level)
     listed = explained_once(units, formed, found, beyond)
     strongest = int(np.argmax(found.score))
@@ -151,7 +116,7 @@ def _by_tail(units: Units, formed: Formed, found: Search, segment: int) -> float
     v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
     part = calibration_units.Units(v, count, ones, weight, rows.size, None, 0.0)
     all_shares = float(np.exp(-0.5 * formed.handicap).sum())
-    shares = math.log(2.0 * all_shares / _BY_TAIL) + 0.5 * formed.handicap[segment]
+    shares = math.log(2.0 * all_shares / BY_TAIL) + 0.5 * formed.handicap[segment]
     return min(1.0, max(LEAST, math.exp(chernoff(part, one if found.total[segment] > 0.0 else -one) + shares)))
 
 

@@ -158,7 +158,7 @@ def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: in
         shape = tuple(sizes[i] for i in members)
         n_cells = math.prod(shape)
         if n_cells > 100 * MOST_SEGMENTS:
-            raise _too_many()
+            raise too_many()
         cell = cell_of([units.codes[i] for i in members], shape, v.size)
         rows = np.asarray(np.bincount(cell, count, n_cells), np.float64)
         enough = (rows >= min_rows) & (np.bincount(cell, information, n_cells) >= LEAST_INFORMATION)
@@ -177,7 +177,7 @@ def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: in
             values.append(tuple(int(code) for code in np.unravel_index(each, shape)) if shape else ())
             ends.append((place + first[each], place + first[each + 1]))
         if len(chosen) > MOST_SEGMENTS:
-            raise _too_many()
+            raise too_many()
         orders.append(order)
         place += order.size
     joined, bounds = np.concatenate(orders), np.array(ends, np.int64)
@@ -196,7 +196,8 @@ def cell_of(codes: Sequence[IntArray], shape: tuple[int, ...], size: int) -> Int
     return cell
 
 
-def _too_many() -> InputError:
+def too_many() -> InputError:
+    """The problem of features that make too many segments."""
     return InputError(
         "features",
         f"make more than {MOST_SEGMENTS:,} segments; name fewer features, lower max_depth or n_bins, or raise min_rows",

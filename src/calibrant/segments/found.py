@@ -11,7 +11,8 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
 from calibrant.door.rows import not_taken
 from calibrant.progress import watched
 from calibrant.scale.frames import OpenedFrame
-from calibrant.segments.finding import MAX_DEPTH, MIN_ROWS, N_BINS, Asked, found_in_table, names_of
+from calibrant.segments.asked import MAX_DEPTH, MIN_ROWS, N_BINS, Asked, names_of
+from calibrant.segments.finding import found_in_table
 from calibrant.segments.found_results import FoundSegments
 
 

@@ -122,6 +122,8 @@ class FoundSegments(TestResult):
         Columns that could not be used as features, and why, where no features were named.
     max_depth, n_resamples, n_excluded : int
         Features that a segment fixes at most, redraws, and bad rows that were left out.
+    summed : bool
+        Whether rows were too many to be read: their sums by cell of predictions were tested then, without redraws.
     tested : ndarray of shape (n_tested, 3)
         Of all tested segments: single outcomes, mean of outcome less prediction, and adjusted p-value.
 
@@ -141,7 +143,17 @@ class FoundSegments(TestResult):
     max_depth: int
     n_resamples: int
     n_excluded: int = 0
+    summed: bool = False
     tested: FloatArray = field(default_factory=lambda: np.empty((0, 3)), compare=False, repr=False)
+
+    @property
+    def searched(self) -> str:
+        """What the segments are, such as "combinations of up to 2 features"; of a table that was not read, that too."""
+        most = min(self.max_depth, len(self.features))
+        said = "values of one feature" if most == 1 else f"combinations of up to {most} features"
+        return (
+            f"{said}; rows were too many to be read, and were summed by cells of predictions" if self.summed else said
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, all but `tested`."""
@@ -161,7 +173,7 @@ class FoundSegments(TestResult):
         >>> find_segments(table, y_true="y", y_prob="p", random_state=0).segments[0].name
         'device = tablet'
         """
-        tested = counted(self.n_tested, "segment")
+        tested = f"{counted(self.n_tested, 'segment')} ({self.searched})"
         sure = "; predictions must not have been fitted to these rows"
         if not self.segments:
             error = f"{self.multicalibration_error:.2g} (up to {at_most(self.detectable, 2)} is noise)"

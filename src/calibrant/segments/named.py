@@ -17,7 +17,7 @@ from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
-from calibrant.inference.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
+from calibrant.inference.poisson_binomial import mean_chance_interval
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
@@ -31,13 +31,13 @@ from calibrant.scale.keys import numbers_of
 from calibrant.scale.pooled import moments_from_cells, sample_from_cells
 from calibrant.scale.trials import groups_by
 from calibrant.segments.grouped import GroupTests, group_tests
+from calibrant.segments.tails import segment_tails
 
 FloatArray = npt.NDArray[np.float64]
 RESOLUTION = 128
 _CERTIFIED = 1_000  # segments whose distance is bracketed by a certificate
 _TOLERANCE = 1e-4
 _LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
-_SHARES = 0.9, 0.05, 0.03, 0.02  # of the error, for tests of 1, 2, 4 and 8 intervals of predictions
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -233,7 +233,7 @@ def segments_of_groups(
     if in_groups is not None:
         tests = _Tests(in_groups.pvalue, in_groups.where, in_groups.low_side, None, level, in_groups)
     elif not rates:
-        tests = _Tests(*_tests(index, cells, starts, resolution), level)
+        tests = _Tests(*segment_tails(index, cells, starts, resolution), level)
     segments, found_at = [], []
     for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
         if weight[i] == 0.0:
@@ -298,7 +298,7 @@ def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tests:
-    """What `_tests` found of all segments, for each to be told of its own."""
+    """What `segment_tails` found of all segments, for each to be told of its own."""
 
     pvalue: FloatArray
     where: list[tuple[float, float]]
@@ -339,54 +339,3 @@ class _Tests:
             where=self.where[i],
             n_groups=None if self.in_groups is None else int(self.in_groups.n_groups[i]),
         )
-
-
-def _tests(
-    index: npt.NDArray[np.int64], cells: FloatArray, starts: npt.NDArray[np.intp], resolution: int
-) -> tuple[FloatArray, list[tuple[float, float]], npt.NDArray[np.bool_], tuple[FloatArray, FloatArray] | None]:
-    """P-value of each segment, the interval where evidence is strongest, and whether predictions are too low there.
-
-    Last its ones and its rows, where no row weighs more than another.
-    """
-    weight, squared = cells[:, sketching.WEIGHT], cells[:, sketching.SQUARED]
-    moment = (weight * (index // 2) + cells[:, sketching.OFFSET]) / resolution
-    residual = cells[:, sketching.OUTCOME] - moment
-    safe = np.where(weight > 0.0, weight, 1.0)
-    mean = moment / safe
-    equal = bool((weight == cells[:, sketching.COUNT]).all() and (squared == weight).all())
-    rounded = 4.0 * rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) * weight
-    segment = np.zeros(index.size, np.int64)
-    segment[starts[1:]] = 1
-    segment = np.cumsum(segment)
-    low, high = cells[:, sketching.LOW], cells[:, sketching.HIGH]
-    # A mean is clipped to its cell's range, and exact where that is one prediction.
-    doubt = 4.0 * rounding_of_plain_sums(float(cells[:, sketching.COUNT].max()))
-    chance = np.clip(mean - doubt, low, high), np.clip(mean + doubt, low, high)
-    best = np.full(starts.size, np.inf)
-    sign = np.zeros(starts.size)
-    at = np.zeros((starts.size, 2))
-    for depth, share in enumerate(_SHARES):
-        parts = 2**depth
-        # An interval holds its left grid point: the last one holds 1 as well.
-        of = segment * parts + np.minimum(index // 2 * parts // resolution, parts - 1)
-        first = np.flatnonzero(np.diff(of, prepend=-1))
-        total, squares, rounding = (np.add.reduceat(values, first) for values in (residual, squared, rounded))
-        if equal:
-            ones = np.add.reduceat(cells[:, sketching.ONES], first)
-            found = two_sided_log_pvalues(weight, chance, first, ones)
-        else:
-            sure = np.maximum(np.abs(total) - rounding, 0.0)
-            found = math.log(2.0) - sure**2 / np.maximum(0.5 * squares, 1e-290)  # lost squares tell nothing
-        log_p = np.full((starts.size, parts), np.inf)
-        totals = np.zeros((starts.size, parts))
-        log_p.flat[of[first]] = found + math.log(parts / share)
-        totals.flat[of[first]] = total
-        column = np.argmin(log_p, axis=1)
-        rows = np.arange(starts.size)
-        better = log_p[rows, column] < best
-        best = np.where(better, log_p[rows, column], best)
-        sign = np.where(better, totals[rows, column], sign)
-        at[better] = np.column_stack([column / parts, (column + 1) / parts])[better]
-    counts = np.add.reduceat(cells[:, [sketching.ONES, sketching.COUNT]], starts)
-    where = [(float(a), float(b)) for a, b in at]
-    return np.exp(np.clip(best, -700.0, 0.0)), where, sign > 0.0, (counts[:, 0], counts[:, 1]) if equal else None

@@ -94,10 +94,12 @@ def _weight(rows: Rows) -> FloatArray:
     return np.broadcast_to(1.0, rows.y_prob.shape) if rows.weight is None else rows.weight
 
 
-def holm(pvalues: FloatArray) -> FloatArray:
-    """Adjusted for their number, for any dependence (Holm 1979)."""
-    rising = np.argsort(pvalues, kind="stable")
-    steps = np.maximum.accumulate(pvalues[rising] * (pvalues.size - np.arange(pvalues.size)))
+def holm(pvalues: FloatArray, share: FloatArray | None = None) -> FloatArray:
+    """Adjusted for their number, for any dependence; each has its share of the level (Holm 1979)."""
+    share = np.full(pvalues.size, 1.0 / pvalues.size) if share is None else share
+    scaled = pvalues / share
+    rising = np.argsort(scaled, kind="stable")
+    left = np.cumsum(share[rising][::-1])[::-1]  # of this one and of all that have a larger p-value
     adjusted = np.empty_like(pvalues)
-    adjusted[rising] = np.minimum(1.0, steps)
+    adjusted[rising] = np.minimum(1.0, np.maximum.accumulate(scaled[rising] * left))
     return adjusted

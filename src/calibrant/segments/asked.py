@@ -1,0 +1,63 @@
+"""How segments are to be found, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, whole_from
+from calibrant.door.errors import InputError
+
+MAX_DEPTH, N_BINS, MIN_ROWS = 2, 10, 50
+BY_REDRAWS, BY_TAIL = 0.99, 0.01
+"""Shares of the level that the two p-values get."""
+_DEEPEST, _MOST_BINS = 4, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How segments are to be found; checked when it is made."""
+
+    max_depth: int = MAX_DEPTH
+    n_bins: int = N_BINS
+    min_rows: int = MIN_ROWS
+    level: float = 0.05
+    n_resamples: int = N_RESAMPLES
+    random_state: RandomState = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used."""
+        for name, least, most in (("max_depth", 1, _DEEPEST), ("n_bins", 2, _MOST_BINS)):
+            if whole_from(getattr(self, name), name, least) > most:
+                raise InputError(name, f"is {getattr(self, name):,}", allowed=f"it is from {least} to {most}")
+        whole_from(self.min_rows, "min_rows", 1)
+        check_resamples(self.n_resamples, BY_REDRAWS * check_level(self.level))
+        generator(self.random_state)
+
+
+def names_of(features: str | Sequence[str] | None, option: str = "features") -> tuple[str, ...] | None:
+    """The features that were named; none is an error, and so is one twice."""
+    if features is None:
+        return None
+    if isinstance(features, str):
+        features = (features,)
+    if isinstance(features, bytes) or not isinstance(features, Sequence):
+        raise InputError(option, f"is {features!r:.40}", allowed="it must be the name of a column, or several")
+    for name in features:
+        if not isinstance(name, str) or not name:
+            raise InputError(option, f"names {name!r:.40}; a column's name is text, and not empty")
+    if not features or len(set(features)) < len(features):
+        raise InputError(option, "is empty" if not features else "names a column twice", allowed="name each once")
+    return tuple(features)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOf:
+    """What is said of the columns: whether the user named the features, and by which option; whether weights are
+    numbers of trials; and whether bad rows are left out.
+    """
+
+    chosen: bool
+    trials: bool
+    exclude_bad: bool
+    option: str

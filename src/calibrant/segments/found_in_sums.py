@@ -1,0 +1,259 @@
+"""Segments found in sums of rows by cells of predictions: no redraws, but proved tails and Holm's correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.ends import Interval
+from calibrant.door.rows import INDEPENDENT
+from calibrant.door.values import ReadOnly
+from calibrant.inference.poisson_binomial import two_sided_log_pvalues
+from calibrant.inference.result import ImpossibleRows, contradicted
+from calibrant.kernels import sketching
+from calibrant.scale.featured import Featured
+from calibrant.scale.frames import OpenedFrame
+from calibrant.segments.asked import Asked, AskedOf
+from calibrant.segments.explained import MOST, Line
+from calibrant.segments.found_results import FoundSegment, FoundSegments
+from calibrant.segments.lazy_features import LazyFeature, lazy_features
+from calibrant.segments.sums import RESOLUTION, Block, Sets, Summed, added_up, all_sets, form_sums, summed_by
+from calibrant.segments.tails import SHARES, Stated, segment_tails
+from calibrant.segments.totals import holm
+
+_Again = Callable[[Sequence[int], Sets], list[Block]]
+_PLACES = 2 * RESOLUTION + 1
+
+
+def found_in_sums(
+    table: OpenedFrame,
+    names: dict[str, str],
+    features: Sequence[str],
+    asked: Asked,
+    of: AskedOf,
+) -> FoundSegments:
+    """Find segments of a lazy table in the columns `features`."""
+    rows = Featured(table, names, of.exclude_bad, of.option)
+    n_bad = table.n_rows() - rows.n_rows() if of.exclude_bad else 0
+    told_apart, left_out = lazy_features(
+        rows, features, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=of.chosen, option=of.option
+    )
+    coded = rows.coded({each.name: each.coding for each in told_apart})
+    depth = min(int(asked.max_depth), len(told_apart))
+    sets = all_sets(len(told_apart), depth)
+    weighted = "sample_weight" in names and not of.trials
+    blocks = summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials)
+    summed = form_sums(blocks, told_apart, sets, asked.min_rows, weighted=weighted)
+    search = TailSearch.of(summed, float(asked.level))
+
+    def again(inside: Sequence[int], wanted: Sets) -> list[Block]:
+        """Sums of the rows of the last of some segments, by which of the others they lie in."""
+        if len(inside) == 1 and not summed.chosen[inside[0]]:
+            return blocks
+        pairs = [list(zip(summed.chosen[i], summed.values[i], strict=True)) for i in inside]
+        return summed_by(coded, names, told_apart, wanted, option=of.option, trials=of.trials, inside=pairs)
+
+    sizes = [len(each.labels) for each in told_apart]
+    listed = _explained(search, np.flatnonzero(search.pvalue <= search.level), again, sizes)
+    strongest = int(np.argmax(search.score))
+    segments = {i: _described(search, told_apart, i) for i in dict.fromkeys([*listed, strongest])}
+    return FoundSegments(
+        statistic=float(search.score[strongest]),
+        pvalue=float(search.pvalue.min()),
+        reject=bool(search.pvalue.min() <= search.level),
+        level=search.level,
+        method=f"search of {len(summed):,} segments (proved tails of sums)",
+        segments=tuple(segments[i] for i in listed),
+        strongest=segments[strongest],
+        n_tested=len(summed),
+        n_beyond=int((search.pvalue <= search.level).sum()),
+        multicalibration_error=search.error,
+        detectable=search.chance_error,
+        features=ReadOnly({each.name: each.labels for each in told_apart}),
+        left_out=ReadOnly(left_out),
+        max_depth=int(asked.max_depth),
+        n_resamples=0,
+        n_excluded=n_bad,
+        summed=True,
+        tested=np.stack([summed.totals.count, summed.totals.bias, search.pvalue], axis=1),
+        impossible=_impossible(blocks),
+        assumption=f"{INDEPENDENT}, and predictions were not fitted to them",
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TailSearch:
+    """What the tails say of all segments.
+
+    `score` is about twice the exponent of a segment's p-value, less its handicap; `share` its part of the level.
+    """
+
+    summed: Summed
+    level: float
+    stated: Stated
+    where: list[tuple[float, float]]
+    low_side: npt.NDArray[np.bool_]
+    score: FloatArray
+    share: FloatArray
+    pvalue: FloatArray
+    error: float
+    chance_error: float
+
+    @classmethod
+    def of(cls, summed: Summed, level: float) -> TailSearch:
+        """Tails of all segments, adjusted for one another."""
+        said = summed.stated()
+        single, where, low_side, _ = segment_tails(summed.index, summed.cells, summed.starts, RESOLUTION, said)
+        share = np.exp(-0.5 * summed.handicap)
+        share /= share.sum()
+        error, chance_error = _climbs(summed, said, level)
+        return cls(
+            summed,
+            level,
+            said,
+            where,
+            low_side,
+            -2.0 * np.log(single) - summed.handicap,
+            share,
+            holm(single, share),
+            error,
+            chance_error,
+        )
+
+
+def _climbs(summed: Summed, said: Stated, level: float) -> tuple[float, float]:
+    """Largest climb of any segment, at the ends of cells, over the weight of all; and what noise stays below."""
+    cells = summed.cells
+    off = cells[:, sketching.OUTCOME] - said.expected
+    weight = np.maximum(cells[:, sketching.WEIGHT], 1e-300)
+    mean = np.clip(said.expected / weight, 0.0, 1.0)
+    deviation = np.sqrt(np.add.reduceat(cells[:, sketching.SQUARED] * mean * (1.0 - mean), summed.starts))
+    largest = 0.0
+    for first, last in zip(summed.starts, summed.ends, strict=True):
+        path = np.cumsum(off[first:last])
+        largest = max(largest, max(path.max(), 0.0) - min(path.min(), 0.0))
+    all_rows = float(cells[summed.starts[0] : summed.ends[0], sketching.WEIGHT].sum())
+
+    def spare(x: float) -> float:  # the range of a Brownian path exceeds x with probability about 8 norm.sf(x)
+        return float(8.0 * norm.sf(x / deviation).sum() - level)
+
+    return largest / all_rows, brentq(spare, 0.0, 40.0 * float(deviation.max())) / all_rows
+
+
+def _explained(
+    search: TailSearch, beyond: IntArray, again: Callable[[Sequence[int], Sets], list[Block]], sizes: list[int]
+) -> list[int]:
+    """As `explained_once`, of sums: after each segment the rows of it are summed again, with what was corrected."""
+    summed, cells = search.summed, search.summed.cells
+    weight = np.maximum(cells[:, sketching.WEIGHT], 1e-300)
+    expected = search.stated.expected.copy()
+    taken: list[int] = []
+    lines: list[Line] = []
+    score, left = search.score[beyond], beyond
+    needed = -2.0 * math.log(search.level * float(search.share.max())) - summed.handicap[int(np.argmax(search.share))]
+    while left.size and len(taken) < MOST:
+        best = int(np.argmax(score))
+        if not score[best] >= needed:
+            break
+        taken.append(int(left[best]))
+        left = np.delete(left, best)
+        rows = slice(summed.starts[taken[-1]], summed.ends[taken[-1]])
+        mean, held = expected[rows] / weight[rows], cells[rows]
+        lines.append(Line.through(mean, held[:, sketching.OUTCOME] / weight[rows], held[:, sketching.WEIGHT]))
+        if not left.size or len(taken) == MOST:
+            break
+        wanted = list(dict.fromkeys(summed.chosen[i] for i in left))
+        blocks = again(taken, wanted)
+        for members in wanted:
+            block = next(each for each in blocks if set(members) <= set(each.members))
+            shape = tuple(sizes[i] for i in members)
+            place, moved = added_up(block.place(members, shape), _moved(block, lines)[:, None])
+            for i in (int(each) for each in left if summed.chosen[each] == members):
+                own = np.ravel_multi_index(summed.values[i], shape) if members else 0
+                part = slice(summed.starts[i], summed.ends[i])
+                wanted_places = own * _PLACES + summed.index[part]
+                at = np.minimum(np.searchsorted(place, wanted_places), place.size - 1) if place.size else None
+                if at is not None:
+                    expected[part] += np.where(place[at] == wanted_places, moved[at, 0], 0.0)
+        within, starts = summed.only(left)
+        mean = np.clip(expected[within] / weight[within], 0.0, 1.0)
+        said = Stated(expected[within], mean, mean)
+        single = segment_tails(summed.index[within], cells[within], starts, RESOLUTION, said)[0]
+        score = -2.0 * np.log(single) - summed.handicap[left]
+    return taken
+
+
+def _moved(block: Block, lines: Sequence[Line]) -> FloatArray:
+    """By how much the last line moves the sum of the predictions of each of a block's rows, corrected before."""
+    weight = np.maximum(block.cells[:, sketching.WEIGHT], 1e-300)
+    mean = (block.index // 2 + block.cells[:, sketching.OFFSET] / weight) / RESOLUTION
+    for bit, line in enumerate(lines[:-1]):
+        mean = np.where(block.pattern >> bit & 1, line(mean), mean)
+    certain = (block.index == 0) | (block.index == _PLACES - 1)
+    return np.where(certain, 0.0, block.cells[:, sketching.WEIGHT] * (lines[-1](mean) - mean))
+
+
+def _described(search: TailSearch, features: Sequence[LazyFeature], i: int) -> FoundSegment:
+    summed, totals = search.summed, search.summed.totals
+    weight = totals.weight[i]
+    low, high = (float(end[i]) for end in totals.intervals(search.level))
+    index = summed.index[summed.starts[i] : summed.ends[i]]
+    where = search.where[i]
+    if where == (0.0, 1.0):
+        where = (float(index[0] // 2 / RESOLUTION), float((index[-1] + 1) // 2 / RESOLUTION))
+    return FoundSegment(
+        conditions=summed.conditions(features, i),
+        n_rows=int(totals.count[i]),
+        base_rate=float(totals.outcome[i] / weight),
+        mean_prediction=float(totals.prediction[i] / weight),
+        bias=float(totals.bias[i]),
+        bias_interval=Interval(low, high),
+        direction="too low" if search.low_side[i] else "too high",
+        where=where,
+        pvalue=float(search.pvalue[i]),
+        marginal_pvalue=float(holm(totals.marginal)[i]),
+        detectable=min(1.0, _detectable(search, i) / float(weight)),
+    )
+
+
+def _detectable(search: TailSearch, i: int) -> float:
+    """Smallest total of outcome less prediction, of either sign, whose p-value is small enough in one step."""
+    summed, part = search.summed, slice(search.summed.starts[i], search.summed.ends[i])
+    cells = summed.cells[part]
+    enough = math.log(search.level * float(search.share[i]) * SHARES[0])
+    if summed.totals.weighted:
+        return math.sqrt(0.5 * float(cells[:, sketching.SQUARED].sum()) * (math.log(2.0) - enough))
+    count, expected = cells[:, sketching.COUNT], float(search.stated.expected[part].sum())
+    ends = search.stated.low[part], search.stated.high[part]
+
+    def sure(ones: int) -> bool:
+        return bool(two_sided_log_pvalues(count, ends, np.zeros(1, np.int64), np.array([float(ones)]))[0] <= enough)
+
+    most = 0.0
+    for end, way in ((int(count.sum()), 1), (0, -1)):
+        near = math.floor(expected) if way > 0 else math.ceil(expected)
+        if not sure(end):
+            return math.inf
+        far = end
+        while abs(far - near) > 1:
+            middle = (near + far) // 2
+            near, far = (near, middle) if sure(middle) else (middle, far)
+        most = max(most, abs(far - expected))
+    return most
+
+
+def _impossible(blocks: Sequence[Block]) -> ImpossibleRows | None:
+    """Certain predictions that outcomes contradict."""
+    block = blocks[0]
+    prediction = block.index / (2.0 * RESOLUTION)
+    weighs = block.cells[:, sketching.WEIGHT] > 0.0
+    count, ones = (np.where(weighs, block.cells[:, each], 0.0) for each in (sketching.COUNT, sketching.ONES))
+    found = contradicted(prediction, count, ones)
+    return None if found is None else replace(found, row=None)

@@ -1,0 +1,233 @@
+"""Segments found where rows are summed: the same segments as of rows that are read, tails against their slow twin."""
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant import InputError, audit_table, find_segments
+from calibrant.scale import frames, opened
+from calibrant.scale.featured import in_blocks
+from tests.oracles import found_in_sums as oracle
+from tests.strategies import examples
+
+NAMES = {"y_true": "y", "y_prob": "p"}
+SEARCH = {"n_resamples": 39, "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def _every_lazy_table_is_large(monkeypatch):
+    monkeypatch.setattr(frames, "MANY_ROWS", 0)
+
+
+def planted(n=6_000, seed=0, times=2.0, *, grid=False):
+    rng = np.random.default_rng(seed)
+    p = rng.integers(0, 65, n) / 64 if grid else rng.beta(2.0, 5.0, n)
+    columns = {
+        "country": rng.choice(["de", "fr", "jp", "us"], n),
+        "device": rng.choice(["phone", "tablet", "desk"], n),
+        "age": rng.integers(18, 90, n),
+        "income": np.where(rng.random(n) < 0.1, np.nan, rng.lognormal(sigma=3.0, size=n)),
+        "new": rng.random(n) < 0.3,
+    }
+    hit = (columns["country"] == "jp") & (columns["device"] == "tablet")
+    return pa.table(columns | {"p": p, "y": (rng.random(n) < np.where(hit, times * p, p)).astype(np.int64)})
+
+
+def both(table, **options):
+    """What is found in rows that are read, and in sums."""
+    options = {**NAMES, **SEARCH, **options}
+    return find_segments(table, **options), find_segments(pl.from_arrow(table).lazy(), **options)
+
+
+def test_the_same_is_formed_summed_up_and_told():
+    read, summed = both(planted())
+    assert (read.summed, summed.summed) == (False, True)
+    assert summed.n_resamples == 0
+    assert dict(read.features) == dict(summed.features)
+    assert read.n_tested == summed.n_tested
+    assert np.allclose(np.sort(read.tested[:, 0]), np.sort(summed.tested[:, 0]))
+    assert np.allclose(np.sort(read.tested[:, 1]), np.sort(summed.tested[:, 1]), atol=1e-12)
+    (one,), (other,) = read.segments, summed.segments
+    assert one.name == other.name == "country = jp and device = tablet"
+    for attribute in ("n_rows", "direction", "base_rate", "mean_prediction", "bias", "marginal_pvalue"):
+        assert getattr(one, attribute) == pytest.approx(getattr(other, attribute))
+    assert tuple(other.bias_interval) == pytest.approx(tuple(one.bias_interval))
+    assert other.detectable < other.bias
+    assert other.pvalue < 1e-6
+    assert summed.multicalibration_error == pytest.approx(read.multicalibration_error, rel=0.02)
+    assert summed.detectable == pytest.approx(read.detectable, rel=0.3)
+    assert "were summed by cells of predictions" in summed.summary()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(5, 60))
+@examples(100)
+def test_features_are_told_apart_alike(seed, n_bins, n):
+    rng = np.random.default_rng(seed)
+    kinds = [
+        rng.normal(size=n) ** 5,
+        rng.integers(-2, 3, n) * 1.5,
+        np.where(rng.random(n) < 0.7, 9.0, rng.random(n)),
+        rng.choice([-0.0, 0.0, 1e-300, 1.0, 2.0**60, np.nan], n),
+        rng.lognormal(sigma=30.0, size=n),
+    ]
+    columns = {f"x{k}": values for k, values in enumerate(kinds)}
+    columns["t"] = rng.choice(["a", "b", "", "c ", "é", None], n)
+    columns["b"] = rng.random(n) < 0.4
+    p = rng.uniform(0.2, 0.8, n)
+    table = pa.table(columns | {"p": p, "y": (rng.random(n) < p).astype(np.int64)})
+    try:
+        read, summed = both(table, n_bins=n_bins, min_rows=1, max_depth=1)
+    except InputError as problem:  # too little information, said by both
+        assert "a segment needs" in problem.problem  # noqa: PT017
+        return
+    assert dict(read.features) == dict(summed.features)
+    assert dict(read.left_out) == dict(summed.left_out)
+    assert sorted(read.tested[:, 0].tolist()) == sorted(summed.tested[:, 0].tolist())
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(40)
+def test_pvalues_are_those_of_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(60, 120))
+    p = rng.integers(0, 65, n) / 64
+    p[:20] = 0.5
+    table = pa.table({"p": p, "y": (rng.random(n) < p) + 0, "a": rng.integers(0, 3, n), "b": rng.integers(0, 2, n)})
+    summed = find_segments(pl.from_arrow(table).lazy(), **NAMES, **SEARCH, min_rows=5)
+    rows = table.to_pandas()
+    certain = (rows["p"] == 0) | (rows["p"] == 1)
+    keys = (
+        [()] + [((f, v),) for f in "ab" for v in range(3)] + [(("a", v), ("b", w)) for v in range(3) for w in range(2)]
+    )
+    found, sizes = [], []
+    for key in keys:
+        inside = rows[np.logical_and.reduce([np.ones(n, bool), *(rows[f] == v for f, v in key)])]
+        used = inside[~certain.loc[inside.index]]
+        if len(used) >= 5 and (used["p"] * (1 - used["p"])).sum() >= 1.0:
+            found.append(oracle.pvalue(inside["p"].tolist(), inside["y"].tolist()))
+            sizes.append(len(key))
+    assert len(found) == summed.n_tested
+    expected = oracle.adjusted(found, [sizes.count(size) for size in sizes])
+    assert np.allclose(np.sort(summed.tested[:, 2]), np.sort(expected), rtol=1e-6)
+
+
+def test_faults_that_share_rows_are_told_as_they_are_of_rows():
+    rng = np.random.default_rng(1)
+    n = 40_000
+    a, b, c = (rng.integers(0, 4, n) for _ in range(3))
+    p = rng.uniform(0.1, 0.6, n)
+    chance = p + 0.1 * (a == 1) + 0.12 * ((b == 2) & (c == 3))
+    table = pa.table({"y": (rng.random(n) < chance) + 0, "p": p, "a": a, "b": b, "c": c})
+    read, summed = both(table)
+    assert [each.name for each in summed.segments] == ["a = 1", "b = 2 and c = 3"]
+    assert [each.name for each in read.segments] == ["a = 1", "b = 2 and c = 3"]
+    whole = pa.table({"y": (rng.random(n) < p + 0.05) + 0, "p": p, "a": a, "b": b})
+    assert [each.name for each in both(whole)[1].segments] == ["all rows"]
+
+
+def test_weights_trials_labels_and_bad_rows():
+    table = planted().to_pandas()
+    rng = np.random.default_rng(2)
+    read, summed = both(pa.Table.from_pandas(table.assign(weight=rng.random(len(table)))), sample_weight="weight")
+    assert [each.name for each in summed.segments] == [each.name for each in read.segments]
+    assert np.allclose(np.sort(read.tested[:, 1]), np.sort(summed.tested[:, 1]))
+    trials = rng.integers(1, 6, len(table))
+    events = rng.binomial(trials, table["p"])
+    read, summed = both(pa.Table.from_pandas(table.assign(y=events / trials, m=trials)), trials="m")
+    assert np.allclose(np.sort(read.tested[:, 0]), np.sort(summed.tested[:, 0]))
+    bad = table.assign(p=np.where(np.arange(len(table)) % 50 == 0, np.nan, table["p"]))
+    read, summed = both(pa.Table.from_pandas(bad), exclude_bad=True)
+    assert read.n_excluded == summed.n_excluded == 120
+    assert dict(read.features) == dict(summed.features)
+    with pytest.raises(InputError, match="120 rows are null or NaN"):
+        find_segments(pl.from_pandas(bad).lazy(), **NAMES, **SEARCH)
+    with pytest.raises(InputError, match="holds event rates"):
+        find_segments(pl.from_pandas(table.assign(y=0.5)).lazy(), **NAMES, **SEARCH)
+    certain = table.assign(p=np.where(table["age"] == 30, 0.0, table["p"]))
+    read, summed = both(pa.Table.from_pandas(certain))
+    assert (read.impossible.n_rows, summed.impossible.row) == (summed.impossible.n_rows, None)
+
+
+UNUSABLE = {
+    "same": (np.ones(6_000), "the same value in every row"),
+    "huge": (np.arange(6_000) + 2**53, "whole numbers beyond"),
+    "copy": (None, "the values of y_prob"),
+    "other": (None, "the outcome itself"),
+    "many": ([f"u{k}" for k in range(6_000)], "6,000 different values"),
+    "endless": (np.r_[np.inf, np.zeros(5_999)], "infinite"),
+    "nothing": (np.full(6_000, np.nan), "missing in every row"),
+    "day": (np.datetime64("2026-01-01") + np.arange(6_000), "holds times"),
+    "nest": ([[1]] * 6_000, "holds List"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_features_that_cannot_be_used_are_refused_by_name_or_left_out(name):
+    table = planted()
+    values, why = UNUSABLE[name]
+    if values is None:
+        values = table["p"] if name == "copy" else np.where(np.array(table["y"]) == 1, "paid", "default")
+    lazy = pl.from_arrow(
+        table.append_column(name, pa.array(values) if isinstance(values, list | np.ndarray) else values)
+    )
+    with pytest.raises(InputError, match=why) as told:
+        find_segments(lazy.lazy(), **NAMES, features=[name], **SEARCH)
+    assert repr(name) in told.value.problem
+    assert why in find_segments(lazy.lazy(), **NAMES, max_depth=1, **SEARCH).left_out[name]
+
+
+def test_files_of_any_size_are_searched(tmp_path, monkeypatch):
+    table = planted()
+    pq.write_table(table, tmp_path / "rows.parquet")
+    table.to_pandas().to_csv(tmp_path / "rows.csv", index=False)
+    expected = both(table)[1]
+    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    monkeypatch.setattr(opened, "MANY_BYTES", 0)
+    for file in ("rows.parquet", "rows.csv"):
+        audit = audit_table(tmp_path / file, **NAMES, find="all", n_resamples=39, random_state=0)
+        found = audit.found_segments
+        assert found.summed
+        assert found.segments[0].name == expected.segments[0].name
+        assert np.allclose(found.tested[:, 0], expected.tested[:, 0])
+        assert np.allclose(found.tested[:, 2], expected.tested[:, 2], rtol=1e-6)
+        assert "where country = jp and device = tablet" in " ".join(audit.sentences)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "dask", "ibis"])
+@pytest.mark.slow
+def test_engines_give_the_same(engine):
+    table = planted(3_000)
+    expected = both(table)[1]
+    found = find_segments(on(engine, table), **NAMES, **SEARCH)
+    for name in ("features", "n_tested", "n_beyond", "left_out"):
+        assert getattr(found, name) == getattr(expected, name)
+    (one,), (other,) = expected.segments, found.segments
+    assert (one.name, one.n_rows, one.direction, one.where) == (other.name, other.n_rows, other.direction, other.where)
+    assert other.bias == pytest.approx(one.bias)
+    assert np.allclose(found.tested, expected.tested, rtol=1e-6, atol=1e-12)
+
+
+def on(engine, table):
+    if engine == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        return duckdb.connect().from_arrow(table)
+    if engine == "dask":
+        dd = pytest.importorskip("dask.dataframe")
+        return dd.from_pandas(table.to_pandas(), npartitions=3)
+    return pytest.importorskip("ibis").memtable(table)
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=7), st.integers(0, 3), st.integers(1, 3_000))
+@examples(200)
+def test_blocks_hold_every_set_and_are_no_larger_than_they_must_be(sizes, depth, most):
+    from calibrant.segments.sums import all_sets
+
+    sets = all_sets(len(sizes), min(depth, len(sizes)))
+    blocks = in_blocks(sizes, sets, most)
+    assert all(any(set(each) <= set(block) for block in blocks) for each in sets)
+    assert all(block in sets or np.prod([sizes[i] for i in block]) <= most for block in blocks)
+    assert len(blocks) <= len(sets)
