@@ -100,6 +100,7 @@ def audit_file(
         str | None,
         typer.Option(help="Columns, with commas between, or all: find segments that are off by more than noise."),
     ] = None,
+    max_depth: Annotated[int, typer.Option(min=1, max=4, help="With --find: columns that a segment fixes.")] = 2,
     drift: Annotated[
         str | None, typer.Option(help="Column of days or other periods: say from when on it is proved wrong.")
     ] = None,
@@ -161,6 +162,7 @@ def audit_file(
             pos_label=pos_label,
             reference=None if reference is None else reference.split(","),
             find=() if find is None else tuple(find.split(",")),
+            max_depth=max_depth,
         )
         found: Audit | Comparison
         if len(forecasts) > 1:
@@ -235,6 +237,9 @@ def gate(
         str | None, typer.Option(help="Column of trials, whose events' share is the outcome; needs --max-weight.")
     ] = None,
     by: Annotated[str | None, typer.Option(help="Columns, with commas between: gate every segment as well.")] = None,
+    find: Annotated[
+        str | None, typer.Option(help="Columns, with commas between, or all: no segment of them may be proved beyond.")
+    ] = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="FILE|SKETCH", help="The last release's file: fail where FILE is worse.")
     ] = None,
@@ -258,8 +263,8 @@ def gate(
     acted on and t for another row that is not.
 
     Exit code 0: proved within. 1: proved beyond. 3: undecided (of a distance, with the rows still needed). Of several
-    checks (--by, --baseline) the worst: 1 before 3 before 0. 2: bad input, or output that cannot be written. 70:
-    something unforeseen, memory included. 130: Ctrl-C. A column of weights, or one whose name says that it may hold
+    checks (--by, --find, --baseline) the worst: 1 before 3 before 0. 2: bad input, or output that cannot be written.
+    70: something unforeseen, memory included. 130: Ctrl-C. A column of weights, or one whose name says that it may hold
     them (weight, w, freq, exposure, ...), needs --max-weight, or --unweighted to leave it out. With --groups whole
     groups are drawn, and --max-weight is the most rows (or weight) that one can have.
 
@@ -268,9 +273,10 @@ def gate(
     looks. Each FILE must hold rows that were not added before; the very same rows are refused, unless --again is said.
     Without FILE nothing is added, and it says what STATE proves so far.
 
-    With --by every segment must be within. With --baseline the smooth calibration error must be above the baseline's by
-    no more than --max-worse: a paired test where both hold the same outcomes in the same order, else a test of two
-    samples; above 200,000 rows the ends that are proved of either.
+    With --by every segment must be within. With --find no combination of up to two of the columns may be proved beyond
+    by its mean error, all of them looked at together. With --baseline the smooth calibration error must be above the
+    baseline's by no more than --max-worse: a paired test where both hold the same outcomes in the same order, else a
+    test of two samples; above 200,000 rows the ends that are proved of either.
 
     --junit has a failure for each check that is beyond, an error for each that is undecided. --summary says the same in
     Markdown: --summary "$GITHUB_STEP_SUMMARY".
@@ -301,6 +307,7 @@ def gate(
                 threshold=threshold,
                 trials=trials,
                 by=() if by is None else tuple(by.split(",")),
+                find=() if find is None else tuple(find.split(",")),
                 baseline=baseline,
                 max_worse=max_worse,
                 again=again,

@@ -104,6 +104,47 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
     assert first.startswith("  place = north: beyond, at least 0.2")
 
 
+def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
+    from scipy.stats import beta
+
+    fine = gated(rows, find=("place",))
+    assert [check.verdict for check in fine.checks] == ["within", "none beyond"]
+    assert (fine.verdict, fine.headline) == ("within", "within: of 2 checks, 1 none beyond, 1 within")
+    assert fine.checks[1].result.summary().startswith("none of 3 segments made of place, is proved beyond 0.1")
+    path = one_bad(tmp_path)
+    device = np.where(np.arange(6_000) % 2 == 0, "phone", "tablet")
+    path = written(tmp_path / "two.parquet", **pd.read_parquet(path), device=device)
+    found = gated(path, find=("place", "device"))
+    result = found.checks[1].result
+    assert (found.verdict, result.verdict, result.n_tested, result.n_beyond) == ("beyond", "beyond", 9, 3)
+    assert result.summary().startswith(
+        "beyond 0.1: 3 of 9 segments made of place, device, up to 2 at a time, are proved"
+    )
+    north = next(each for each in result.beyond if each.name == "place = north")
+    inside = np.array(PLACE) == "north"
+    ones, n, miss = BENT[inside].sum(), inside.sum(), 0.05 / 2 / 9 / 2  # two checks, nine segments, two ends
+    ends = beta.ppf(miss, ones, n - ones + 1), beta.isf(miss, ones + 1, n - ones)
+    assert tuple(north.bias_interval) == pytest.approx([end - ROWS[inside].mean() for end in ends])
+    assert "<failure" in gate_as_junit(found)
+    assert "none beyond" in gate_as_markdown(fine)
+    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    summed = gated(path, find=("all",)).checks[1].result
+    assert (summed.n_tested, summed.n_beyond) == (result.n_tested, result.n_beyond)
+    assert [each.name for each in summed.beyond] == [each.name for each in result.beyond]
+    done = run(path, "--max-distance", 0.1, "--find", "place,device", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["checks"][1]["n_beyond"] == 3
+
+
+def test_what_a_gate_cannot_find_is_refused(rows):
+    with pytest.raises(InputError, match="find: is of --max-distance only"):
+        gated(rows, find=("place",), max_distance=None, max_regret=0.1)
+    with pytest.raises(InputError, match="there is no column"):
+        gated(rows, find=("nothing",))
+    with pytest.raises(InputError, match="the column of y_prob"):
+        gated(rows, find=("y_prob",))
+
+
 def test_the_worst_counts():
     def of(*verdicts):
         result = calibration_gate(CALIBRATED, ROWS, max_distance=0.1)

@@ -14,7 +14,7 @@ from calibrant.findings.found import Audit
 from calibrant.findings.table import Asked, Told, audit_opened, names_of
 from calibrant.progress import watched
 from calibrant.scale.opening import open_table
-from calibrant.segments import finding
+from calibrant.segments.asked import MAX_DEPTH
 
 
 @overload
@@ -94,7 +94,7 @@ def audit_table(
     random_state: RandomState = None,
     title: str | None = None,
     find: str | Sequence[str] | None = None,
-    max_depth: int = finding.MAX_DEPTH,
+    max_depth: int = MAX_DEPTH,
     filesystem: Any = None,
     progress: bool | Callable[[str], None] | None = None,
 ) -> Audit | Comparison:
@@ -135,8 +135,7 @@ def audit_table(
         Head of the report; the file's name by default.
     find : str or sequence of str, optional
         Columns in which to find segments that are off by more than noise, as `find_segments` does; ``"all"`` for every
-        other column that can be used. Predictions must not have been fitted to these rows. For tables that are read
-        whole.
+        other column that can be used. Predictions must not have been fitted to these rows.
     max_depth : int, default 2
         Of these, how many columns a segment fixes at most.
     filesystem : FileSystem or str, optional

@@ -13,6 +13,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.findings.answer import default_limit
 from calibrant.findings.gated import Check, Gated
+from calibrant.findings.parts import EVERY
 from calibrant.findings.table import Told
 from calibrant.findings.table_faults import refuse_own_columns
 from calibrant.findings.table_gate import (
@@ -37,6 +38,9 @@ from calibrant.scale.opening import open_table
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import FINE, Table
+from calibrant.segments.asked import Asked as SearchAsked
+from calibrant.segments.asked import names_of
+from calibrant.segments.bounded import BoundedSegments, bounded_in_table
 
 MOST_SEGMENTS = 10_000
 """More are no segments that a person named, and would leave each next to nothing of the level."""
@@ -49,25 +53,39 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
         return Gated(title, (Check("all rows", "rows", regret_opened(table, asked, told)),))
     if asked.state is not None:
         return Gated(title, (Check("all rows", "rows", gate_with(table, asked.state, asked, told)),))
-    if not (asked.by or asked.baseline):
+    if not (asked.by or asked.baseline or asked.find):
         return Gated(title, (Check("all rows", "rows", gate_opened(table, asked, told)),))
     table.require(asked.by, "by")
+    table.require(asked.find if asked.find != EVERY else (), "find")
     before = None if asked.baseline is None else _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     refuse_own_columns(asked.by, names)
     told.progress("Segments")
     segments = _segments(table, names, asked) if asked.by else []
-    shares = 1 + len(segments) + (before is not None)
+    shares = 1 + len(segments) + (before is not None) + bool(asked.find)
     told.progress("Bounds")
     with named_as_in_table(names):
         checks = [Check("all rows", "rows", decided(read, asked, shares))]
         for name, groups in segments:
             checks.append(Check(name, "segment", _gate_of(groups, asked, shares)))
+    if asked.find:
+        told.progress("Segments nobody named")
+        checks.append(Check("found segments", "found", _found(table, names, asked, shares)))
     if before is not None and asked.baseline is not None:
         told.progress("Baseline")
         name = Path(asked.baseline).name
         checks.append(Check("baseline", "baseline", _compared(_side(read), before, name, asked, shares)))
     return Gated(title, tuple(checks))
+
+
+def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) -> BoundedSegments:
+    """What is proved of all segments that the columns of `find` make, at one of so many shares of the level."""
+    limit = asked.max_distance
+    assert limit is not None
+    features = None if asked.find == EVERY else names_of(asked.find, "find")
+    held = {argument: names[argument] for argument in ("y_true", "y_prob")}
+    with named_as_in_table(names):
+        return bounded_in_table(table, held, features, SearchAsked(), level=asked.level / shares, max_distance=limit)
 
 
 def check_state(state: Path, max_distance: float | None = None) -> Gated:

@@ -14,8 +14,10 @@ from calibrant.door.values import Result, counted
 from calibrant.inference.gate import GateResult, Verdict, asked, needs, rounded_rows
 from calibrant.inference.not_worse import NotWorse
 from calibrant.inference.regret import RegretBounds
+from calibrant.segments.bounded import BoundedSegments
 
-_WORST_FIRST: tuple[Verdict, ...] = ("beyond", "undecided", "within")
+Said = Verdict | Literal["none beyond"]
+_WORST_FIRST: tuple[Said, ...] = ("beyond", "undecided", "none beyond", "within")
 _MOST_SHOWN = 20
 """Checks that a person is shown; JSON and JUnit's XML have all."""
 _MANY = 100
@@ -30,19 +32,19 @@ class Check(Result):
     ----------
     name : str
         What it is of, in words.
-    kind : {"rows", "segment", "baseline"}
-        All rows, those of one segment, or against a baseline.
-    result : GateResult, RegretBounds or NotWorse
+    kind : {"rows", "segment", "baseline", "found"}
+        All rows, those of one segment, against a baseline, or of all segments that features make.
+    result : GateResult, RegretBounds, NotWorse or BoundedSegments
         What is proved.
     """
 
     name: str
-    kind: Literal["rows", "segment", "baseline"]
-    result: GateResult | RegretBounds | NotWorse
+    kind: Literal["rows", "segment", "baseline", "found"]
+    result: GateResult | RegretBounds | NotWorse | BoundedSegments
 
     @property
-    def verdict(self) -> Verdict:
-        """What it comes to."""
+    def verdict(self) -> Said:
+        """What it comes to; of all segments that features make "none beyond" where none is proved to be."""
         assert self.result.verdict is not None  # bounds of regret have one where a limit was asked about
         return self.result.verdict
 
@@ -96,13 +98,14 @@ class Gated(Result):
     def rows(self) -> GateResult | RegretBounds:
         """What is proved of all rows."""
         found = self.checks[0].result
-        assert not isinstance(found, NotWorse)
+        assert not isinstance(found, NotWorse | BoundedSegments)
         return found
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all checks: beyond, undecided, within."""
-        return min((check.verdict for check in self.checks), key=_WORST_FIRST.index)
+        """The worst of all checks: beyond, undecided, within. Of found segments "none beyond" is all that was asked."""
+        said = [check.verdict for check in self.checks if check.verdict != "none beyond"]
+        return min(said, key=_WORST_FIRST.index)
 
     @property
     def rows_needed(self) -> int | None:

@@ -51,6 +51,7 @@ class Asked:
     again: bool = False
     groups: str | None = None
     pos_label: str | None = None
+    find: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
@@ -87,7 +88,7 @@ class Asked:
             fraction(self.max_worse, "max_worse")
             if self.baseline is None:
                 raise InputError("max_worse", "says how much worse than a baseline is allowed; name it with --baseline")
-        for option, wanted in (("by", self.by), ("baseline", self.baseline)):
+        for option, wanted in (("by", self.by), ("baseline", self.baseline), ("find", self.find)):
             if wanted and self.max_regret is not None:
                 raise InputError(option, "is of --max-distance only")
             if wanted and self.state is not None:
@@ -128,7 +129,7 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     """The rows that the gate is of, and argument -> column."""
     told.progress("Reading")
     if is_harness_log(table, asked.y_true, asked.y_prob):
-        if asked.weighted or asked.by:
+        if asked.weighted or asked.by or asked.find:
             raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
         read = table.read()
         say_guessed(read.names, read.guessed, told.say)
@@ -153,7 +154,7 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     read = table.read(exclude_bad=False, unweighted=unweighted, groups=asked.groups, grouped_by=keys, **names)
     say_guessed(read.names, read.guessed, told.say)
     if asked.groups is None:
-        _say_independent(table, {*read.names.values(), *asked.by}, told)
+        _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told)
     return read, read.names
 
 
@@ -186,7 +187,7 @@ def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) ->
 def _top_label(
     table: tables.Table, classes: list[str], asked: Asked, unweighted: bool, told: Told
 ) -> tuple[Read, dict[str, str]]:
-    for option in ("by", "trials", "groups"):
+    for option in ("by", "trials", "groups", "find"):
         if getattr(asked, option):
             raise InputError(option, "is for single predictions; name one column as y_prob")
     read = table.read_classes(classes, y_true=asked.y_true, sample_weight=asked.sample_weight, unweighted=unweighted)

@@ -13,13 +13,18 @@ from calibrant.exits import escaped
 from calibrant.findings.gated import Gated
 
 if TYPE_CHECKING:
-    from calibrant.inference.gate import Verdict
+    from calibrant.findings.gated import Said
 
 EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
 """What the command ends with."""
 
 _ELEMENTS = {"beyond": "failure", "undecided": "error"}  # JUnit's: it failed, or came to no end
-_COLOURS: dict[Verdict, str] = {"within": "\U0001f7e2", "beyond": "\U0001f534", "undecided": "\U0001f7e1"}
+_COLOURS: dict[Said, str] = {
+    "none beyond": "\U0001f7e2",
+    "within": "\U0001f7e2",
+    "beyond": "\U0001f534",
+    "undecided": "\U0001f7e1",
+}
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|~#&])")  # that Markdown would take for its own
 
 

@@ -269,10 +269,6 @@ class Featured:
         numbers = [nw.col(name) for name in dict.fromkeys(self._names.values())]
         return self._opened.like(self._rows.select(*numbers, **columns))
 
-    def n_rows(self) -> int:
-        """Rows that are asked."""
-        return int(_here(self._rows.select(nw.len().alias("n")))["n"][0])
-
     def _code(self, name: str, coding: Coding) -> Any:
         if coding.kind == "number":
             x, missing = _number(nw.col(name))

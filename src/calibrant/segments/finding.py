@@ -42,6 +42,25 @@ def found_in_table(
     option: str = "features",
 ) -> FoundSegments:
     """Read the columns `names` by argument, and find segments; with `trials` the weights are numbers of trials."""
+    taken = taken_features(table, names, features, option, trials=trials)
+    of = AskedOf(features is not None, trials, exclude_bad, option)
+    if table.many:
+        with table.lazily(names, taken, option) as lazy:
+            return found_in_sums(lazy, dict(names), taken, asked, of)
+    rows, told_apart, left_out, n_bad = read_to_search(table, names, taken, asked, of)
+    return replace(find_in_rows(rows, told_apart, asked), left_out=ReadOnly(left_out), n_excluded=n_bad)
+
+
+def taken_features(
+    table: Table, names: Mapping[str, str], features: tuple[str, ...] | None, option: str, *, trials: bool = False
+) -> tuple[str, ...]:
+    """The columns that were named, or all others than those of `names`.
+
+    Raises
+    ------
+    InputError
+        If one of these was named, or there are no others.
+    """
     for argument, name in names.items():
         if features is not None and name in features:
             argument = "trials" if trials and argument == "sample_weight" else argument
@@ -49,19 +68,21 @@ def found_in_table(
     taken = features or tuple(name for name in table.columns if name not in names.values())
     if not taken:
         raise InputError(option, "are none: the table has no columns but outcomes and predictions")
-    if table.many:
-        asked_of = AskedOf(features is not None, trials, exclude_bad, option)
-        with table.lazily(names, taken, option) as lazy:
-            return found_in_sums(lazy, dict(names), taken, asked, asked_of)
-    arrays, keys, n_bad = table.with_features(names, taken, option, exclude_bad=exclude_bad)
-    columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
-    outcome, prediction, weight = read_columns(*columns)
-    rows = Rows.of(outcome, prediction, None if trials else weight, weight if trials else None)
+    return taken
+
+
+def read_to_search(
+    table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Asked, of: AskedOf
+) -> tuple[Rows, list[Feature], dict[str, str], int]:
+    """Rows and features of a table, why columns were left out, and how many bad rows were."""
+    arrays, keys, n_bad = table.with_features(names, taken, of.option, exclude_bad=of.exclude_bad)
+    outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
+    rows = Rows.of(outcome, prediction, None if of.trials else weight, weight if of.trials else None)
     seen: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
     told_apart, left_out = read_features(
-        keys, seen, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=features is not None, option=option
+        keys, seen, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=of.chosen, option=of.option
     )
-    return replace(find_in_rows(rows, told_apart, asked), left_out=ReadOnly(left_out), n_excluded=n_bad)
+    return rows, told_apart, left_out, n_bad
 
 
 def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> FoundSegments:

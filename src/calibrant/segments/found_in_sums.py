@@ -40,17 +40,8 @@ def found_in_sums(
     of: AskedOf,
 ) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
-    rows = Featured(table, names, of.exclude_bad, of.option)
-    n_bad = table.n_rows() - rows.n_rows() if of.exclude_bad else 0
-    told_apart, left_out = lazy_features(
-        rows, features, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=of.chosen, option=of.option
-    )
-    coded = rows.coded({each.name: each.coding for each in told_apart})
-    depth = min(int(asked.max_depth), len(told_apart))
-    sets = all_sets(len(told_apart), depth)
-    weighted = "sample_weight" in names and not of.trials
-    blocks = summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials)
-    summed = form_sums(blocks, told_apart, sets, asked.min_rows, weighted=weighted)
+    summed, blocks, coded, told_apart, left_out = summed_to_search(table, names, features, asked, of)
+    n_bad = table.n_rows() - coded.n_rows() if of.exclude_bad else 0
     search = TailSearch.of(summed, float(asked.level))
 
     def again(inside: Sequence[int], wanted: Sets) -> list[Block]:
@@ -86,6 +77,23 @@ def found_in_sums(
         impossible=_impossible(blocks),
         assumption=f"{INDEPENDENT}, and predictions were not fitted to them",
     )
+
+
+def summed_to_search(
+    table: OpenedFrame, names: dict[str, str], features: Sequence[str], asked: Asked, of: AskedOf
+) -> tuple[Summed, list[Block], OpenedFrame, list[LazyFeature], dict[str, str]]:
+    """Segments of a lazy table as sums, what they were made of, the table with codes, its features, and those left
+    out.
+    """
+    rows = Featured(table, names, of.exclude_bad, of.option)
+    told_apart, left_out = lazy_features(
+        rows, features, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=of.chosen, option=of.option
+    )
+    coded = rows.coded({each.name: each.coding for each in told_apart})
+    sets = all_sets(len(told_apart), min(int(asked.max_depth), len(told_apart)))
+    weighted = "sample_weight" in names and not of.trials
+    blocks = summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials)
+    return form_sums(blocks, told_apart, sets, asked.min_rows, weighted=weighted), blocks, coded, told_apart, left_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,152 @@
+"""Mean errors of all segments that features make, bounded at once: is any of them proved beyond a limit?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from calibrant.door.ends import Interval
+from calibrant.door.outwards import at_least
+from calibrant.door.values import Result, counted
+from calibrant.scale.tables import Table
+from calibrant.segments.asked import Asked, AskedOf
+from calibrant.segments.finding import read_to_search, taken_features
+from calibrant.segments.formed import form, units_of
+from calibrant.segments.found_in_sums import summed_to_search
+from calibrant.segments.totals import totals_of
+
+_TOLD = 20
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BoundedSegment(Result):
+    """A segment whose mean error is proved to be beyond the limit.
+
+    Attributes
+    ----------
+    name : str
+        What holds in its rows.
+    n_rows : int
+        How many there are.
+    bias : float
+        Mean of outcome less prediction.
+    bias_interval : Interval
+        Holds the mean over its rows of the outcome's chance less the prediction, in all segments at once.
+    """
+
+    name: str
+    n_rows: int
+    bias: float
+    bias_interval: Interval
+
+    @property
+    def proved(self) -> float:
+        """What the mean error is at least."""
+        return max(self.bias_interval.low, -self.bias_interval.high, 0.0)
+
+    def summary(self) -> str:
+        """One clause."""
+        way = "too low" if self.bias > 0.0 else "too high"
+        return f"{self.name}: predictions are at least {at_least(self.proved, 2)} {way} ({counted(self.n_rows, 'row')})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BoundedSegments(Result):
+    """What is proved of the mean errors of all segments.
+
+    Attributes
+    ----------
+    verdict : {"beyond", "none beyond"}
+        Whether a segment's mean error is proved to be more than the limit.
+    max_distance : float
+        The limit.
+    level : float
+        Probability that any segment is said to be beyond that is not, at most.
+    n_tested, n_beyond : int
+        Segments that were formed, and those that are proved beyond.
+    beyond : tuple of BoundedSegment
+        The first 20 of these, the largest proved error first.
+    largest : BoundedSegment
+        The segment with the largest proved error.
+    features : tuple of str
+        What the segments are made of.
+    max_depth : int
+        Features that a segment fixes at most.
+    """
+
+    verdict: Literal["beyond", "none beyond"]
+    max_distance: float
+    level: float
+    n_tested: int
+    n_beyond: int
+    beyond: tuple[BoundedSegment, ...]
+    largest: BoundedSegment
+    features: tuple[str, ...]
+    max_depth: int
+
+    def summary(self) -> str:
+        """One sentence."""
+        most = min(self.max_depth, len(self.features))
+        made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time" if most > 1 else "")
+        of = f"{counted(self.n_tested, 'segment')} {made}"
+        if not self.beyond:
+            proved = self.largest.proved
+            rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
+            return f"none of {of}, is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
+        be = "is" if self.n_beyond == 1 else "are"
+        told = "; ".join(each.summary() for each in self.beyond[:_NAMED])
+        more = self.n_beyond - min(_NAMED, len(self.beyond))
+        return (
+            f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of}, {be} proved so. {told}"
+            f"{f'; and {more:,} more' if more else ''}"
+        )
+
+
+def bounded_in_table(
+    table: Table,
+    names: Mapping[str, str],
+    features: tuple[str, ...] | None,
+    asked: Asked,
+    *,
+    level: float,
+    max_distance: float,
+) -> BoundedSegments:
+    """Bound the mean error of every segment of a table, formed as is `asked`, at a level for all of them together."""
+    taken = taken_features(table, names, features, "find")
+    of = AskedOf(features is not None, trials=False, exclude_bad=False, option="find")
+    if table.many:
+        with table.lazily(names, taken, "find") as lazy:
+            summed, _, _, lazy_ones, _ = summed_to_search(lazy, dict(names), taken, asked, of)
+        totals, said = summed.totals, [each.name for each in lazy_ones]
+        conditions = [summed.conditions(lazy_ones, i) for i in range(len(summed))]
+    else:
+        rows, held, _, _ = read_to_search(table, names, taken, asked, of)
+        formed = form(units_of(rows, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
+        totals, said = totals_of(rows, formed), [each.name for each in held]
+        conditions = [formed.conditions(i) for i in range(len(formed))]
+    low, high = totals.intervals(level)
+    proved = np.maximum(low, -high)
+    order = np.argsort(-proved, kind="stable")
+    n_beyond = int((proved > max_distance).sum())
+
+    def told(i: int) -> BoundedSegment:
+        name = " and ".join(conditions[i]) or "all rows"
+        return BoundedSegment(
+            name, int(totals.count[i]), float(totals.bias[i]), Interval(float(low[i]), float(high[i]))
+        )
+
+    return BoundedSegments(
+        verdict="beyond" if n_beyond else "none beyond",
+        max_distance=max_distance,
+        level=level,
+        n_tested=len(conditions),
+        n_beyond=n_beyond,
+        beyond=tuple(told(int(i)) for i in order[: min(n_beyond, _TOLD)]),
+        largest=told(int(order[0])),
+        features=tuple(said),
+        max_depth=int(asked.max_depth),
+    )
