@@ -8,6 +8,7 @@ import pytest
 
 import calibrant
 from calibrant import InputError, audit_table
+from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw
 from calibrant.report.html import document
 from calibrant.scale.opened import OpenedFile
 from calibrant.segments.asked import Asked
@@ -119,3 +120,21 @@ def test_small_lazy_tables_are_read_to_be_searched_though_they_are_summed():
     assert not audit.found_segments.summed
     assert [each.name for each in audit.found_segments.segments] == [each.name for each in read.segments]
     assert audit.found_segments.multicalibration_error == pytest.approx(read.multicalibration_error)
+
+
+def test_pairs_are_drawn_with_what_is_proved_framed(audited):
+    found = audited.found_segments
+    assert pairs_to_draw(found) == [(0, 1)]
+    assert pair_names(found, (0, 1)) == ("country", "device")
+    text = pair_svg(found, (0, 1), 5.0)
+    shown = dict(zip(found.made_of, found.tested.tolist(), strict=True))
+    pairs = {fixed: each for fixed, each in shown.items() if len(fixed) == 2}
+    assert len(pairs) == 6
+    assert all(f">{100 * off:+.1f}<" in text for _, off, _ in pairs.values())
+    proved = sum(pvalue <= found.level for *_, pvalue in pairs.values())
+    assert proved > 0
+    assert text.count("700 ") >= proved
+    assert "By country and device" in document(audited)
+    one = audit_table(FRAME, find="country", **OPTIONS).found_segments
+    assert pairs_to_draw(one) == []
+    assert one.searched == "values of one feature"

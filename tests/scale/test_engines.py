@@ -148,7 +148,10 @@ def test_spark(spark, tmp_path):
     assert_audited_there(frame, wanted, "Spark")
 
 
-def test_spark_finds_the_same_segments(spark, tmp_path, monkeypatch):
+def test_spark_finds_the_same_segments(request, tmp_path, monkeypatch):
+    if request.config.getoption("hypothesis_profile") != "thorough":
+        pytest.skip("takes a minute of a processor: pytest --hypothesis-profile thorough")
+    spark = request.getfixturevalue("spark")
     monkeypatch.setattr(frames, "MANY_ROWS", 0)
     rng = np.random.default_rng(0)
     n = 4_000

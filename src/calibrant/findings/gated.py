@@ -53,7 +53,7 @@ class Check(Result):
         """What is proved, in a few words: of a distance the end that decides, or both."""
         if isinstance(self.result, NotWorse):
             return f"smooth error less the baseline's: {self.result.proved}"
-        if isinstance(self.result, RegretBounds):
+        if isinstance(self.result, RegretBounds | BoundedSegments):
             return self.result.summary()
         low, high = outwards(*self.result.lower_distance)
         if self.verdict == "undecided" and self.result.lower_distance.low > 0.0:
@@ -112,7 +112,7 @@ class Gated(Result):
         """About how many rows in all would decide every check; None where all are decided, or no number would."""
         needed = []
         for check in self.checks:
-            if check.verdict == "undecided":
+            if check.verdict == "undecided" and not isinstance(check.result, BoundedSegments):
                 if check.result.rows_needed is None:
                     return None
                 # Of a segment, so many rows of the table that it has its share of them.

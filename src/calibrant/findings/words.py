@@ -136,7 +136,7 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
 
 def found_in_words(found: FoundSegments) -> str:
     """Which segments that nobody named are off, the strongest evidence first; or how the search ended."""
-    searched = f"Of {counted(found.n_tested, 'segment')} made of {', '.join(found.features)}"
+    searched = f"Of {counted(found.n_tested, 'segment')} made of {', '.join(found.features)} ({found.searched})"
     if not found.segments:
         certain = "" if found.impossible is None else f" Not among them: {found.impossible.summary()}"
         return f"{searched}, none is off by more than noise (p = {found.pvalue:.2g}).{certain}"

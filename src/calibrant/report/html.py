@@ -31,6 +31,7 @@ from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.class_pictures import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
+from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw
 from calibrant.report.found_picture import found_svg
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
@@ -108,6 +109,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "class_questions": _class_questions(audit.classes) if audit.classes is not None else {},
         "class_pictures": _class_pictures(audit.classes) if audit.classes is not None else {},
         "found_pictures": {} if audit.found_segments is None else _found(audit.found_segments),
+        "found_pairs": [] if audit.found_segments is None else _pairs(audit.found_segments),
         "infinity": math.inf,
         "version": __version__,
     }
@@ -198,6 +200,20 @@ def _found(found: FoundSegments) -> dict[str, Markup]:
         page: _coloured(_renamed(found_svg(found, inches), f"-found-{page}"), label)
         for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
     }
+
+
+def _pairs(found: FoundSegments) -> list[dict[str, Any]]:
+    """Pairs of features as tables of colours, each once for each width of page."""
+    drawn = []
+    for at, pair in enumerate(pairs_to_draw(found)):
+        down, across = pair_names(found, pair)
+        label = f"Mean of outcome less prediction in percentage points, by {down} and {across}"
+        pages = {
+            page: _coloured(_renamed(pair_svg(found, pair, inches), f"-pair-{at}-{page}"), label)
+            for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
+        }
+        drawn.append({"down": down, "across": across, "pages": pages})
+    return drawn
 
 
 def _coloured(text: str, label: str) -> Markup:

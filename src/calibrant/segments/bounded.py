@@ -66,6 +66,8 @@ class BoundedSegments(Result):
         The limit.
     level : float
         Probability that any segment is said to be beyond that is not, at most.
+    n_rows : int
+        Rows of the table.
     n_tested, n_beyond : int
         Segments that were formed, and those that are proved beyond.
     beyond : tuple of BoundedSegment
@@ -81,6 +83,7 @@ class BoundedSegments(Result):
     verdict: Literal["beyond", "none beyond"]
     max_distance: float
     level: float
+    n_rows: int
     n_tested: int
     n_beyond: int
     beyond: tuple[BoundedSegment, ...]
@@ -143,6 +146,7 @@ def bounded_in_table(
         verdict="beyond" if n_beyond else "none beyond",
         max_distance=max_distance,
         level=level,
+        n_rows=int(totals.count[0]),
         n_tested=len(conditions),
         n_beyond=n_beyond,
         beyond=tuple(told(int(i)) for i in order[: min(n_beyond, _TOLD)]),

@@ -122,6 +122,7 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> Found
         max_depth=int(asked.max_depth),
         n_resamples=n_resamples,
         tested=np.stack([totals.count, totals.bias, pvalue], axis=1),
+        made_of=tuple(tuple(zip(*pair, strict=True)) for pair in zip(formed.chosen, formed.values, strict=True)),
         impossible=impossible_rows(rows),
         assumption=f"{rows.assumption}, and predictions were not fitted to them",
     )

@@ -74,6 +74,7 @@ def found_in_sums(
         n_excluded=n_bad,
         summed=True,
         tested=np.stack([summed.totals.count, summed.totals.bias, search.pvalue], axis=1),
+        made_of=tuple(tuple(zip(*pair, strict=True)) for pair in zip(summed.chosen, summed.values, strict=True)),
         impossible=_impossible(blocks),
         assumption=f"{INDEPENDENT}, and predictions were not fitted to them",
     )

@@ -126,6 +126,8 @@ class FoundSegments(TestResult):
         Whether rows were too many to be read: their sums by cell of predictions were tested then, without redraws.
     tested : ndarray of shape (n_tested, 3)
         Of all tested segments: single outcomes, mean of outcome less prediction, and adjusted p-value.
+    made_of : tuple of tuple
+        Of all tested segments: pairs of a feature and its value, by their numbers in `features`.
 
     See Also
     --------
@@ -145,6 +147,7 @@ class FoundSegments(TestResult):
     n_excluded: int = 0
     summed: bool = False
     tested: FloatArray = field(default_factory=lambda: np.empty((0, 3)), compare=False, repr=False)
+    made_of: tuple[tuple[tuple[int, int], ...], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def searched(self) -> str:
@@ -156,8 +159,8 @@ class FoundSegments(TestResult):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, all but `tested`."""
-        return {name: value for name, value in TestResult.to_dict(self).items() if name != "tested"}
+        """Return it as plain values, all but `tested` and `made_of`."""
+        return {name: value for name, value in TestResult.to_dict(self).items() if name not in ("tested", "made_of")}
 
     def summary(self) -> str:
         """What is off and where, a line a segment; or what could have been seen.
