@@ -88,6 +88,7 @@ FOUND_SEGMENTS: dict[str, Any] = {
     "max_depth": "integer",
     "n_resamples": "integer",
     "n_excluded": "integer",
+    "summed": "boolean",
 }
 
 AUDIT: dict[str, Any] = {
@@ -332,6 +333,8 @@ REGRET_RESULT: dict[str, Any] = {
     "n_rows": "integer",
     "rows_needed": "integer|null",
 }
+BOUNDED_SEGMENT = {"name": "string", "n_rows": "integer", "bias": "number", "bias_interval": ENDS}
+
 CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
     "name": "string",
     "kind": "string",
@@ -347,6 +350,12 @@ CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
     "difference?": ENDS,
     "n_rows_baseline?": "integer",
     "way?": "string",
+    "n_tested?": "integer",
+    "n_beyond?": "integer",
+    "beyond?": [BOUNDED_SEGMENT],
+    "largest?": BOUNDED_SEGMENT,
+    "features?": ["string"],
+    "max_depth?": "integer",
 }
 GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT, "checks": [CHECK]}
 REGRET: dict[str, Any] = {

@@ -133,7 +133,7 @@ def test_pairs_are_drawn_with_what_is_proved_framed(audited):
     assert all(f">{100 * off:+.1f}<" in text for _, off, _ in pairs.values())
     proved = sum(pvalue <= found.level for *_, pvalue in pairs.values())
     assert proved > 0
-    assert text.count("700 ") >= proved
+    assert text.count("stroke-width: 1.8") == proved  # their frames
     assert "By country and device" in document(audited)
     one = audit_table(FRAME, find="country", **OPTIONS).found_segments
     assert pairs_to_draw(one) == []

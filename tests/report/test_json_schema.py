@@ -16,6 +16,7 @@ from calibrant.findings.gated import Check, Gated
 from calibrant.inference import regret_bounds
 from calibrant.inference.not_worse import NotWorse
 from calibrant.report.schema import GATE_SCHEMA, SCHEMA, as_dict, gate_as_json
+from calibrant.segments.bounded import BoundedSegment, BoundedSegments
 
 ROOT = Path(__file__).parents[2]
 SCHEMA_FILE = json.loads((ROOT / "docs" / "schema" / f"audit-{SCHEMA}.json").read_text())
@@ -117,7 +118,13 @@ def test_gates_are_laid_out_as_the_schema_says(limit):
     y_prob = np.linspace(0.1, 1.0, 400)
     result = calibrant.calibration_gate(y_prob > 0.5, y_prob**2, max_distance=limit)
     worse = NotWorse(result.verdict, "old", 0.02, Interval(-0.1, 0.1), 0.05, 400, 300, None, "proved")
-    checks = Check("all rows", "rows", result), Check("baseline", "baseline", worse)
+    one = BoundedSegment("a = 1", 9, 0.1, Interval(0.0, 0.2))
+    bounded = BoundedSegments("beyond", 0.02, 0.05, 400, 3, 1, (one,), one, ("a",), 2)
+    checks = (
+        Check("all rows", "rows", result),
+        Check("baseline", "baseline", worse),
+        Check("found segments", "found", bounded),
+    )
     found = json.loads(gate_as_json(Gated("new", checks)))
     assert faults(found, json.loads((ROOT / "docs" / "schema" / f"gate-{GATE_SCHEMA}.json").read_text())) == []
 

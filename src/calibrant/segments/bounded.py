@@ -78,6 +78,8 @@ class BoundedSegments(Result):
         What the segments are made of.
     max_depth : int
         Features that a segment fixes at most.
+    rows_needed : None
+        More rows would decide nothing that is asked here.
     """
 
     verdict: Literal["beyond", "none beyond"]
@@ -90,6 +92,7 @@ class BoundedSegments(Result):
     largest: BoundedSegment
     features: tuple[str, ...]
     max_depth: int
+    rows_needed: None = None
 
     def summary(self) -> str:
         """One sentence."""
