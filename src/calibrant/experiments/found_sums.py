@@ -38,7 +38,7 @@ def found_in_sums(quick: bool = False, _data: Path | None = None) -> Reproductio
     power = np.reshape(list(run(_powers, searched)), (len(FAULTS), draws)).mean(axis=1)
     body = (
         "The tables, the faults and the seeds are those of [the search that redraws](found-segments.md), so that its "
-        "columns *any*, *any sound* and *found* are about the very same rows. Here rows are summed by segment and "
+        "columns *any*, *any sound* and *found* are about these rows and more like them. Here rows are summed by segment and "
         f"{RESOLUTION} cells of predictions, tails are proved bounds, and Holm's correction shares the level by depth.\n\n"
         f"{tables:,} tables of {ROWS:,} rows a line, level {LEVEL}.\n\n"
         + table(
