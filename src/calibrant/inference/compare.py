@@ -5,8 +5,9 @@ from __future__ import annotations
 __all__ = ["ComparisonResult", "compare_calibration"]
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from calibrant.door.outwards import outwards
 from calibrant.door.rows import INDEPENDENT, Rows, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
-from calibrant.inference.compare_draws import Draws
+from calibrant.inference.compare_draws import Draws, State, draws_of_a_state
 from calibrant.inference.result import TestResult
 from calibrant.measures.registry import measures
 from calibrant.resampling.redraw import check_groups
@@ -194,24 +195,84 @@ def compare_calibration_on_rows(
     random_state: RandomState,
 ) -> ComparisonResult:
     """`compare_calibration` of rows that were read already; paired, both have the same outcomes in the same order."""
+    if paired:
+        found = compare_pairs_on_rows(
+            [rows_a, rows_b], measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
+        )
+        return found[0, 1]
     level = check_level(level)
     check_resamples(n_resamples, level)
     exact, evaluate, words = _read_measure(measure)
-    for rows, name in ((rows_a, "y_true"), (rows_b, "y_true" if paired else "y_true_b")):
-        if rows.y_prob.size < _LEAST_ROWS:
-            few = counted(rows.y_prob.size, "row")
-            raise InputError(name, f"has {few}; halving them needs at least {_LEAST_ROWS}")
-        check_groups(rows)
+    for rows, name in ((rows_a, "y_true"), (rows_b, "y_true_b")):
+        _check(rows, name)
     rng = generator(random_state)
-    draws = [Draws.of(rows_a, [rows_b.y_prob])] if paired else [Draws.of(rows, []) for rows in (rows_a, rows_b)]
+    draws = [Draws.of(rows, []) for rows in (rows_a, rows_b)]
     value = np.array([exact(d.y, v, d.weight) for d in draws for v in d.predictions])
     halved = np.concatenate([d.halved(evaluate, n_resamples, rng) for d in draws], axis=1)  # resample, predictor
+    error = _error(halved, min(d.surprises for d in draws))
+    missed = _apart(draws, evaluate, value, level, n_resamples, rng)
+    assumption = f"{INDEPENDENT}, those of one predictor from those of the other"
+    return _concluded(value, error, missed, level, n_resamples, words, assumption)
+
+
+def compare_pairs_on_rows(
+    rows: Sequence[Rows],
+    *,
+    measure: str | Evaluate,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> dict[tuple[int, int], ComparisonResult]:
+    """`compare_calibration` of every pair of predictors of the same rows, each at the whole level.
+
+    All pairs have the same halves, and the same outcomes redrawn as if one of them were calibrated: each pair's
+    comparison is what it would be alone, in law, for a part of the work.
+    """
+    level = check_level(level)
+    check_resamples(n_resamples, level)
+    exact, evaluate, words = _read_measure(measure)
+    for each in rows:
+        _check(each, "y_true")
+    rng = generator(random_state)
+    draws = Draws.of(rows[0], [each.y_prob for each in rows[1:]])
+    value = np.array([exact(draws.y, v, draws.weight) for v in draws.predictions])
+    halved = draws.halved(evaluate, n_resamples, rng)  # resample, predictor
+    share = draws_of_a_state(n_resamples, max(3, len(rows)))  # of two: either, and the mean of both
+    alone = draws.states(evaluate, share, rng)
+    found = {}
+    for pair in combinations(range(len(rows)), 2):
+        which = list(pair)
+        two, both = draws.between(pair, evaluate, share, rng)
+        error = _error(halved[:, which], draws.surprises)
+        missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, error, level)
+        found[pair] = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].assumption)
+    return found
+
+
+def _check(rows: Rows, name: str) -> None:
+    if rows.y_prob.size < _LEAST_ROWS:
+        few = counted(rows.y_prob.size, "row")
+        raise InputError(name, f"has {few}; halving them needs at least {_LEAST_ROWS}")
+    check_groups(rows)
+
+
+def _error(halved: FloatArray, surprises: float) -> float:
+    """Standard error of the difference, from how two halves' differences vary against each other."""
     error = 0.5 * math.sqrt(float(np.mean((halved[:, 0] - halved[:, 1]) ** 2)))
-    error *= math.sqrt(1.0 + _SURPRISES / max(1.0, min(d.surprises for d in draws)))
-    if paired:
-        over, under = _paired(draws[0], evaluate, error, level, n_resamples, rng)
-    else:
-        over, under = _apart(draws, evaluate, value, level, n_resamples, rng)
+    return error * math.sqrt(1.0 + _SURPRISES / max(1.0, surprises))
+
+
+def _concluded(
+    value: FloatArray,
+    error: float,
+    missed: tuple[float, float],
+    level: float,
+    n_resamples: int,
+    words: str,
+    assumption: str,
+) -> ComparisonResult:
+    """The difference with its interval and p-value; `missed` is how much too large and too small it can be beside."""
+    over, under = missed
     reach = -float(ndtri(0.5 * level)) * error
     difference = float(value[0] - value[1])
     low, high = difference - over, difference + under
@@ -219,22 +280,19 @@ def compare_calibration_on_rows(
     pvalue = 1.0 if beyond <= 0.0 else 2.0 * float(ndtr(-beyond / error)) if error > 0.0 else 0.0
     pvalue = max(pvalue, 1.0 / (1.0 + n_resamples))  # no smaller than what so many resamples can vouch for
     interval, values = Interval(low - reach, high + reach), value.tolist()
-    assumption = rows_a.assumption if paired else f"{INDEPENDENT}, those of one predictor from those of the other"
     return ComparisonResult(
         difference, pvalue, beyond > reach, level, words, interval, *values, assumption=assumption
     )  # fmt: skip
 
 
-def _paired(
-    rows: Draws, evaluate: Evaluate, error: float, level: float, n_resamples: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def _paired(rows: Draws, states: list[State], evaluate: Evaluate, error: float, level: float) -> tuple[float, float]:
     """Most that the difference can be too large, and too small, in states of which the truth is known.
 
     What the standard error does not reach counts; it fades where a state is far from what was seen.
     """
     reach = -float(ndtri(0.5 * level)) * error
     over = under = 0.0
-    for state in rows.states(evaluate, n_resamples, rng):
+    for state in states:
         far = state.far(evaluate(rows.y, state.chance, rows.weight), level)
         missed = np.sort(state.missed[:, 0] - state.missed[:, 1])
         rank = max(1, int(0.5 * level * (missed.size + 1)))  # another draw is beyond it with half the level
@@ -254,7 +312,7 @@ def _apart(
     """The same of predictors that share no noise: each error can be too large on average, and chance may hide one."""
     over, under = [], []
     for rows, seen in zip(draws, value, strict=True):
-        state = rows.states(evaluate, n_resamples, rng)[0]
+        state = rows.states(evaluate, draws_of_a_state(n_resamples, 1), rng)[0]
         far, hidden = state.far(float(seen), level), float(np.quantile(state.noise, 1.0 - level))
         over.append(math.hypot(far, float(state.noise.mean())) - far)
         under.append(math.hypot(far, hidden) - far)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from calibrant.resampling.redraw import resampled
 
 Evaluate = Callable[..., float]
 _LEAST_DRAWS = 39  # of each state, where so many are asked for at all: fewer hardly have a tail
+
+
+def draws_of_a_state(n_resamples: int, states: int) -> int:
+    """How many of the resamples each of the states has."""
+    return min(n_resamples, max(_LEAST_DRAWS, -(-n_resamples // states)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +41,10 @@ class State:
     noise: FloatArray
     missed: FloatArray
 
+    def of(self, pair: tuple[int, int]) -> State:
+        """What it says of two of the predictors."""
+        return replace(self, missed=self.missed[:, list(pair)])
+
     def far(self, error: float, level: float) -> float:
         """How far the calibrated predictions' error, as observed, is beyond what chance explains."""
         return max(0.0, error - float(np.quantile(self.noise, 1.0 - level)))
@@ -43,7 +52,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Rows with one prediction or two, in an order that does not depend on the one they came in."""
+    """Rows with one prediction or more, in an order that does not depend on the one they came in."""
 
     y: FloatArray
     predictions: list[FloatArray]
@@ -92,12 +101,15 @@ class Draws:
         return evaluate(self.y[half], v[half], None if self.weight is None else self.weight[half])
 
     def states(self, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> list[State]:
-        """Outcomes redrawn as if each prediction were calibrated in its turn, and as if the mean of two were."""
-        chances = list(self.predictions)
-        if len(chances) > 1:
-            chances.append(np.mean(chances, axis=0))
-        each = min(n_resamples, max(_LEAST_DRAWS, -(-n_resamples // len(chances))))
-        return [self._state(chance, evaluate, each, rng) for chance in chances]
+        """Outcomes redrawn as if each prediction were calibrated in its turn; all predictions are judged by them."""
+        return [self._state(chance, evaluate, n_resamples, rng) for chance in self.predictions]
+
+    def between(
+        self, pair: tuple[int, int], evaluate: Evaluate, n_resamples: int, rng: np.random.Generator
+    ) -> tuple[Draws, State]:
+        """Two of the predictions alone, and outcomes redrawn as if the mean of both were calibrated."""
+        two = replace(self, predictions=[self.predictions[k] for k in pair])
+        return two, two._state(np.mean(two.predictions, axis=0), evaluate, n_resamples, rng)
 
     def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
         trials = None if self.trials is None else self.trials.astype(np.int64)

@@ -6,16 +6,14 @@ __all__ = ["PairwiseComparison", "compare_all"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.door.values import ReadOnly, Result
-from calibrant.inference.compare import ComparisonResult, Evaluate, compare_calibration_on_rows, read_predictor
+from calibrant.inference.compare import ComparisonResult, Evaluate, compare_pairs_on_rows, read_predictor
 
 _LEAST, _MOST = 2, 50
 
@@ -101,7 +99,9 @@ def compare_all(
     Notes
     -----
     Holm's method: the smallest p-value times the number of pairs, the next times one less, never falling. It needs
-    nothing of how the pairs depend on one another. Cost: that of `compare_calibration` for each pair.
+    nothing of how the pairs depend on one another, so all have the same halves of the rows, and the same outcomes
+    redrawn as if one of them were calibrated. Cost: with k predictors the measure of about 3 k n rows for each
+    resample, and less than 4 n for two.
 
     References
     ----------
@@ -124,12 +124,13 @@ def compare_all(
     check_resamples(n_resamples, level / n_pairs)
     given = (sample_weight, trials, groups)
     rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *given) for k, v in y_probs.items()}
-    options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples}
-    rng, found, values = generator(random_state), {}, dict.fromkeys(rows, 0.0)
-    for one, other in combinations(rows, 2):
-        result = compare_calibration_on_rows(rows[one], rows[other], paired=True, random_state=rng, **options)
-        values[one], values[other] = result.value_a, result.value_b
-        found[one, other] = result
+    compared = compare_pairs_on_rows(
+        list(rows.values()), measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
+    )
+    names, found, values = list(rows), {}, dict.fromkeys(rows, 0.0)
+    for (i, j), result in compared.items():
+        values[names[i]], values[names[j]] = result.value_a, result.value_b
+        found[names[i], names[j]] = result
     ordered = sorted(found, key=lambda pair: found[pair].pvalue)
     raw = np.array([found[pair].pvalue for pair in ordered])
     holm = np.minimum(1.0, np.maximum.accumulate(raw * (n_pairs - np.arange(n_pairs))))
