@@ -34,7 +34,7 @@ def test_two_files_are_compared(tmp_path):
     done = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", "0"])
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
-    assert said.startswith("good.csv is better calibrated than <b>bad.csv: smooth errors")
+    assert said.startswith("good.csv is better calibrated than <b>bad.csv. This is not chance")
     assert max(map(len, done.stdout.splitlines()[:30])) <= 80
     page = target.read_text()
     assert "<b>bad" not in page
@@ -52,7 +52,7 @@ def test_names_and_numbers_are_in_one_order():
     y, v = rows()
     good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
     first, second = (points(each.smooth_calibration_error) for each in (good, bad))
-    said = f"good is better calibrated than bad: smooth errors {first} and {second} percentage points."
+    said = f"Smooth errors in percentage points: good {first}, bad {second};"
     columns = (y.astype(float), v), (y.astype(float), v**3)
     assert said in compare(("good", "bad"), (good, bad), columns, seed=0).sentence
     assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).sentence
@@ -103,7 +103,7 @@ def test_three_files_are_shown_in_one_picture_and_every_pair_is_compared(tmp_pat
     target = tmp_path / "all.html"
     done = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", "0", "--resamples", "39"])
     assert done.exit_code == 0, done.output
-    assert " ".join(done.stdout.split()).startswith("good.csv is better calibrated than all others; this is not chance")
+    assert " ".join(done.stdout.split()).startswith("good.csv is better calibrated than all others. This is not chance")
     page = target.read_text()
     assert page.count("<figure") == 1 + 3 * (1 + 1 + 3)  # of each the diagram, the decision curve and three panels
     assert all(f">{name}.csv<" in page.split("</figure>")[0] for name in ("bent", "good", "odd"))  # in the legend

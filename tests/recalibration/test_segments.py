@@ -96,6 +96,8 @@ def test_trees_follow_a_smooth_drift_with_or_without_lightgbm(monkeypatch, light
     table = np.column_stack([prediction, x])
     found = SegmentRecalibrator(0, method="boosting", random_state=0).fit(table, y)
     assert found.n_trees_ > 0
+    assert "boosted trees correct the predictions by 1 feature (log-odds move by " in found.summary()
+    assert "at most, most by 1)" in found.summary()
     assert divergence(true, found.predict_proba(table)[:, 1]) < 0.3 * divergence(true, prediction)
     assert (pickle.loads(pickle.dumps(found)).predict_proba(table) == found.predict_proba(table)).all()
     again = clone(found).fit(table, y)

@@ -67,10 +67,15 @@ def test_large_files_are_sketched_and_every_number_has_its_bound(tmp_path, monke
 def test_segments_on_request(tmp_path):
     pattern, _ = write(tmp_path)
     page = run(pattern, "--by", "country").stdout
-    assert "Of 3 segments by country, 1 is off by more than noise, the worst first. country = jp:" in " ".join(
-        page.split()
+    said = " ".join(page.split())
+    assert (
+        "Of 3 segments by country, 1 is off by more than noise; those with the largest smooth error: country = jp:"
+        in said
     )
-    assert page.partition("the worst first\n")[2].partition("\n- ")[2].startswith("jp: distance")
+    assert (
+        "Sorted: those off by more than noise (q at most 0.05) first, then by smooth error, the largest first." in said
+    )
+    assert page.partition("\nSegments by country\n")[2].partition("\n- ")[2].startswith("jp: distance")
     (worst, *_) = json.loads(run(pattern, "--by", "country", "--json").stdout)["segments"]
     assert worst["key"] == ["jp"]
     refused = run(pattern, "--by", "contry")

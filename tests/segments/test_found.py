@@ -13,7 +13,7 @@ from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
 from calibrant.kernels import found as kernel
 from calibrant.segments.asked import Asked
-from calibrant.segments.features import Feature, read_features
+from calibrant.segments.features import Feature, most_frequent, read_features
 from calibrant.segments.finding import find_in_rows
 from calibrant.segments.formed import form, units_of
 from calibrant.segments.search import search, stepped_down
@@ -370,3 +370,10 @@ def test_identifiers_beyond_doubles_are_refused_and_certain_rows_are_told():
     found = find_segments(table, features=["s"], max_depth=1, min_rows=10, **options)
     assert found.impossible is not None
     assert found.impossible.summary() in found.summary()
+
+
+def test_long_texts_that_begin_alike_have_labels_of_their_own():
+    start = "a street of fifty-seven letters and more, the same in every row, "
+    places = [f"{start}{name}" for name in ("north", "south", "b" * 80)]
+    labels = most_frequent("place", places, np.array([100, 100, 100]), 8, 10)[1]
+    assert len(set(labels)) == len(labels) == 3

@@ -55,30 +55,44 @@ class Comparison(Finding):
     seed: int | None = None
 
     @property
+    def headline(self) -> str:
+        """Which is better calibrated, and whether that is chance."""
+        return self._said()[0]
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """By how much."""
+        return self._said()[1:]
+
+    @property
     def sentence(self) -> str:
-        """Which is better calibrated, in a sentence or two."""
+        """Headline and details."""
+        return " ".join(self._said())
+
+    def _said(self) -> tuple[str, ...]:
         if self.pairs is not None:
             return _of_all(self.pairs)
         if self.result is None:
             which = "two" if len(self.names) == 2 else f"{len(self.names)}"
-            return f"The {which} were not compared row by row: {self.not_compared}."
+            return (f"The {which} were not compared row by row: {self.not_compared}.",)
         first, second = self.names
         said, low, high = self.result, *self.result.interval
         sure = f"{confidence(said.level)} confidence"
         one, other = points(said.value_a), points(said.value_b)
         if not said.reject:
             return (
-                f"Neither of {first} and {second} is proved better calibrated: smooth errors {one} and {other} "
-                f"percentage points; in the population the first less the second is between "
-                f"{points(low, ROUND_FLOOR)} and {points(high, ROUND_CEILING)} ({sure})."
+                f"Neither of {first} and {second} is proved better calibrated.",
+                f"Smooth errors in percentage points: {first} {one}, {second} {other}; in the population the first "
+                f"less the second is between {points(low, ROUND_FLOOR)} and {points(high, ROUND_CEILING)} ({sure}).",
             )
         better, worse = (first, second) if said.statistic < 0.0 else (second, first)
         less, more = (one, other) if said.statistic < 0.0 else (other, one)
         near, far = sorted((abs(low), abs(high)))
         least, most = points(near, ROUND_FLOOR), points(far, ROUND_CEILING)
         return (
-            f"{better} is better calibrated than {worse}: smooth errors {less} and {more} percentage points. This is "
-            f"not chance (p = {said.pvalue:.2g}): in the population they differ by {least} to {most} ({sure})."
+            f"{better} is better calibrated than {worse}. This is not chance (p = {said.pvalue:.2g}).",
+            f"Smooth errors in percentage points: {better} {less}, {worse} {more}; in the population they differ by "
+            f"{least} to {most} ({sure}).",
         )
 
     @property
@@ -109,8 +123,8 @@ class Comparison(Finding):
         return rows
 
 
-def _of_all(pairs: PairwiseComparison) -> str:
-    """Which of several is proved better calibrated than all others, or than some."""
+def _of_all(pairs: PairwiseComparison) -> tuple[str, ...]:
+    """Which of several is proved better calibrated than all others, or than some; then by how much."""
     ranked = list(pairs.values)
     errors = ", ".join(f"{name} {points(pairs.values[name])}" for name in ranked)
     told = f"Smooth errors in percentage points: {errors}."
@@ -118,14 +132,14 @@ def _of_all(pairs: PairwiseComparison) -> str:
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]
     if len(beaten) == len(ranked) - 1:
-        return f"{best} is better calibrated than all others; this is not chance ({sure}). {told}"
+        return f"{best} is better calibrated than all others. This is not chance ({sure}).", told
     if not pairs.better:
-        return f"None of the {len(ranked)} is proved better calibrated than another. {told}"
+        return f"None of the {len(ranked)} is proved better calibrated than another.", told
     better: dict[str, list[str]] = {}
     for first, second in sorted(pairs.better, key=lambda pair: (ranked.index(pair[0]), ranked.index(pair[1]))):
         better.setdefault(first, []).append(second)
     proved = "; ".join(f"{first} is better calibrated than {' and '.join(those)}" for first, those in better.items())
-    return f"None of the {len(ranked)} is proved better than all others. Proved: {proved} ({sure}). {told}"
+    return f"None of the {len(ranked)} is proved better than all others.", f"Proved: {proved} ({sure}).", told
 
 
 def _same(one: IntArray | None, other: IntArray | None) -> bool:

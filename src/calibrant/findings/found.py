@@ -122,7 +122,7 @@ class Audit(Finding):
     about_chance : str or None
         For event rates, why nothing is said about chance; for weighted rows, what is assumed where it is spoken of.
     segments : tuple of Segment
-        Segments of the rows, worst first, where they were asked for.
+        Segments of the rows, sorted as `calibration_by_segment` says, where they were asked for.
     segmented_by : tuple of str
         Columns whose values make the segments.
     found_segments : FoundSegments or None

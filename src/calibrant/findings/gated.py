@@ -140,7 +140,7 @@ class Gated(Result):
         return f"The population's lower distance from calibration, limit {asked(result.max_distance)}, {sure}:"
 
     def shown(self) -> tuple[list[Check], str]:
-        """The checks that a person is shown, the worst first, and in words how many are left out."""
+        """The checks that a person is shown, beyond first and within last, and in words how many are left out."""
         worst_first = sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.verdict))
         rest = worst_first[_MOST_SHOWN:]
         return worst_first[:_MOST_SHOWN], (
@@ -148,7 +148,7 @@ class Gated(Result):
         )
 
     def summary(self) -> str:
-        """The verdict, then a line for each check, the worst first; of one check its sentence."""
+        """The verdict, then a line for each check, beyond first and within last; of one check its sentence."""
         if len(self.checks) == 1:
             return self.rows.summary()
         checks, rest = self.shown()

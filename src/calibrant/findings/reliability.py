@@ -44,6 +44,7 @@ FloatArray = npt.NDArray[np.float64]
 POINTS = 257  # of the curve
 MOST_LEVELS = 30  # distinct predictions that are drawn one by one
 _FINEST = 100  # the bandwidth is at least this part of the range of predictions
+_SLOPE = 0.3  # standard deviation of the slope of the curve's noise
 _STRATA_PER_BANDWIDTH = 8
 _ARCSINE_WIDTH = 1e-3
 _BLOCK = 256  # resamples at a time
@@ -168,7 +169,10 @@ def reliability(
         beyond = (curves[:, 0] < low - _TIE) | (curves[:, 0] > high + _TIE)
         outside, leaves = float(min(1.0, mass[beyond].sum())), bool(beyond.any())
     kind = "levels" if bandwidth is None else "curve"
-    isotonic, outcome = isotonic_at(sample, at), at + curves[:, 0]
+    isotonic = isotonic_at(sample, at)
+    # A rate lies between 0 and 1; whether the curve leaves the band was looked at before.
+    outcome = np.clip(at + curves[:, 0], 0.0, 1.0)
+    lower, upper = (None if each is None else np.clip(each, 0.0, 1.0) for each in (lower, upper))
     return Reliability(
         kind, at, outcome, isotonic, lower, upper, mass, count, bandwidth, why_not, outside, leaves, deviation
     )
@@ -233,16 +237,17 @@ def fixed_envelope(curves: FloatArray, scale: FloatArray, level: float) -> tuple
 
 
 def noise_bandwidth(sample: Sample) -> float:
-    """Bandwidth at which the noise of calibrated outcomes is, on average, as large as the bandwidth.
+    """Bandwidth at which the noise of calibrated outcomes alone hardly makes the curve fall.
 
-    Noise of variance V, spread evenly over a length L, is after smoothing with a Gaussian of width s of size
-    sqrt(2 / pi) L sqrt(V / (2 sqrt(pi) s L)) in the mean; that equals s for s**3 = L V / pi**1.5.
+    Noise of variance V, spread evenly over a length L, has after smoothing with a Gaussian of width s the standard
+    deviation L sqrt(V / (2 sqrt(pi) s L)), and its slope 1 / (sqrt(2) s) times that; the slope's is _SLOPE for
+    s**3 = L V / (4 sqrt(pi) _SLOPE**2). A calibrated curve has slope 1, and falls where noise has a slope below -1.
     """
     v = sample.prediction
     span = float(v[-1] - v[0])
     share = sample.squared_weight / sample.total_weight / sample.total_weight
     noise = float((share * (v * (1.0 - v))).sum())
-    return float(max(np.cbrt(span * noise / math.pi**1.5), span / _FINEST))
+    return float(max(np.cbrt(span * noise / (4.0 * math.sqrt(math.pi) * _SLOPE**2)), span / _FINEST))
 
 
 def stratify(sample: Sample, width: float, *, by_weight: bool = True) -> Strata:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
+from calibrant.door.ends import confidence
 from calibrant.door.outwards import at_most, outwards, range_decimals
 from calibrant.door.values import counted
 
@@ -131,7 +132,7 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     for segment in [each for each in segments if each.reject][:_TOLD]:
         named = ", ".join(f"{name} = {value}" for name, value in zip(by, segment.key, strict=True))
         told.append(f"{named}: {segment_in_words(segment)}")
-    return f"{said}, the worst first. {'; '.join(told)}{'; ...' if off > _TOLD else ''}."
+    return f"{said}; those with the largest smooth error: {'; '.join(told)}{'; ...' if off > _TOLD else ''}."
 
 
 def found_in_words(found: FoundSegments) -> str:
@@ -146,6 +147,18 @@ def found_in_words(found: FoundSegments) -> str:
     least = len(found.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
     return f"{searched}, {found.n_beyond:,} {be} off by more than noise: {first} (p = {found.pvalue:.2g}){more}."
+
+
+def segments_sorted(level: float, *, chance: bool) -> str:
+    """By what a list of segments is sorted, and what its numbers about chance are."""
+    if not chance:
+        return "Sorted by smooth error, the largest first."
+    return (
+        f"Sorted: those off by more than noise (q at most {level:g}) first, then by smooth error, the largest first. "
+        f"q decides, by all predictions of a segment and parts of them; of those named so, a share of at most "
+        f"{level:g} is expected to be calibrated. An interval is of the mean of outcome minus prediction alone, in all "
+        f"segments at once with {confidence(level)} confidence: it asks more, and may hold 0 where q is small."
+    )
 
 
 def segment_name(segment: Segment) -> str:

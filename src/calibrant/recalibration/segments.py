@@ -16,13 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from calibrant.door.arguments import RandomState, check_level, one_of, seeded, whole_from
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
+from calibrant.door.values import counted
 from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.choose import choose_recalibrator
 from calibrant.recalibration.judging import Rows, mapped
 from calibrant.recalibration.kinds import Kind, check, count, each, number, optional, text
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.segments_boosting import Boosted
+from calibrant.recalibration.segments_boosting import Boosted, most_moved
 from calibrant.recalibration.segments_cells import Cut, condition, read_cut
 from calibrant.recalibration.segments_corrections import Block, corrected, read_block
 from calibrant.recalibration.segments_fit import Candidates, Cuts, old_log_odds
@@ -136,6 +137,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     }
     _trees: Boosted | None = None
     _fine: list[Cut] = []  # noqa: RUF012
+    _most: str = ""
 
     def __init__(
         self,
@@ -212,6 +214,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         self._trees, self._fine = None, []
         if self.chosen_ == "boosting":
             self._trees, self._fine = candidates.boosting(everywhere, offset), cuts.fine
+            if self._trees is not None:
+                self._most = most_moved(self._trees, cuts.table(values), list(values))
             if self._trees is None:
                 self.chosen_ = simpler.get("boosting", first)
         if self.chosen_ == "segments":
@@ -255,7 +259,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
                 none = "corrections by features were better on parts of the rows, but a fit to all rows found none"
             return f"{what}: {none} (log score {said[self.chosen_].log:.4g}; {best.method} {best.log:.4g})."
         if self.chosen_ == "boosting":
-            what = f"{self.n_trees_} boosted trees correct the predictions by {len(self._cuts[0]) - 1} features"
+            features = counted(len(self._cuts[0]) - 1, "feature")
+            what = f"{self.n_trees_} boosted trees correct the predictions by {features}{self._most}"
         else:
             found = self.corrections_
             shown = "; ".join(one.summary() for one in found[:_SHOWN])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -32,6 +33,23 @@ class Boosted(Protocol):
     def change(self, table: FloatArray) -> FloatArray:
         """What is added to the log-odds of each row."""
         ...
+
+
+def most_moved(trees: Boosted, table: FloatArray, names: Sequence[str | int]) -> str:
+    """How far the trees move the log-odds of these rows, and by which features most, in words.
+
+    A feature counts by how its cells' mean changes spread over the rows; the first column is the prediction.
+    """
+    change = trees.change(table)
+    spread = []
+    for column in table.T:
+        cell = np.unique(column, return_inverse=True)[1]  # NaN is one cell
+        mean = np.bincount(cell, change) / np.bincount(cell)
+        spread.append(float(np.std(mean[cell])))
+    first = sorted(range(1, len(names)), key=lambda k: -spread[k])[:2]
+    by = " and ".join(str(names[k]) for k in first if spread[k] > 0.0)
+    moved = f" (log-odds move by {np.abs(change).mean():.2g} on average, by {np.abs(change).max():.2g} at most"
+    return f"{moved}, most by {by})" if by else f"{moved})"
 
 
 def has_lightgbm() -> bool:

@@ -25,6 +25,7 @@ from calibrant.findings.words import (
     repeats,
     segment_in_words,
     segment_name,
+    segments_sorted,
     whole,
 )
 from calibrant.measures.registry import measures
@@ -84,6 +85,7 @@ def _environment() -> Environment:
         whole=whole,
         segment_name=segment_name,
         segment_in_words=segment_in_words,
+        segments_sorted=segments_sorted,
         outwards=lambda ends: outwards(*ends),
         outwards_signed=lambda ends: outwards(*ends, signed=True),
     )

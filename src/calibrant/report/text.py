@@ -23,6 +23,7 @@ from calibrant.findings.words import (
     repeats,
     segment_in_words,
     segment_name,
+    segments_sorted,
     sentence,
     whole,
 )
@@ -105,7 +106,8 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
             console.print(f"    {line}")
 
     if audit.segments:
-        _heading(console, f"Segments by {', '.join(audit.segmented_by)}, the worst first")
+        _heading(console, f"Segments by {', '.join(audit.segmented_by)}")
+        _say(console, segments_sorted(audit.level, chance=not audit.rates))
         for segment in audit.segments[:_SHOWN]:
             _say(console, f"- {_segment(segment, chance=not audit.rates)}", indent="  ")
     if audit.found_segments is not None:

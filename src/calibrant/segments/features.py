@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -241,16 +243,19 @@ def most_frequent(
             raise unusable(name, f"{few}: group them into fewer, or leave it out")
         rest = len(order) - n_bins + 1
         order = order[: n_bins - 1]
-    labels = [f"{name} = {_word(values[i])}" for i in order]
+    words = [_word(values[i]) for i in order]
+    times = Counter(words)
+    words = [each if times[each] == 1 else _word(values[i], math.inf) for i, each in zip(order, words, strict=True)]
+    labels = [f"{name} = {each}" for each in words]
     return order, [*labels, f"{name} in {rest:,} other values"] if rest else labels
 
 
-def _word(value: Any) -> str:
+def _word(value: Any, longest: float = 60) -> str:
     """A value as it is read in a sentence; one that is empty or begins or ends with a space in quotes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)
-    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    shown = text if len(text) <= longest else f"{text[:57]}..."
     return shown if shown == shown.strip() and shown and shown.isprintable() else repr(shown)
 
 

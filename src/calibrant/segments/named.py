@@ -1,4 +1,4 @@
-"""Segments of a table: one query, one row a segment, worst first, with false discoveries under control."""
+"""Segments of a table: one query, one row a segment, with false discoveries under control."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def calibration_by_segment(
     exclude_bad: bool = False,
     unweighted: bool = False,
 ) -> list[Segment]:
-    """Say of every segment of a table how far it is from calibrated and whether that is more than noise, worst first.
+    """Say of every segment of a table how far it is from calibrated and whether that is more than noise.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def calibration_by_segment(
 def segments_of_groups(
     found: Groups, level: float, resolution: int = RESOLUTION, *, grouped: bool = False, exclude_bad: bool = False
 ) -> list[Segment]:
-    """Segments of groups, worst first; `grouped`, the last key says which rows depend on one another."""
+    """Segments of groups, as `calibration_by_segment` has them; `grouped`, the last key says what depends."""
     in_groups = None
     if grouped:
         found, group = found.in_groups(exclude_bad)
