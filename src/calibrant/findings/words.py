@@ -150,14 +150,21 @@ def found_in_words(found: FoundSegments) -> str:
 
 
 def segments_sorted(level: float, *, chance: bool) -> str:
-    """By what a list of segments is sorted, and what its numbers about chance are."""
+    """By what a list of segments is sorted, and what its q-values are."""
     if not chance:
         return "Sorted by smooth error, the largest first."
     return (
         f"Sorted: those off by more than noise (q at most {level:g}) first, then by smooth error, the largest first. "
-        f"q decides, by all predictions of a segment and parts of them; of those named so, a share of at most "
-        f"{level:g} is expected to be calibrated. An interval is of the mean of outcome minus prediction alone, in all "
-        f"segments at once with {confidence(level)} confidence: it asks more, and may hold 0 where q is small."
+        f"Of those named so a share of at most {level:g} is expected to be calibrated."
+    )
+
+
+def segment_intervals(level: float) -> str:
+    """What the intervals beside the q-values are, and why the two may differ."""
+    return (
+        f"q decides, by all predictions of a segment and by parts of them. An interval is of the mean of outcome minus "
+        f"prediction alone, in all segments at once with {confidence(level)} confidence: it asks more, and may hold 0 "
+        f"where q is small."
     )
 
 

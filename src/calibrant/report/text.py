@@ -22,6 +22,7 @@ from calibrant.findings.words import (
     rate,
     repeats,
     segment_in_words,
+    segment_intervals,
     segment_name,
     segments_sorted,
     sentence,
@@ -108,6 +109,8 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}")
         _say(console, segments_sorted(audit.level, chance=not audit.rates))
+        if not audit.rates:
+            _say(console, segment_intervals(audit.level))
         for segment in audit.segments[:_SHOWN]:
             _say(console, f"- {_segment(segment, chance=not audit.rates)}", indent="  ")
     if audit.found_segments is not None:
