@@ -27,7 +27,9 @@ def compile_beside(told: Callable[[], None]) -> None:
 
     def compiling(cache: str | None) -> None:
         told()
-        if cache is None or started or _processors() == 1 or any(Path(cache).glob(f"{_LATE}*.nbi")):
+        if cache is None or started or _processors() == 1 or not sys.executable:
+            return
+        if any(Path(cache).glob(f"{_LATE}*.nbi")):
             return
         # -P: nothing is imported from the folder that the user happens to be in.
         command = [sys.executable, "-P", "-c", "from calibrant.ahead import compile_late; compile_late()"]

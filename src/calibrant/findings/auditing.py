@@ -257,11 +257,11 @@ def audit_sample(
         check_threshold(threshold)
     rng, seed = seeded(random_state)
 
+    tell("Witness")
+    witness = witness_from_sample(sample)  # first, so that what numba imports at its first call is there for threads
     # Kernels release the interpreter's lock: the longest of what depends on nothing else runs beside the rest.
     with ThreadPoolExecutor(1) as beside:
         certified = beside.submit(audited_certificate, sample)
-        tell("Witness")
-        witness = witness_from_sample(sample)
         found: dict[str, MeasureValue] = {}
         for name, measure in measures().items():
             value, why_not = None, None
