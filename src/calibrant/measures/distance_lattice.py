@@ -13,7 +13,8 @@ from calibrant.measures.lower_check import Potentials, overdraft
 
 _MOST_STATES = 10_000_000  # a state takes about 100 bytes
 _MUCH = 1000  # steps looked at for an element, by a first guess, where many partitions are equally good
-_LOOKS = 2  # corridors that are looked through, each twice as wide, before anything is proven
+_LAST = 3000  # and by a look, after which there is no wider one
+_LOOKS = 5  # corridors that are looked through, each twice as wide, before anything is proven
 _ONE_WAY = 1e-7  # how near potentials must be to those of predictions that err one way, to be made them
 _CLOSED = 1e-10  # of a path's length per element: shorter is as good as 0
 
@@ -69,11 +70,12 @@ class LatticeProblem:
     def solve(self, clock: Clock) -> None:
         """Look near the coupling, then raise the length below which there is no path until one is found."""
         for wider in range(_LOOKS):
-            if not (self.closed or clock.up):
-                self._look(0.25 * 2**wider, 4.0 * 2**wider, clock)
+            if self.closed or clock.up or self._look(0.25 * 2**wider, 4.0 * 2**wider, clock) > _LAST * self._n:
+                break
         guess, before = 0.125, 0
         while not (self.closed or clock.up):
-            work = self._prove(min(guess, self.length), clock)
+            # The shortest path that is known is likely the shortest of all: near its length, that is tried at once.
+            work = self._prove(guess if 2.0 * guess < self.length else self.length, clock)
             if work is None:
                 return
             # The work grows with the cube of the guess, except where many partitions are equally good.
@@ -81,11 +83,12 @@ class LatticeProblem:
             guess *= 64.0 if indifferent else 1.5
             before = work
 
-    def _look(self, slack: float, radius: float, clock: Clock) -> None:
-        """Look for a shorter path next to the coupling's."""
+    def _look(self, slack: float, radius: float, clock: Clock) -> int:
+        """Look for a shorter path next to the coupling's; the work it took."""
         corridor = self._corridor(np.full(self._n + 1, self.length), radius, slack)
         found: lattice.Found = clock.run(lattice.shortest_path, *self._forward, corridor, _MOST_STATES, clock.stop)
         self._keep(found, False)
+        return found.work
 
     def _prove(self, guess: float, clock: Clock) -> int | None:
         """Find the shortest path if it is no longer than the guess, else prove that it is longer; the work it took.
