@@ -23,7 +23,10 @@ def test_it_is_the_curve_at_the_threshold_and_at_its_worst():
     assert there.best_cut == curve.at(0.2).best_cuts[0]
     assert there.regret_interval == regret_bounds(y, v, threshold=0.2).regret_interval
     assert there.summary().startswith("What it costs: acting from 0.2 on loses as much as ")
-    assert f"{1000 * there.lost / 0.8:.2g} missed events in 1,000 rows, against acting from " in there.summary()
+    cases = float(f"{1000 * there.lost / 0.2:.2g}")
+    assert f"{cases:g} needless actions in 1,000 rows, against acting from " in there.summary()
+    turned = cost_from_sample(Sample.from_columns(1.0 - y, 1.0 - v), 0.05, 0.8)
+    assert "missed events in 1,000 rows, against acting from " in turned.summary()
     worst = cost_from_sample(Sample.from_columns(y, v), 0.05)
     assert worst.lost == pytest.approx(max(curve.regret.max(), curve.regret_after.max()), abs=1e-15)
     assert "on, the worst threshold, loses as much as" in worst.summary()

@@ -57,10 +57,10 @@ class Cost(Result):
         return f"What it costs: {said}{self._population()}."
 
     def _as_cases(self) -> str:
-        """The loss as errors of the dearer kind: a missed event costs 1 - t, a needless action t."""
-        dear = max(self.threshold, 1.0 - self.threshold)
-        kind = "missed events" if self.threshold < 0.5 else "needless actions"
-        return f"{float(f'{1000.0 * self.lost / dear:.2g}'):g} {kind}"
+        """The loss as errors of the kind that the best cut avoids: a missed event costs 1 - t, a needless action t."""
+        fewer = self.best_cut > self.threshold  # rows acted on from the best cut on
+        each, kind = (self.threshold, "needless actions") if fewer else (1.0 - self.threshold, "missed events")
+        return f"{float(f'{1000.0 * self.lost / each:.2g}'):g} {kind}"
 
     def _population(self) -> str:
         if self.regret_interval is None:

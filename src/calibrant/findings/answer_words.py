@@ -129,7 +129,8 @@ def _how_far(found: Answer, audit: Audit) -> str:
     """How far on these rows, in the population, and what would be too small to matter."""
     here = f"{points(found.size)} percentage points on these rows"
     if found.interval is None:
-        return f"Distance from calibration: {here}; the population's is not bounded."
+        needs = "" if audit.rates else " without max_weight, the most that one draw can weigh"
+        return f"Distance from calibration: {here}; the population's is not bounded{needs}."
     sure, limit = confidence(audit.level), f"{100.0 * found.max_distance:.3g}"
     if found.max_distance < USUAL_LIMIT and found.max_distance == default_limit(audit.base_rate, audit.mean_prediction):
         limit += " (a tenth of the rarer outcome's rate, seen or predicted)"

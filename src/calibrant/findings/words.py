@@ -132,7 +132,8 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     for segment in [each for each in segments if each.reject][:_TOLD]:
         named = ", ".join(f"{name} = {value}" for name, value in zip(by, segment.key, strict=True))
         told.append(f"{named}: {segment_in_words(segment)}")
-    return f"{said}; those with the largest smooth error: {'; '.join(told)}{'; ...' if off > _TOLD else ''}."
+    more = f"; and {off - _TOLD:,} more" if off > _TOLD else ""
+    return f"{said}; those with the largest smooth error: {'; '.join(told)}{more}."
 
 
 def found_in_words(found: FoundSegments) -> str:
