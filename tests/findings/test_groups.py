@@ -73,6 +73,19 @@ def test_the_names_of_groups_and_the_order_of_rows_change_nothing():
 
 
 @pytest.mark.slow
+def test_the_curve_of_groups_is_the_same_to_the_last_bit_in_any_order_of_rows():
+    rng = np.random.default_rng(0)
+    group, v, weight = rng.integers(0, 60, 600), rng.random(600), rng.random(600)
+    y = (rng.random(600) < v).astype(int)
+    options = OPTIONS | {"max_weight": 10}
+    first = audit(y, v, groups=group, sample_weight=weight, **options).to_dict()["reliability"]
+    for _ in range(3):
+        order = rng.permutation(600)
+        again = audit(y[order], v[order], groups=group[order], sample_weight=weight[order], **options)
+        assert again.to_dict()["reliability"] == first
+
+
+@pytest.mark.slow
 def test_a_group_of_each_row_is_nearly_no_group():
     rng = np.random.default_rng(0)
     v = rng.random(400)

@@ -322,13 +322,17 @@ def redraw_groups(
     Strata follow one another, so that a row's is found by its prediction.
     """
     assert rows.group is not None
-    share = rows.count if rows.weight is None else rows.weight * rows.count
-    share, v = share / share.sum(), rows.y_prob
+    mass = rows.count if rows.weight is None else rows.weight * rows.count
+    order = np.lexsort(
+        (mass, rows.count, rows.y_true, rows.group, rows.y_prob)
+    )  # sums round alike in any order of rows
+    mass, count, v = mass[order], rows.count[order], rows.y_prob[order]
+    share = mass / mass.sum()
     of = np.searchsorted(strata.first, v, side="right") - 1
-    alone = np.bincount(of, share * share / rows.count * v * (1.0 - v), strata.first.size)
+    alone = np.bincount(of, share * share / count * v * (1.0 - v), strata.first.size)
     with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
-        residual = share * (rows.y_true / rows.count - v)
-        curves, deviation = signed_curves(smoother, of, residual, rows.group, n_resamples, rng)
+        residual = share * (rows.y_true[order] / count - v)
+        curves, deviation = signed_curves(smoother, of, residual, rows.group[order], n_resamples, rng)
         return curves, deviation, np.sqrt(smoother**2 @ alone)
 
 
