@@ -219,7 +219,7 @@ def test_the_command(tmp_path):
     both = [*label, "--groups", "patient_id", "--seed", "0", "--resamples", "99"]
     done = run.invoke(app, ["audit", str(path), str(other), *both])
     assert done.exit_code == 0
-    assert "percentage points; in the population the first less the second" in done.stdout.replace("\n", " ")
+    assert "; in the population the first less the second is between" in done.stdout.replace("\n", " ")
     found = run.invoke(app, ["audit", str(path), *both, "--json"])
     assert json.loads(found.stdout)["groups"] == {"column": "patient_id", "n": 80}
     gate = ["gate", str(path), *label, "--groups", "patient_id", "--max-distance", "0.05"]
