@@ -6,7 +6,7 @@ for (const figure of document.querySelectorAll("figure")) {
   const cursor = plot.querySelector(".cursor"), slider = lookup.querySelector("input");
   const said = lookup.querySelector("output"), table = JSON.parse(lookup.querySelector("script").textContent);
   const [left, right, low, high] = ["left", "right", "low", "high"].map((name) => Number(plot.dataset[name]));
-  const shown = (value) => (value === null ? "unknown" : value.toFixed(3));
+  const shown = (value) => value.toFixed(3);
   const nearest = (x) => {
     let best = 0;
     table.prediction.forEach((p, i) => { if (Math.abs(p - x) < Math.abs(table.prediction[best] - x)) best = i; });
@@ -16,8 +16,10 @@ for (const figure of document.querySelectorAll("figure")) {
     const i = nearest(x), p = table.prediction[i];
     cursor.hidden = false;
     cursor.style.left = `${100 * (left + ((right - left) * (p - low)) / (high - low))}%`;
-    let text = `At ${shown(p)}: observed ${shown(table.outcome[i])}, isotonic ${shown(table.isotonic[i])}`;
-    if (table.lower) text += `; a calibrated predictor would show ${shown(table.lower[i])} to ${shown(table.upper[i])}`;
+    const near = table.outcome[i] !== null;
+    let text = `At ${shown(p)}: ${near ? `observed ${shown(table.outcome[i])}` : "no rows near"}, isotonic ${shown(table.isotonic[i])}`;
+    if (near && table.lower && table.lower[i] !== null)
+      text += `; a calibrated predictor would show ${shown(table.lower[i])} to ${shown(table.upper[i])}`;
     said.textContent = `${text}.`;
   };
   lookup.hidden = false;
