@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import softmax
+from scipy.special import ndtr, softmax
 from scipy.stats import binom
 
 from calibrant import InputError, audit, lower_calibration_distance, smooth_calibration_error
 from calibrant.door.classes import drawn_rows, multiclass_sample
+from calibrant.inference import class_wise_test
 from tests.strategies import drawn_classes
 
 
@@ -65,6 +66,46 @@ def test_weights_and_no_resamples():
     assert found.advice.chosen is None
     assert found.classes.tests["canonical_kernel_test"].result is None
     assert "not run" in found.summary()
+
+
+def classes_in_groups(seed, warp=1.0, groups=150, size=10, k=4):
+    """Rows of a group share most of the chance that decides their labels."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(groups), size)
+    table = softmax(rng.normal(size=(groups, k))[group] * 1.2 + rng.normal(size=(group.size, k)) * 0.5, axis=1)
+    shared = ndtr(0.8 * rng.normal(size=groups)[group] + 0.6 * rng.normal(size=group.size))
+    chance = table**warp / (table**warp).sum(axis=1, keepdims=True)
+    return (shared[:, None] > chance.cumsum(axis=1)[:, :-1]).sum(axis=1), table, group
+
+
+@pytest.mark.slow
+def test_rows_of_classes_may_belong_to_groups():
+    label, table, group = classes_in_groups(0, warp=2.0)
+    found = audit(label, table, groups=group, n_resamples=99, random_state=0)
+    assert found.answer.state == "worth correcting"
+    assert found.advice.chosen == "temperature"
+    assert found.n_groups == 150
+    assert found.classes.n_confusions is None
+    vectors = found.classes.tests["canonical_kernel_test"]
+    assert vectors.result is None
+    assert vectors.not_run == "tests need rows that are independent"
+    order = np.random.default_rng(1).permutation(label.size)
+    again = audit(label[order], table[order], groups=group[order] + 7, n_resamples=99, random_state=0)
+    assert again.to_json() == found.to_json()
+    alone = found.classes.tests["class_wise_test"].result
+    assert alone.pvalue == class_wise_test(label, table, groups=group).pvalue
+
+
+@pytest.mark.slow
+def test_calibrated_classes_in_groups_are_seldom_accused():
+    accused = []
+    for seed in range(8):
+        label, table, group = classes_in_groups(seed + 1)
+        both = [audit(label, table, n_resamples=19, level=0.1, random_state=0, groups=each) for each in (group, None)]
+        accused.append([bool(each.classes.found) or each.answer.state == "worth correcting" for each in both])
+    by_group, as_rows = np.sum(accused, axis=0)
+    assert by_group <= 3
+    assert as_rows >= 3  # what the groups are for
 
 
 def test_what_is_refused():

@@ -129,8 +129,8 @@ def test_too_few_groups_are_not_tested():
     assert "effectively" in found.reliability.no_band
     with pytest.raises(InputError, match="max_weight: is 9, but a group weighs 10"):
         audit(y, v, groups=group, max_weight=9)
-    with pytest.raises(InputError, match="groups: cannot be used here: tests of more than two classes"):
-        audit([0, 1, 2], np.eye(3), groups=[1, 2, 3])
+    with pytest.raises(InputError, match="groups: has shape"):
+        audit([0, 1, 2], np.eye(3), groups=[1, 2])
     with pytest.raises(InputError, match="max_weight: is of no use"):
         audit(y, v, max_weight=9)
 

@@ -75,6 +75,8 @@ class MulticlassSample:
         Name of each column.
     pos_label : object
         Of two classes the one that is the event, where it was said.
+    group : ndarray of shape (n,) or None
+        Number of the group that each row belongs to, where only rows of different groups are independent.
 
     See Also
     --------
@@ -86,13 +88,15 @@ class MulticlassSample:
     sample_weight: FloatArray | None
     labels: tuple[Any, ...]
     pos_label: Any = None
+    group: IntArray | None = None
 
     __repr__ = short_repr
 
     def take(self, rows: npt.NDArray[np.intp]) -> MulticlassSample:
         """Return these rows of it, in this order."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return replace(self, y_true=self.y_true[rows], table=self.table.take(rows), sample_weight=weight)
+        group = None if self.group is None else self.group[rows]
+        return replace(self, y_true=self.y_true[rows], table=self.table.take(rows), sample_weight=weight, group=group)
 
     @property
     def n_classes(self) -> int:

@@ -119,7 +119,7 @@ def advice(
     single = isinstance(rows, Rows)
     weight = rows.weight if isinstance(rows, Rows) else rows.sample_weight
     # The order of the rows must not matter: the folds are dealt at random.
-    keys = (weight, rows.group if isinstance(rows, Rows) else None, rows.y_true)
+    keys = (weight, rows.group, rows.y_true)
     order = np.lexsort([each for each in keys if each is not None] + ([y_prob] if single else [*y_prob.T[::-1]]))
     try:
         choice = choose_on_rows(rows.take(order), level=level, n_resamples=_RESAMPLES, random_state=seed, progress=tell)

@@ -18,7 +18,7 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.labels import event_outcomes
-from calibrant.door.rows import Rows, dimensions, not_taken
+from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
@@ -81,7 +81,8 @@ def audit(
         so many single rows. For one column of predictions.
     groups : column of shape (n,), optional
         Which group a row belongs to (a patient, an account, a day), where only rows of different groups are
-        independent: all that is said about chance goes by group. Not for more than two classes.
+        independent: all that is said about chance goes by group. Of more than two classes whole vectors and pairs
+        are then not tested.
     max_weight : float, optional
         The most that one row can weigh (of trials: their number, times the weight), or with groups a whole group
         (without weights: its number of rows), known before the rows were drawn. With weights, trials or groups the
@@ -199,12 +200,13 @@ def audit_classes(
             progress=progress,
         )
         return replace(done, pos_label=found.positive_class)
-    why = "tests of more than two classes take single rows; audit one class's column, or the top label, by itself"
-    not_taken(why, groups=groups, max_weight=max_weight)
     rng, seed = seeded(random_state)
     top = found.top_label()
+    draws = given(top.y_true, top.y_prob, top.sample_weight, groups=groups, max_weight=max_weight)
+    if groups is not None:
+        found = replace(found, group=read_groups(groups, found.y_true.size))
     first = audit_given(
-        given(top.y_true, top.y_prob, top.sample_weight),
+        draws,
         max_distance=max_distance,
         threshold=threshold,
         level=level,

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.door.arguments import N_RESAMPLES
 from calibrant.door.classes import BinaryReduction, MulticlassSample, drawn_rows
-from calibrant.door.columns import FloatArray
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import rounded_up
 from calibrant.door.values import ReadOnly, Result, counted, plain
@@ -58,7 +58,7 @@ class Question(Result):
         What stands out most: "too high", "too low", "too confident" or "not confident enough"; None where nothing does.
     bias_interval : Interval or None
         Where the mean difference of chance and prediction lies, each end at half the level for this question alone;
-        None for weighted rows.
+        None for rows with weights or in groups.
 
     See Also
     --------
@@ -165,7 +165,7 @@ class ClassFindings(Result):
     confusions : tuple of Confusion
         Pairs of predicted and actual class that err, the plainest first, at most 100.
     n_confusions : int or None
-        How many pairs err; None where rows are weighted, and pairs were not counted.
+        How many pairs err; None where rows are weighted or in groups, and pairs were not counted.
     confusion_table : ConfusionTable or None
         The pairs of the classes that the evidence is about.
 
@@ -246,23 +246,23 @@ def class_findings(
 ) -> ClassFindings:
     """Ask every question, and run the tests of all classes together."""
     k = sample.n_classes
-    weighted = sample.sample_weight is not None
+    single = sample.sample_weight is None and sample.group is None
     top = [number for number in _TOP if number < k]
-    asked = [_question(each, level)[0] for each in (sample.top_ks(top) if top else [])]
+    asked = [_question(each, level, sample.group)[0] for each in (sample.top_ks(top) if top else [])]
     tell("Each class")
     questions, evidence = [], []
     for each in sample.each_class():
-        question, found = _question(each, level)
+        question, found = _question(each, level, sample.group)
         questions.append(question)
         evidence.append(found)
-    result = gathered(evidence, sample, level)
+    result = gathered(evidence, sample, level, sample.group)
     questions = [replace(one, qvalue=other.qvalue) for one, other in zip(questions, result.each_class, strict=True)]
     state = _state(sample, questions, level, max_distance)
     tests = {"class_wise_test": Evidence("Each class by itself", result)}
     tell("Whole vectors")
     tests |= _of_vectors(sample, level, resample, seed)
     findings = ClassFindings(k, (*asked, *questions), tests, state)
-    if weighted:
+    if not single:
         return findings
     tell("Pairs of classes")
     return _with_pairs(findings, sample, level)
@@ -270,7 +270,9 @@ def class_findings(
 
 def _of_vectors(sample: MulticlassSample, level: float, resample: bool, seed: int) -> dict[str, Evidence]:
     weighted, k = sample.sample_weight is not None, sample.n_classes
-    why_not = "no resamples were asked for" if not resample else "tests need unweighted rows" if weighted else None
+    why_not = "no resamples were asked for" if not resample else None
+    if why_not is None and (weighted or sample.group is not None):
+        why_not = "tests need unweighted rows" if weighted else "tests need rows that are independent"
     too_many = f"with more than {_MOST_TCAL} classes next to no two rows share a cell" if k > _MOST_TCAL else None
     some = sample if why_not else drawn_rows(sample, _MOST_VALUES, seed)
     n = some.y_true.size
@@ -323,7 +325,7 @@ def _state(
     }
     if not limits:
         return None
-    if sample.sample_weight is not None:
+    if sample.sample_weight is not None or sample.group is not None:
         return "worth correcting"  # no bound of the population is known
     for i in sorted(limits, key=lambda i: -questions[i].lower_calibration_distance / limits[i]):
         column = sample.table.columns(i, i + 1)[0]
@@ -334,10 +336,10 @@ def _state(
     return "too small to matter"
 
 
-def _question(question: BinaryReduction, level: float) -> tuple[Question, tuple[Any, int]]:
+def _question(question: BinaryReduction, level: float, group: IntArray | None) -> tuple[Question, tuple[Any, int]]:
     sample = question.sample
     mean = dot(sample.mass(), sample.prediction)
-    found = evidence_of(question, level, pooled=sample)
+    found = evidence_of(question, level, group, pooled=sample)
     asked = Question(
         question.name,
         min(1.0, max(0.0, mean + float(sample.residual().sum()))),

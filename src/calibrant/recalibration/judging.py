@@ -60,13 +60,13 @@ class Rows:
     @classmethod
     def read(cls, rows: SingleRows | MulticlassSample) -> Rows:
         """Rows that were read already; of two classes, those of the positive one."""
+        group = None if rows.group is None else np.unique(rows.group, return_inverse=True)[1].astype(np.int64)
         if isinstance(rows, SingleRows):
-            group = None if rows.group is None else np.unique(rows.group, return_inverse=True)[1].astype(np.int64)
             return cls(rows.y_true.astype(np.float64), rows.y_prob, rows.weight, classes=False, group=group)
         if rows.n_classes > 2:
-            return cls(rows.y_true, rows.y_prob, rows.sample_weight, classes=True)
+            return cls(rows.y_true, rows.y_prob, rows.sample_weight, classes=True, group=group)
         event = rows.event()
-        return cls(event.y_true, event.y_prob, event.sample_weight, classes=False)
+        return cls(event.y_true, event.y_prob, event.sample_weight, classes=False, group=group)
 
     @property
     def mass(self) -> FloatArray:
