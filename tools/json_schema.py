@@ -199,6 +199,7 @@ AUDIT: dict[str, Any] = {
                     "difference": "number|null",
                     "compared": "number",
                     "where": ["number"],
+                    "difference_there": "number|null",
                 },
                 None,
             ),

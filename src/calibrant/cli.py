@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant import cli_sketches
+from calibrant.cli_once import Once
 from calibrant.cli_sketches import FILESYSTEM
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
@@ -60,7 +61,7 @@ def _options(
     """How far predicted probabilities are from calibrated, where, and whether the number can be trusted."""
 
 
-@app.command("audit")
+@app.command("audit", cls=Once)
 def audit_file(
     files: Annotated[
         list[str],
@@ -196,7 +197,7 @@ def _tell_of(file: str, said: str) -> None:
     tell(f"{file}: {said}")
 
 
-@app.command()
+@app.command(cls=Once)
 def gate(
     file: Annotated[
         str | None, typer.Argument(help="CSV, Parquet, JSON lines, Arrow, sketches; a folder; a quoted pattern.")
@@ -335,11 +336,11 @@ def gate(
         raise Leave(EXIT_CODES[decision.verdict])
 
 
-app.command()(cli_sketches.sketch)
-app.command()(cli_sketches.merge)
+app.command(cls=Once)(cli_sketches.sketch)
+app.command(cls=Once)(cli_sketches.merge)
 
 
-@app.command()
+@app.command(cls=Once)
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the report goes.")] = Path(),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the folds and of the resamples.")] = 0,
@@ -367,7 +368,7 @@ def demo(
         show(f"Report: {target}")
 
 
-@app.command()
+@app.command(cls=Once)
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="Which table or figure; without it, all are listed.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for NAME.md and NAME.svg.")] = Path(),

@@ -122,15 +122,19 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     )
     north = next(each for each in result.beyond if each.name == "place = north")
     inside = np.array(PLACE) == "north"
-    ones, n, miss = BENT[inside].sum(), inside.sum(), 0.05 / 2 / 9 / 2  # two checks, nine segments, two ends
+    # Two checks, half for the mean outcome and half for the mean prediction, nine segments, two ends.
+    ones, n, miss = BENT[inside].sum(), inside.sum(), 0.05 / 2 / 2 / 9 / 2
     ends = beta.ppf(miss, ones, n - ones + 1), beta.isf(miss, ones + 1, n - ones)
-    assert tuple(north.bias_interval) == pytest.approx([end - ROWS[inside].mean() for end in ends])
+    reach = np.sqrt(2 * ROWS[inside].var(ddof=1) * np.log(2 / miss) / n) + 7 * np.log(2 / miss) / (3 * (n - 1))
+    low, high = (end - ROWS[inside].mean() for end in ends)
+    assert tuple(north.bias_interval) == pytest.approx([low - reach, high + reach])
     assert "<failure" in gate_as_junit(found)
     assert "none beyond" in gate_as_markdown(fine)
     monkeypatch.setattr(opened, "MANY_ROWS", 0)
     summed = gated(path, find=("all",)).checks[1].result
-    assert (summed.n_tested, summed.n_beyond) == (result.n_tested, result.n_beyond)
-    assert [each.name for each in summed.beyond] == [each.name for each in result.beyond]
+    assert summed.n_tested == result.n_tested
+    assert {each.name for each in summed.beyond} <= {each.name for each in result.beyond}  # it keeps no squares
+    assert summed.n_beyond > 0
     done = run(path, "--max-distance", 0.1, "--find", "place,device", "--json")
     assert done.exit_code == 1
     assert json.loads(done.stdout)["checks"][1]["n_beyond"] == 3

@@ -184,7 +184,7 @@ def test_what_the_mix_of_a_cell_could_account_for_is_taken_off():
     assert not strata.used.any()
     reading = Since("then", [before], 0.05, 2**16).update(now)
     assert (reading.pvalue, reading.difference, reading.compared) == (1.0, None, 0.0)
-    assert reading.summary().endswith("the reference has no rows at such predictions")
+    assert reading.summary().endswith("no rows can be compared with the reference's")
     apart = Since(
         "then", [counts(np.repeat([low, high], [80_000, 20_000]), np.r_[np.ones(480), np.zeros(99_520)])], 0.05, 2**16
     )
@@ -235,7 +235,8 @@ def test_where_it_changed_is_told():
     assert reading.reject
     assert reading.where[0] == pytest.approx(0.8, abs=0.08)
     assert reading.where[1] > 0.95
-    assert "most of all where predictions are between" in reading.summary()
+    assert " percentage points less frequent than they were at the same predictions between " in reading.summary()
+    assert reading.difference_there < -0.1
 
 
 @pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], []])

@@ -52,7 +52,9 @@ class Cost(Result):
         else:
             acts = f"acting from {self.threshold:.6g} on"
             if self.worst:
-                acts = f"acting from {self.threshold:.3g} on, the worst threshold,"
+                short = f"{self.threshold:.3g}"
+                short = f"just above {short}" if short == f"{self.best_cut:.3g}" else short
+                acts = f"acting from {short} on, the worst threshold,"
             said = f"{acts} loses as much as {self._as_cases()} in 1,000 rows, against {acting_from(self.best_cut)}"
         return f"What it costs: {said}{self._population()}."
 
@@ -91,9 +93,11 @@ def cost_from_sample(sample: Sample, level: float, threshold: float | None = Non
     if threshold is None:
         below = cuts.prediction[cuts.prediction < 1.0]
         at, above = cuts.regret(below)
-        # Above the threshold means from the next prediction on, so that the same number stands for both limits.
+        # Above a prediction means from the next number on: a row acts where its prediction is the threshold.
         worst = int(np.argmax(np.maximum(at, above))) if below.size else 0
         t = float(below[worst]) if below.size else 0.0
+        if below.size and above[worst] > at[worst] and np.nextafter(t, 1.0) < 1.0:
+            t = float(np.nextafter(t, 1.0))
         lost = float(max(at[worst], above[worst])) if below.size else 0.0
     else:
         t = check_threshold(threshold)

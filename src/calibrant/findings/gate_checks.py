@@ -32,7 +32,7 @@ from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.scale.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 from calibrant.scale.groups import Groups
-from calibrant.scale.kept import KeptSketches
+from calibrant.scale.kept import OF_ROWS, KeptSketches
 from calibrant.scale.keys import numbers_of
 from calibrant.scale.opening import open_table
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
@@ -83,6 +83,8 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
     limit = asked.max_distance
     assert limit is not None
     features = None if asked.find == EVERY else names_of(asked.find, "find")
+    if "y_true" not in names:
+        raise InputError("find", OF_ROWS)
     held = {argument: names[argument] for argument in ("y_true", "y_prob")}
     with named_as_in_table(names):
         return bounded_in_table(table, held, features, SearchAsked(), level=asked.level / shares, max_distance=limit)

@@ -142,8 +142,11 @@ class Gated(Result):
     def shown(self) -> tuple[list[Check], str]:
         """The checks that a person is shown, beyond first and within last, and in words how many are left out."""
         worst_first = sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.verdict))
-        rest = worst_first[_MOST_SHOWN:]
-        return worst_first[:_MOST_SHOWN], (
+        named = [check for check in worst_first if check.kind != "segment"]  # asked for by name
+        segments = [check for check in worst_first if check.kind == "segment"]
+        rest = segments[_MOST_SHOWN - len(named) :]
+        shown = [*named, *segments[: _MOST_SHOWN - len(named)]]
+        return sorted(shown, key=worst_first.index), (
             f"and {len(rest):,} more: {_counts(rest)}; --json and --junit have all of them" if rest else ""
         )
 

@@ -154,7 +154,8 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     read = table.read(exclude_bad=False, unweighted=unweighted, groups=asked.groups, grouped_by=keys, **names)
     say_guessed(read.names, read.guessed, told.say)
     if asked.groups is None:
-        _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told)
+        alone = next((option for option in ("by", "find", "baseline") if getattr(asked, option)), None)
+        _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told, alone)
     return read, read.names
 
 
@@ -166,12 +167,13 @@ def _kept(table: KeptSketches, asked: Asked) -> CalibrationSketch:
     return table.sketch()
 
 
-def _say_independent(table: tables.Table, spoken: Collection[str], told: Told) -> None:
+def _say_independent(table: tables.Table, spoken: Collection[str], told: Told, alone: str | None = None) -> None:
     """What the proof takes for granted, where a column's name speaks against it."""
     name = perhaps_groups(table.columns, spoken)
     if name is not None:
-        ways = f"--groups {name} --max-weight N, the most rows that one has"
-        told.say(f"Rows are taken to be independent; if those of one {name} depend on one another, say {ways}.")
+        ways = f"say --groups {name} --max-weight N, the most rows that one has"
+        ways = ways if alone is None else f"gate without --{alone}, which takes no groups, and {ways}"
+        told.say(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
 
 
 def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) -> tuple[Read, dict[str, str]]:

@@ -39,9 +39,12 @@ class ReferenceReading(Result):
     difference : float or None
         Event rate of the period's rows less the reference's at the same predictions; None where nothing compares.
     compared : float
-        Share of the period's rows that the reference has rows beside: the others say nothing here.
+        Share of the period's rows that are compared. The others have too few rows of the reference beside them, or
+        predictions so near 0 or 1 that they are not told apart.
     where : tuple of float
         The lowest and the highest prediction between which the evidence of this period is strongest; 0 and 1 for all.
+    difference_there : float or None
+        As `difference`, of the rows between these.
 
     See Also
     --------
@@ -55,25 +58,31 @@ class ReferenceReading(Result):
     difference: float | None
     compared: float
     where: tuple[float, float]
+    difference_there: float | None
 
     def summary(self) -> str:
         """One sentence."""
         said = "changed" if self.reject else "no change is proved"
         said = f"{said} since {self.reference} (anytime-valid p = {at_most(self.pvalue, 2)})"
         if self.difference is None:
-            return f"{said}: the reference has no rows at such predictions"
-        more = "more" if self.difference > 0.0 else "less"
-        low, high = self.where
-        narrow = self.reject and self.where != (0.0, 1.0)
-        place = f", most of all where predictions are between {low:.3g} and {high:.3g}" if narrow else ""
+            return f"{said}: no rows can be compared with the reference's"
+        narrow = self.reject and self.where != (0.0, 1.0) and self.difference_there is not None
+        change, place = self.difference, ""
+        if narrow and self.difference_there is not None:
+            low, high = (f"{end:.3g}" for end in self.where)
+            change, place = (
+                self.difference_there,
+                f" where they are {low}" if low == high else f" between {low} and {high}",
+            )
+        more = "more" if change > 0.0 else "less"
         chance = "" if self.reject else ", which may be chance"
         said = (
-            f"{said}: events are {100.0 * abs(self.difference):.2g} percentage points {more} frequent than they were "
+            f"{said}: events are {100.0 * abs(change):.2g} percentage points {more} frequent than they were "
             f"at the same predictions{place}{chance}"
         )
         if self.compared > 0.95:
             return said
-        return f"{said}; {100.0 * (1.0 - self.compared):.0f}% of the rows have none beside them in the reference"
+        return f"{said}; {100.0 * (1.0 - self.compared):.0f}% of the rows cannot be compared with the reference's"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +139,7 @@ class Since:
         self._looks += 1
         self._since = [Counts.together([*self._since, period])]
         alone = _Strata(self._reference, period, self._breaks)
-        log, where = alone.strongest()
+        log, where, there = alone.strongest()
         if self._looks > 1:
             log = min(log, _Strata(self._reference, self._since[0], self._breaks).strongest()[0])
         log += math.log(2.0 * self._looks * (self._looks + 1.0))
@@ -142,6 +151,7 @@ class Since:
             self._level,
             *alone.difference(float(period.rows.sum())),
             where,
+            there,
         )
 
 
@@ -191,16 +201,17 @@ class _Strata:
         expected = rows * self.events_before[self.used] / self.before[self.used]
         return float((self.events[self.used] - expected).sum() / total), total / n_now
 
-    def strongest(self) -> tuple[float, tuple[float, float]]:
-        """Log of the p-value of all intervals together, perhaps above 0, and the ends of the strongest."""
+    def strongest(self) -> tuple[float, tuple[float, float], float | None]:
+        """Log of the p-value of all intervals together, perhaps above 0; the strongest's ends, and its difference."""
         used = self.used & (self.variance > 0.0)
         if not used.any():
-            return 0.0, (0.0, 1.0)
+            return 0.0, (0.0, 1.0), None
         excess = (self.events - self.mean)[used]
         variance, mean, mix = self.variance[used], self.mean[used], self.mix[used]
         low, high = self.low[used], self.high[used]
         reached = np.cumsum(variance)
-        best, where = math.inf, (0.0, 1.0)
+        expected = self.now[used] * self.events_before[used] / self.before[used]
+        best, where, there = math.inf, (0.0, 1.0), None
         for depth, share in enumerate(_SHARES):
             parts = 2**depth
             ends = np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts, side="right")
@@ -212,7 +223,9 @@ class _Strata:
                 log = _bennett(far, float(variance[part].sum()) * (1.0 + _EXACT)) + math.log(parts / share)
                 if log < best:
                     best, where = log, (float(low[first]), float(high[last - 1])) if depth else (0.0, 1.0)
-        return best, where
+                    gone = float((self.events[used][part] - expected[part]).sum())
+                    there = gone / float(self.now[used][part].sum())
+        return best, where, there
 
 
 def _breaks(reference: Counts, resolution: int) -> IntArray:

@@ -37,6 +37,7 @@ STYLE: Any = {
 }
 
 _SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 _FINE = re.compile(r"(?<=\d\.\d\d)\d+")
 
 
@@ -73,4 +74,5 @@ def as_svg(fig: Figure) -> str:
     text = file.getvalue()
     # Its style sheet would be that of the whole page; what it says is inherited from the element as well.
     text = _SHEET.sub("", text, count=1).replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" ', 1)
-    return _FINE.sub("", text[text.index("<svg") :].strip())  # a hundredth of a point is finer than any screen
+    # A hundredth of a point is finer than any screen; words and numbers between tags are left as they are.
+    return _TAG.sub(lambda tag: _FINE.sub("", tag[0]), text[text.index("<svg") :].strip())

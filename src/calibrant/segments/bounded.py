@@ -35,7 +35,7 @@ class BoundedSegment(Result):
     bias : float
         Mean of outcome less prediction.
     bias_interval : Interval
-        Holds the mean over its rows of the outcome's chance less the prediction, in all segments at once.
+        Holds the population's mean of outcome less prediction in the segment, in all segments at once.
     """
 
     name: str
@@ -61,7 +61,7 @@ class BoundedSegments(Result):
     Attributes
     ----------
     verdict : {"beyond", "none beyond"}
-        Whether a segment's mean error is proved to be more than the limit.
+        Whether a segment's mean error in the population is proved to be more than the limit.
     max_distance : float
         The limit.
     level : float
@@ -134,7 +134,7 @@ def bounded_in_table(
         formed = form(units_of(rows, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
         totals, said = totals_of(rows, formed), [each.name for each in held]
         conditions = [formed.conditions(i) for i in range(len(formed))]
-    low, high = totals.intervals(level)
+    low, high = totals.population_intervals(level)
     proved = np.maximum(low, -high)
     order = np.argsort(-proved, kind="stable")
     n_beyond = int((proved > max_distance).sum())

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import rel_entr
 
 from calibrant.door.columns import FloatArray
 from calibrant.door.rows import Rows
@@ -25,6 +26,8 @@ class Totals:
         Sums of weights, of their squares, of weighted outcomes and of weighted predictions.
     weighted : bool
         Whether weights differ.
+    square : ndarray of shape (segments,) or None
+        Sum of squared predictions of rows without weights, where it was summed.
     """
 
     count: FloatArray
@@ -34,6 +37,7 @@ class Totals:
     outcome: FloatArray
     prediction: FloatArray
     weighted: bool
+    square: FloatArray | None = None
 
     @property
     def bias(self) -> FloatArray:
@@ -59,6 +63,40 @@ class Totals:
         reach = np.sqrt(math.log(2.0 * self.count.size / level) / (2.0 * effective))
         return np.maximum(self.bias - reach, -mean), np.minimum(self.bias + reach, 1.0 - mean)
 
+    def population_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Ends for the population's mean of outcome less prediction, in all segments at once, of unweighted rows.
+
+        Half of the level is the mean outcome's (a binomial's, exactly), half the mean prediction's: by the empirical
+        Bernstein bound of Maurer and Pontil (2009, theorem 4), or Hoeffding's of 1963 (theorem 1) without squares.
+        """
+        low, high = self.intervals(level / 2.0)
+        mean = self.prediction / self.count
+        log = math.log(8.0 * self.count.size / level)  # 2 / delta, delta a side of one segment
+        if self.square is None:
+            below, above = _entropy_ends(mean, (log - math.log(2.0)) / self.count)
+            return low + mean - above, high + mean - below
+        rest = np.maximum(self.count - 1.0, 1.0)
+        variance = np.maximum(self.square - self.count * mean * mean, 0.0) / rest
+        reach = np.sqrt(2.0 * variance * log / self.count) + 7.0 * log / (3.0 * rest)
+        return np.maximum(low - reach, -1.0), np.minimum(high + reach, 1.0)
+
+
+def _entropy_ends(mean: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends of the chances whose relative entropy to the mean is at most that, found from outside."""
+
+    def entropy(chance: FloatArray) -> FloatArray:
+        return np.asarray(rel_entr(mean, chance) + rel_entr(1.0 - mean, 1.0 - chance))
+
+    ends = []
+    for end in (np.zeros_like(mean), np.ones_like(mean)):
+        outside, inside = end, mean
+        for _ in range(60):
+            middle = 0.5 * (outside + inside)
+            out = entropy(middle) > most
+            outside, inside = np.where(out, middle, outside), np.where(out, inside, middle)
+        ends.append(outside)
+    return ends[0], ends[1]
+
 
 def totals_of(rows: Rows, formed: Formed) -> Totals:
     """Sum up all rows by segment, in an order that does not depend on theirs."""
@@ -67,7 +105,9 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
     count, ones, v = rows.count[order], rows.y_true[order].astype(np.float64), rows.y_prob[order]
     w = _weight(rows)[order]
     columns = [count, ones, count * v]
-    if rows.weight is not None:
+    if rows.weight is None:
+        columns.append(count * v * v)
+    else:
         columns += [w * count, w * w * count, w * ones, w * count * v]
     code = [each.code[order] for each in formed.features]
     found = np.empty((len(columns), len(formed)))
@@ -85,7 +125,7 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
             found[k, at:end] = np.bincount(cell, column, math.prod(shape))[wanted]
         at = end
     if rows.weight is None:
-        return Totals(found[0], found[1], found[0], found[0], found[1], found[2], weighted=False)
+        return Totals(found[0], found[1], found[0], found[0], found[1], found[2], weighted=False, square=found[3])
     weight, squared, outcome, prediction = found[3:]
     return Totals(found[0], found[1], weight, squared, outcome, prediction, weighted=True)
 
