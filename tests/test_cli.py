@@ -317,3 +317,25 @@ def test_a_gate_of_regret_takes_weights_by_their_bound(tmp_path):
     assert run("gate", path, "--max-regret", 0.2, "--max-weight", 1).exit_code == 0
     assert run("gate", path, "--max-regret", 0.2, "--unweighted").exit_code == 0
     assert "--max-distance: is missing" in run("gate", path).stderr
+
+
+def test_an_option_that_takes_one_value_is_refused_twice(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y_true,a,b\n" + "1,0.9,0.1\n0,0.2,0.8\n" * 20)
+    for command in ("gate", "sketch"):
+        more = ["--max-distance", "0.1"] if command == "gate" else ["-o", str(tmp_path / "a.sketch")]
+        done = CliRunner().invoke(app, [command, str(path), "--y-prob", "a", "--y-prob", "b", *more])
+        assert done.exit_code == 2
+        assert "--y-prob" in done.stderr
+        assert "is given 2 times" in done.stderr
+    assert not (tmp_path / "a.sketch").exists()
+    both = CliRunner().invoke(app, ["audit", str(path), "--y-prob", "a", "--y-prob", "b", "--resamples", "0"])
+    assert both.exit_code == 0
+
+
+def test_a_limit_that_any_constant_passes_is_said_to_be_loose(tmp_path):
+    path = tmp_path / "rare.csv"
+    path.write_text("y_true,y_prob\n" + "0,0.01\n" * 990 + "1,0.02\n" * 10)
+    loose = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.05"])
+    assert "predicting 0 everywhere would be within it" in " ".join(loose.stderr.split())
+    assert "loose" not in CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.005"]).stderr

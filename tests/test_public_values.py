@@ -29,6 +29,7 @@ from calibrant.findings.comparison import compare
 from calibrant.findings.gated import Check, Gated
 from calibrant.homes import HOMES
 from calibrant.inference.not_worse import NotWorse
+from calibrant.segments.bounded import BoundedSegment, BoundedSegments
 from tests.public import CLASSES
 
 PACKAGE = Path(calibrant.__file__).parent
@@ -92,6 +93,11 @@ def gated():
     return Gated("new", (Check("all rows", "rows", rows), Check("baseline", "baseline", worse)))
 
 
+def bounded():
+    one = BoundedSegment("day = 1", 30, 0.1, calibrant.Interval(-0.1, 0.2))
+    return BoundedSegments("none beyond", 0.1, 0.05, 60, 3, 0, (), one, ("day",), 2)
+
+
 @cache
 def found_segments():
     return calibrant.find_segments(FRAME, y_true="y", y_prob="p", min_rows=20, n_resamples=39, random_state=0)
@@ -144,6 +150,8 @@ MADE = {
     "Example": lambda: calibrant.audit(Y, V**4, n_resamples=39, random_state=0).answer.examples[0],
     "Evidence": lambda: audited().tests["calibration_test"],
     "GradeTestResult": lambda: calibrant.inference.grade_test(Y, np.round(V, 1)),
+    "BoundedSegment": lambda: bounded().largest,
+    "BoundedSegments": bounded,
     "FoundSegment": lambda: found_segments().strongest,
     "FoundSegments": found_segments,
     "FileError": lambda: calibrant.FileError("path", "is missing", row=3),

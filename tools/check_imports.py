@@ -29,7 +29,7 @@ FLOORS = (
     {"findings"},
     {"report"},
     {"scoring", "torch", "integrations", "demo", "experiments", "terminal", "ahead"},
-    {"cli_sketches"},
+    {"cli_sketches", "cli_once"},
     {"cli"},
     {"__main__"},
 )
@@ -57,6 +57,7 @@ LIBRARIES: dict[str, set[str]] = {
     "progress": {"rich"},
     "ahead": {"numpy"},
     "cli_sketches": {"typer"},
+    "cli_once": {"typer"},
     "cli": {"typer"},
 }
 PACKAGE_ITSELF = {"experiments", "report", "cli"}

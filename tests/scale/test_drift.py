@@ -239,6 +239,21 @@ def test_where_it_changed_is_told():
     assert reading.difference_there < -0.1
 
 
+def test_a_change_is_told_in_the_direction_that_it_has_there():
+    """Up at 0.2 and down at 0.8: nearly nothing on the whole."""
+    rng = np.random.default_rng(1)
+    p, day = rng.choice([0.2, 0.8], 20_000, p=[0.2, 0.8]), np.repeat([0, 1], 10_000)
+    rate = np.where(day == 0, p, np.where(p == 0.2, 0.45, 0.73))
+    reading = beside(pa.table({"day": day, "p": p, "y": (rng.random(p.size) < rate).astype(int)}), 0)[0][1]
+    assert abs(reading.difference) < 0.02
+    assert reading.where == (0.2, 0.2)
+    assert reading.difference_there == pytest.approx(0.25, abs=0.05)
+    assert (
+        " percentage points more frequent than they were at the same predictions where they are 0.2"
+        in reading.summary()
+    )
+
+
 @pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], []])
 def test_a_reference_needs_a_period_after_it(reference):
     with pytest.raises(InputError, match=r"reference: is .* name periods before the last, of '0', '1'"):

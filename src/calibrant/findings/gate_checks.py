@@ -65,7 +65,7 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     shares = 1 + len(segments) + (before is not None) + bool(asked.find)
     told.progress("Bounds")
     with named_as_in_table(names):
-        checks = [Check("all rows", "rows", decided(read, asked, shares))]
+        checks = [Check("all rows", "rows", decided(read, asked, told, shares))]
         for name, groups in segments:
             checks.append(Check(name, "segment", _gate_of(groups, asked, shares)))
     if asked.find:

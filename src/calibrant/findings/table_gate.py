@@ -14,6 +14,7 @@ from calibrant.door.arguments import check_level, check_threshold, fraction, pos
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
+from calibrant.door.sample import Sample
 from calibrant.findings.sketched import road_of
 from calibrant.findings.table import Told, is_harness_log, say_guessed
 from calibrant.findings.table_faults import in_table
@@ -113,7 +114,7 @@ def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
     read, names = read_opened(table, asked, told)
     told.progress("Bounds")
     with named_as_in_table(names):
-        return decided(read, asked)
+        return decided(read, asked, told)
 
 
 @contextmanager
@@ -223,19 +224,33 @@ def regret_opened(table: tables.Table, asked: Asked, told: Told) -> RegretBounds
         )
 
 
-def decided(read: Read, asked: Asked, shares: int = 1) -> GateResult:
+def decided(read: Read, asked: Asked, told: Told, shares: int = 1) -> GateResult:
     """The gate of rows that were read; "beyond" takes one of so many shares of the level."""
     limit, level = asked.max_distance, asked.level
     assert limit is not None
     if isinstance(read, CalibrationSketch):
+        _say_loose(read.sample, limit, told)
         held = read.sample, read.moments()
         return gate_of_cells(*held, max_distance=limit, level=level, max_weight=asked.max_weight, shares=shares)
     if not asked.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
+        _say_loose(sample, limit, told)
         return calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
     weight = {"sample_weight" if asked.trials is None else "trials": read.sample_weight}
     sample, units = read_draws(read.y_true, read.y_prob, **weight, groups=read.groups, max_weight=asked.max_weight)
+    _say_loose(sample, limit, told)
     return gate_from_ends(Ends.of(sample, level, units), limit, sample.n_rows)
+
+
+def _say_loose(sample: Sample, limit: float, told: Told) -> None:
+    """Say so where the limit lets a constant pass that predicts no event, or nothing else."""
+    rate = float(sample.weighted_outcome.sum() / sample.weight.sum())
+    rarer = min(rate, 1.0 - rate)
+    if 0.0 < rarer <= limit:
+        told.say(
+            f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
+            f"{0 if rate < 0.5 else 1} everywhere would be within it. A tenth of that rate is {0.1 * rarer:.1g}."
+        )
 
 
 def _refuse_weights(table: tables.Table, asked: Asked, classes: list[str] | None) -> None:
