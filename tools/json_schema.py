@@ -132,6 +132,7 @@ AUDIT: dict[str, Any] = {
             "parameters": {"*": "number|string|boolean|null"},
             "sentence": "string",
             "not_computed": "string|null",
+            "bracket": (BRACKET, None),
         }
     },
     "tests": {"*": FOUND},

@@ -20,7 +20,7 @@ from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
 from calibrant.findings.views import Finding, view
-from calibrant.findings.words import proved
+from calibrant.findings.words import number, proved
 from calibrant.inference.bounds import PopulationBounds
 from calibrant.inference.gate import GateResult
 from calibrant.measures.smooth import Witness
@@ -49,6 +49,8 @@ class MeasureValue(Result):
         Parameters that have no default, as they were set.
     not_computed : str or None
         Why there is no value, and where a bound of it is proved all the same, the bound.
+    bracket : Bracket or None
+        Where the value lies, proved, if it was not computed and that is known.
 
     See Also
     --------
@@ -60,6 +62,17 @@ class MeasureValue(Result):
     sentence: str
     parameters: Mapping[str, Any]
     not_computed: str | None = None
+    bracket: Bracket | None = None
+
+    @property
+    def shown(self) -> str:
+        """The value, or what it lies between, as a table of measures has it; a dash where neither is known."""
+        if self.value is not None:
+            return number(self.value)
+        if self.bracket is None:
+            return "-"
+        low, high = number(self.bracket.lower), number(self.bracket.upper)
+        return low if low == high else f"{low} to {high}"
 
     def summary(self) -> str:
         """Say the number and what it means, or why there is none."""
@@ -71,7 +84,7 @@ def in_its_bracket(
 ) -> MeasureValue:
     """A measure that has no value, of which is proved all the same between what it lies."""
     clause = proved(bracket.lower, bracket.upper)[1]
-    return replace(measure, value=None, not_computed=f"It {clause}: that is proved, {rest}.")
+    return replace(measure, value=None, not_computed=f"It {clause}: that is proved, {rest}.", bracket=bracket)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

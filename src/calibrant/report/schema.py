@@ -84,6 +84,9 @@ def _(audit: Audit) -> dict[str, Any]:
                 "parameters": dict(measure.parameters),
                 "sentence": measure.sentence,
                 "not_computed": measure.not_computed,
+                "bracket": None
+                if measure.bracket is None
+                else {"lower": measure.bracket.lower, "upper": measure.bracket.upper},
             }
             for name, measure in audit.measures.items()
         },

@@ -80,9 +80,8 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
     table.add_column(justify="right")
     table.add_column()
     for measure in audit.measures.values():
-        value = "-" if measure.value is None else number(measure.value)
         means = measure.not_computed or measure.sentence
-        table.add_row(value, f"{measure.title}{_settings(measure.parameters)}. {means}")
+        table.add_row(measure.shown, f"{measure.title}{_settings(measure.parameters)}. {means}")
     console.print(table)
 
     _heading(console, "Where it errs (read off the witness of the smooth error)")
