@@ -60,6 +60,10 @@ class Result:
         """One short line."""
         return short_repr(self)
 
+    def __str__(self) -> str:
+        """What `print` shows: the words."""
+        return self.summary()
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the words."""
         return f"<pre>{escape(self.summary())}</pre>"
