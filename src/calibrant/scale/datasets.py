@@ -247,7 +247,5 @@ def _dialect(filesystem: Any, file: str) -> Dialect:
     with tempfile.NamedTemporaryFile(suffix=".csv") as here:
         here.write(whole)
         here.flush()
-        try:
+        with _explained(file, "csv"):
             return dialect_of(connect(), here.name)
-        except Exception as problem:
-            raise FileError("file", f"{file!r} cannot be read as csv: {shortened(problem)}") from None
