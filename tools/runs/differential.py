@@ -21,10 +21,10 @@ def run(cases: int, seed: int) -> Found:
     from tests.scale.differential import ROADS, _database, disagreements
     from tests.scale.generated import generated
 
-    from calibrant.scale import opened, readers
+    from calibrant.scale import readers, relations
 
     _database().execute("SET threads = 1")
-    opened.connect = readers.connect = lambda: _database().cursor()  # starting one takes longer than a case
+    relations.connect = readers.connect = lambda: _database().cursor()  # starting one takes longer than a case
     findings, looked_at = [], 0
 
     with tempfile.TemporaryDirectory() as folder:
