@@ -116,6 +116,10 @@ def is_good(argument, value):
     return 0.0 <= value <= (1.7976931348623157e308 if argument == "sample_weight" else 1.0)
 
 
+def _all_good(argument, values):
+    return all(is_good(argument, number(value)) for value in values)
+
+
 @dataclass(frozen=True)
 class Refused:
     """An error, with the row where one is to blame; where several things are wrong as a whole, any may be named."""
@@ -130,7 +134,8 @@ def rows_wanted(table, texts=None):
     text = [argument for argument, name in table.names.items() if table.types[name] == "text" and table.columns[name]]
     if texts is None and text:
         bare = any(set(table.columns[table.names[argument]]) == {None} for argument in text)  # text by its type alone
-        return Refused(text[0], also=(*text, *(["table"] if bare else [])))
+        bad = [argument for argument, name in table.names.items() if not _all_good(argument, table.columns[name])]
+        return Refused(text[0], also=(*text, *(["table", *bad] if bare else [])))
     numbers = {
         argument: [number(value, texts) for value in table.columns[name]] for argument, name in table.names.items()
     }
