@@ -56,7 +56,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """How far predicted probabilities are from calibrated, where, and whether the number can be trusted."""
 
@@ -74,56 +76,63 @@ def audit_file(
         list[str] | None,
         typer.Option(
             help="Column of predicted probabilities; for classes a list p0,p1,... or a pattern 'p*'. "
-            "Said twice or more, the forecasts of one FILE are compared."
+            "Given twice or more, the forecasts of one FILE are compared."
         ),
     ] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
     max_distance: Annotated[
         float | None,
         typer.Option(
-            help="Error that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less.", **_SHARE
+            help="Distance that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less.", **_SHARE
         ),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Where predictions are acted on: say what that costs; else the worst one.", **_SHARE),
+        typer.Option(
+            help="Predictions from here on are acted on: report what that loses; default: the worst threshold.",
+            **_SHARE,
+        ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[
         float,
-        typer.Option(help="Chance of being wrong that each test, the population's bounds and the band take.", **_SHARE),
+        typer.Option(help="Probability of error allowed to each test, the population's bounds and the band.", **_SHARE),
     ] = 0.05,
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 999,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn at random.")] = 0,
-    by: Annotated[str | None, typer.Option(help="Columns, with commas between: say which segments are worst.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
+    by: Annotated[
+        str | None, typer.Option(help="Columns, separated by commas: test their segments, worst first.")
+    ] = None,
     find: Annotated[
         str | None,
-        typer.Option(help="Columns, with commas between, or all: find segments that are off by more than noise."),
+        typer.Option(help="Columns, separated by commas, or all: find segments that are off by more than noise."),
     ] = None,
-    max_depth: Annotated[int, typer.Option(min=1, max=4, help="With --find: columns that a segment fixes.")] = 2,
+    max_depth: Annotated[
+        int, typer.Option(min=1, max=4, help="With --find: most columns that a segment combines.")
+    ] = 2,
     drift: Annotated[
-        str | None, typer.Option(help="Column of days or other periods: say from when on it is proved wrong.")
+        str | None, typer.Option(help="Column of days or other periods: the period from which on it is proved wrong.")
     ] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Of these periods, with commas between: what has changed since?")
+        str | None, typer.Option(help="With --drift: reference periods, separated by commas; what has changed since?")
     ] = None,
     exclude_bad: Annotated[
-        bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
+        bool, typer.Option("--exclude-bad", help="Leave out rows with nulls, NaN, text or numbers out of range.")
     ] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
     groups: Annotated[
         str | None,
-        typer.Option(help="Column of patients, accounts, days, ...: rows of one depend on one another."),
+        typer.Option(help="Column of patients, accounts, days, ...: rows of one may depend on one another."),
     ] = None,
     max_weight: Annotated[
         float | None,
-        typer.Option(help="With groups or weights: the most that one can weigh, known beforehand; bounds need it."),
+        typer.Option(help="With groups or weights: the most that one can weigh, known beforehand; needed for bounds."),
     ] = None,
-    pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
+    pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
 ) -> None:
-    """Measure how far the predictions in FILE are from calibrated; of several files, or forecasts, say which is best.
+    """Report how far the predictions in FILE are from calibrated; compare several files, or forecasts.
 
     For example: calibrant audit predictions.parquet --y-true clicked --y-prob score --html report.html
     """
@@ -168,7 +177,7 @@ def audit_file(
         found: Audit | Comparison
         if len(forecasts) > 1:
             if len(files) > 1:
-                raise InputError("y_prob", "is said several times", allowed="that compares forecasts of one FILE")
+                raise InputError("y_prob", "is given several times", allowed="that compares forecasts of one FILE")
             found = audit_forecasts(opened[0], forecasts, asked, Told(progress, tell))
         else:
             audited = [
@@ -203,7 +212,7 @@ def gate(
         str | None, typer.Argument(help="CSV, Parquet, JSON lines, Arrow, sketches; a folder; a quoted pattern.")
     ] = None,
     max_distance: Annotated[
-        float | None, typer.Option(help="Largest distance from calibration that is allowed; or --max-regret.", **_SHARE)
+        float | None, typer.Option(help="Largest allowed distance from calibration; or use --max-regret.", **_SHARE)
     ] = None,
     max_regret: Annotated[
         float | None,
@@ -211,9 +220,11 @@ def gate(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="With --max-regret: where predictions are acted on; without it, anywhere.", **_SHARE),
+        typer.Option(
+            help="With --max-regret: predictions from here on are acted on; default: any threshold.", **_SHARE
+        ),
     ] = None,
-    level: Annotated[float, typer.Option(help="The answer is wrong with this probability at most.", **_SHARE)] = 0.05,
+    level: Annotated[float, typer.Option(help="The verdict is wrong with at most this probability.", **_SHARE)] = 0.05,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights; needs --max-weight.")] = None,
@@ -230,16 +241,18 @@ def gate(
         typer.Option(metavar="STATE", help="Add FILE's rows to those of this state, and stop at any time."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="With --anytime: add FILE's rows even if the very same were added before.")
+        bool, typer.Option("--again", help="With --anytime: add FILE's rows even if exactly these were added before.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
     trials: Annotated[
-        str | None, typer.Option(help="Column of trials, whose events' share is the outcome; needs --max-weight.")
+        str | None,
+        typer.Option(help="Column of numbers of trials; the outcome is the share of events. Needs --max-weight."),
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Columns, with commas between: gate every segment as well.")] = None,
+    by: Annotated[str | None, typer.Option(help="Columns, separated by commas: gate every segment too.")] = None,
     find: Annotated[
-        str | None, typer.Option(help="Columns, with commas between, or all: no segment of them may be proved beyond.")
+        str | None,
+        typer.Option(help="Columns, separated by commas, or all: fail if a segment of them is proved beyond."),
     ] = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="FILE|SKETCH", help="The last release's file: fail where FILE is worse.")
@@ -250,37 +263,37 @@ def gate(
             help="How much worse than the baseline is allowed; 0.02, or a tenth of the rarer rate if less.", **_SHARE
         ),
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit's XML.")] = None,
-    summary: Annotated[Path | None, typer.Option(help="Add the checks to the end of this Markdown file.")] = None,
-    pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit XML.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="Append the checks to this Markdown file.")] = None,
+    pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a limit on its population.
 
-    With --max-distance the limit is of its distance from calibration: the lower one, all that predictions and outcomes
-    can prove; with features it may be more. Of classes the top label is gated; of a log of lm-evaluation-harness the
-    likeliest choice. With --max-regret the limit is of what acting where predictions are at least the --threshold (or
-    without one, at the worst threshold) loses per row against the best cut, in payoff of 1 - t for an event that is
-    acted on and t for another row that is not.
+    --max-distance limits the lower distance from calibration: what predictions and outcomes alone can prove; the true
+    distance, given features, may be larger. For classes the top label is gated, for a log of lm-evaluation-harness the
+    most probable choice. --max-regret limits what acting where predictions are at least the --threshold (by default
+    the worst threshold) loses per row against the best cut, in payoff of 1 - t for an event that is acted on and t for
+    another row that is not.
 
-    Exit code 0: proved within. 1: proved beyond. 3: undecided (of a distance, with the rows still needed). Of several
+    Exit code 0: proved within. 1: proved beyond. 3: undecided, with about how many rows would decide. With several
     checks (--by, --find, --baseline) the worst: 1 before 3 before 0. 2: bad input, or output that cannot be written.
-    70: something unforeseen, memory included. 130: Ctrl-C. A column of weights, or one whose name says that it may hold
-    them (weight, w, freq, exposure, ...), needs --max-weight, or --unweighted to leave it out. With --groups whole
-    groups are drawn, and --max-weight is the most rows (or weight) that one can have.
+    70: an unforeseen failure, lack of memory included. 130: Ctrl-C. A column of weights, or one whose name says that it
+    may hold them (weight, w, freq, exposure, ...), needs --max-weight, or --unweighted to leave it out. With --groups
+    whole groups are drawn, and --max-weight is the most rows (or weight) that one can have.
 
-    With --anytime STATE the rows of one file after the other are added up in STATE, which is begun with the first, and
-    one may stop as soon as a verdict is reached: it is wrong with probability at most the level, however often one
-    looks. Each FILE must hold rows that were not added before; the very same rows are refused, unless --again is said.
-    Without FILE nothing is added, and it says what STATE proves so far.
+    With --anytime STATE the rows of one file after the other are added up in STATE, which the first run creates. You
+    may stop as soon as there is a verdict: it is wrong with probability at most the level, however often you look. Each
+    FILE must hold new rows; rows that were added before are refused, unless --again is given. Without FILE it prints
+    what STATE proves so far.
 
     With --by every segment must be within. With --find no combination of up to two of the columns may be proved beyond
-    by its mean error, all of them looked at together. With --baseline the smooth calibration error must be above the
-    baseline's by no more than --max-worse: a paired test where both hold the same outcomes in the same order, else a
-    test of two samples; above 200,000 rows the ends that are proved of either.
+    by its mean error, all of them together. With --baseline the smooth calibration error may be above the baseline's by
+    at most --max-worse: a paired test if both hold the same outcomes in the same order, else a test of two samples;
+    above 200,000 rows the proved ends of both.
 
-    --junit has a failure for each check that is beyond, an error for each that is undecided. --summary says the same in
-    Markdown: --summary "$GITHUB_STEP_SUMMARY".
+    --junit has a failure for each check that is beyond, an error for each that is undecided. --summary adds the same to
+    a Markdown file: --summary "$GITHUB_STEP_SUMMARY".
 
     For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
     or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1
@@ -326,7 +339,7 @@ def gate(
         elif anytime is not None:
             decision = check_state(anytime, max_distance)
         else:
-            raise InputError("FILE", "is missing", allowed="only --anytime STATE goes without")
+            raise InputError("FILE", "is missing", allowed="only --anytime STATE works without it")
         progress.stop()
         if junit is not None:
             write_junit(decision, junit)
@@ -374,9 +387,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for NAME.md and NAME.svg.")] = Path(),
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder of the papers' predictions, where they are needed."),
+        typer.Option(help="Folder of the papers' predictions, if they are needed."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version that ends within seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version that takes seconds.")] = False,
 ) -> None:
     """Compute a paper's table or figure again, beside the paper's own numbers.
 

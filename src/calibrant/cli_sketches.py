@@ -12,8 +12,8 @@ from calibrant.progress import Progress
 from calibrant.terminal import check_target
 
 FILESYSTEM = "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine."
-_OUT = typer.Option("--out", "-o", help="Where to write: a file that ends in .sketch or .parquet.")
-_OVERWRITE = typer.Option("--overwrite", help="Replace OUT where it exists.")
+_OUT = typer.Option("--out", "-o", help="File to write, ending in .sketch or .parquet.")
+_OVERWRITE = typer.Option("--overwrite", help="Replace OUT if it exists.")
 
 
 def sketch(
@@ -23,19 +23,19 @@ def sketch(
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
     by: Annotated[
-        str | None, typer.Option(help="Columns, with commas between: a sketch for each of their values, in Parquet.")
+        str | None, typer.Option(help="Columns, separated by commas: a sketch for each of their values, in Parquet.")
     ] = None,
     exclude_bad: Annotated[
-        bool, typer.Option("--exclude-bad", help="Leave out rows that are null, NaN, no numbers or out of range.")
+        bool, typer.Option("--exclude-bad", help="Leave out rows with nulls, NaN, text or numbers out of range.")
     ] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
-    pos_label: Annotated[str | None, typer.Option(help="Label of the event, where outcomes are two labels.")] = None,
+    pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
     overwrite: Annotated[bool, _OVERWRITE] = False,
 ) -> None:
-    """Write the calibration sketch of FILE's rows, a few megabytes that audit, gate and merge take instead of them.
+    """Write the calibration sketch of FILE's rows: a few megabytes that audit, gate and merge take instead of the rows.
 
-    With --by OUT is Parquet with a row for each day, segment, ...: its columns, n_rows and sketch, the sketch's bytes.
+    With --by OUT is Parquet with a row for each day, segment, ...: its columns, n_rows, and sketch, the sketch's bytes.
 
     For example: calibrant sketch 'logs/day=2026-01-31/*.parquet' --y-true clicked --y-prob score -o 2026-01-31.sketch
     """
@@ -59,14 +59,14 @@ def merge(
     ],
     out: Annotated[Path, _OUT],
     by: Annotated[
-        str | None, typer.Option(help="Columns, with commas between: add up the sketches of each of their values.")
+        str | None, typer.Option(help="Columns, separated by commas: add up the sketches of each of their values.")
     ] = None,
     overwrite: Annotated[bool, _OVERWRITE] = False,
 ) -> None:
     """Add up sketches into one, or with --by into one for each day, segment, ...
 
     Nothing is written unless every sketch is whole and can be added to the others. A file that is named twice is
-    refused; sketches that hold the very same sums are told of, as a copy would count its rows twice.
+    refused. Sketches with exactly the same sums are reported, since the rows of a copy would count twice.
 
     For example: calibrant merge 'days/*.sketch' -o month.sketch
     """
@@ -82,7 +82,7 @@ def merge(
         if found.same:
             (first, second), *more = found.same
             also = f", and so do {len(more):,} other pairs" if more else ""
-            tell(f"{first} and {second} hold the very same sums{also}; rows of a copy are counted twice.")
+            tell(f"{first} and {second} hold exactly the same sums{also}; rows of a copy are counted twice.")
         show(found.summary(out))
 
 

@@ -217,7 +217,7 @@ def test_logits_are_read_as_their_softmax():
     for bad, message in ((np.nan, "row 1, column 0 is nan"), (np.inf, "row 1, column 0 is inf")):
         with pytest.raises(InputError, match=message):
             multiclass_sample([0, 1], [[0.0, 1.0], [bad, 1.0]], from_logits=True)
-    with pytest.raises(InputError, match="row 0 has no class that is possible"):
+    with pytest.raises(InputError, match="row 0 has no possible class"):
         multiclass_sample([0], [[-np.inf, -np.inf]], from_logits=True)
 
 

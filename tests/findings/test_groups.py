@@ -228,7 +228,7 @@ def test_the_command(tmp_path):
     assert wanted.to_dict().items() <= json.loads(said.stdout).items()
     assert "--max-weight: is needed" in run.invoke(app, gate).output
     refused = run.invoke(app, [*gate, "--max-weight", "10", "--anytime", str(tmp_path / "state")])
-    assert "--anytime: is of rows that are independent; leave out --groups" in refused.output
+    assert "--anytime: assumes independent rows; leave out --groups" in refused.output
     assert run.invoke(app, ["audit", str(path), "--groups", "nobody", *label]).exit_code == 2
 
 

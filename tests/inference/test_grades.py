@@ -88,7 +88,7 @@ def test_what_is_refused(call, said):
 def test_raw_predictions_are_no_grades_unless_they_are_named():
     v = np.linspace(0.001, 0.2, 101)
     y = np.zeros(101)
-    with pytest.raises(InputError, match="grades: is needed: y_prob has 101 distinct values, which are no grades"):
+    with pytest.raises(InputError, match="grades: is needed: y_prob has 101 distinct values, too many for grades"):
         grade_test(y, v)
     assert len(grade_test(y[1:], v[1:]).grades) == 100
     assert len(grade_test(y, v, grades=np.where(v < 0.1, "low", "high")).grades) == 2

@@ -186,7 +186,7 @@ def test_what_cannot_be_added_is_named_and_nothing_is_written(days):
 def test_sketches_that_look_like_copies_are_told_of(days):
     (days / "copy.parquet").write_bytes((days / "days.parquet").read_bytes())
     said = run("merge", days / "days.parquet", days / "copy.parquet", "-o", days / "both.sketch")
-    assert "hold the very same sums, and so do 2 other pairs" in " ".join(said.split())
+    assert "hold exactly the same sums, and so do 2 other pairs" in " ".join(said.split())
     assert "1 sketch of 1,200 rows" in said
 
 

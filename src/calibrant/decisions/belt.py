@@ -172,7 +172,7 @@ def calibration_belt(
     if line is None or line.odds.size < 2:
         raise InputError("y_prob", "has fewer than two distinct values between 0 and 1; a line needs two")
     if line.separated() != 0.0:
-        raise InputError("y_true", "is told apart by a cut of the predictions, or all the same: no curve fits best")
+        raise InputError("y_true", "is separated by a cut of the predictions, or all the same: no curve fits best")
     powers = _Powers.of(line)
     chosen, low = _chosen(line, powers)
     degree = chosen.size - 1
@@ -248,7 +248,7 @@ def _chosen(line: Line, powers: _Powers) -> tuple[FloatArray, float]:
     """Coefficients of the polynomial that is chosen, and minus its log-likelihood."""
     found, low = _fit(line, powers.features(line.odds, 1), np.zeros(2))
     if found is None:
-        raise InputError("y_true", "is nearly told apart by a cut of the predictions: no curve fits best")
+        raise InputError("y_true", "is nearly separated by a cut of the predictions: no curve fits best")
     for degree in range(2, powers.highest + 1):
         higher, value = _fit(line, powers.features(line.odds, degree), np.append(found, 0.0))
         if higher is None or 2.0 * (low - value) <= _ENTERS**2:

@@ -112,7 +112,7 @@ def check_logits(scores: FloatArray, first: int = 0) -> None:
     none = np.isneginf(scores).all(axis=1)
     if none.any():
         row = int(np.argmax(none))
-        raise InputError("y_prob", f"row {first + row} has no class that is possible", row=first + row)
+        raise InputError("y_prob", f"row {first + row} has no possible class", row=first + row)
 
 
 def _log_sums(table: Given) -> FloatArray:

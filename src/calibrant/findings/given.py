@@ -50,7 +50,7 @@ def given(
     """
     if trials is None and groups is None:
         if max_weight is not None and weight is None:
-            problem = "is of no use: there are no weights, trials or groups, and every row counts once"
+            problem = "has no effect: there are no weights, trials or groups"
             raise InputError("max_weight", problem)
         sample, rows = sample_and_rows(outcome, prediction, weight)
         if max_weight is None:

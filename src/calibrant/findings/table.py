@@ -160,7 +160,7 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
     if asked.find == EVERY and "all" in table.columns:
         raise InputError("find", "is 'all', which means every column and is the name of one; rename that")
     if asked.find and asked.groups:
-        raise InputError("find", "cannot take groups yet: it redraws single rows; by (--by) takes columns and groups")
+        raise InputError("find", "cannot take groups yet: it redraws single rows; by (--by) takes groups")
     summed = not harness and table.summed
     if summed and asked.groups and isinstance(table, InDuckDB):
         why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
@@ -208,7 +208,7 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     chosen = table.choose(**asked.columns)
     kept = isinstance(table, KeptSketches)
     if asked.max_weight is not None and "sample_weight" not in chosen.names and not kept:
-        raise InputError("max_weight", "is of no use: there are no weights, and every row counts once")
+        raise InputError("max_weight", "has no effect: there are no weights")
     check_drift(asked, chosen.names)
     begun = time.monotonic()
     sketch, n_excluded = table.sketched(chosen.names, exclude_bad=asked.exclude_bad)

@@ -64,21 +64,21 @@ class Asked:
         if self.max_distance is not None:
             check_gate(self.max_distance, self.level)
             if self.threshold is not None:
-                raise InputError("threshold", "is of use with --max-regret only")
+                raise InputError("threshold", "needs --max-regret")
         elif self.max_regret is not None:
             fraction(self.max_regret, "max_regret")
             if self.threshold is not None:
                 check_threshold(self.threshold)
             if self.state is not None:
-                raise InputError("--anytime", "is of --max-distance only; a bound of regret holds for rows read once")
+                raise InputError("--anytime", "needs --max-distance; a bound of regret holds for rows read once")
         if self.max_weight is not None:
             positive(self.max_weight, "max_weight")
         if self.again and self.state is None:
-            raise InputError("--again", "is of no use without --anytime")
+            raise InputError("--again", "needs --anytime")
         if self.state is not None and self.trials is not None:
-            raise InputError("--anytime", "is of single rows; write each trial as a row")
+            raise InputError("--anytime", "takes single rows; write each trial as a row")
         if self.state is not None and self.groups is not None:
-            raise InputError("--anytime", "is of rows that are independent; leave out --groups")
+            raise InputError("--anytime", "assumes independent rows; leave out --groups")
         if self.trials is not None and self.sample_weight is not None:
             raise InputError("trials", "is one column of weights, and sample_weight names another")
         self._check_others()
@@ -195,7 +195,7 @@ def _top_label(
             raise InputError(option, "is for single predictions; name one column as y_prob")
     read = table.read_classes(classes, y_true=asked.y_true, sample_weight=asked.sample_weight, unweighted=unweighted)
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
-    told.say(f"Of the {len(classes)} classes the top label is gated: was the likeliest class right?")
+    told.say(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
     with named_as_in_table(read.names):
         labels = multiclass_sample(
             read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes

@@ -38,7 +38,7 @@ def read_draws(
     """
     if sample_weight is None and trials is None and groups is None:
         if max_weight is not None:
-            problem = "is of no use: there are no weights, trials or groups, and every row counts once"
+            problem = "has no effect: there are no weights, trials or groups"
             raise InputError("max_weight", problem)
         sample = Rows.of(y_true, y_prob).sample
         return sample, Units.of_sample(sample)

@@ -172,7 +172,7 @@ def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
         if values.size > _MOST:
             raise InputError(
                 "grades",
-                f"is needed: y_prob has {values.size:,} distinct values, which are no grades",
+                f"is needed: y_prob has {values.size:,} distinct values, too many for grades",
                 allowed=f"each row's grade; without it at most {_MOST} distinct ratings (raw PDs: calibration_test)",
             )
         return [repr(float(value)) for value in values], place

@@ -84,7 +84,7 @@ def paired(
     positive(bandwidth, "bandwidth")
     positive_integer(block_size, "block_size")
     if block_size < 2:
-        raise InputError("block_size", f"is {block_size}; pairs need at least two rows a block")
+        raise InputError("block_size", f"is {block_size}; pairs need at least two rows per block")
     n = sample.y_true.size
     if n < 2:
         raise InputError("y_prob", "has one row; pairs need at least two")

@@ -112,7 +112,7 @@ def squared_error_groups(sample: Sample, n_bins: int | None, strategy: Strategy)
     """Groups of a squared error: level sets, or as many bins as are asked for."""
     one_of(strategy, get_args(Strategy), "strategy")
     if strategy == "exact" and n_bins is not None:
-        raise InputError("n_bins", f"is {n_bins!r:.40}; strategy='exact' has a group a prediction: choose another")
+        raise InputError("n_bins", f"is {n_bins!r:.40}; strategy='exact' has one group per prediction: choose another")
     if strategy != "exact" and n_bins is None:
         raise InputError("n_bins", f"is None; strategy={strategy!r} needs a number of bins")
     return bins_from_sample(sample, 1 if n_bins is None else n_bins, strategy)

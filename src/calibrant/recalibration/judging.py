@@ -125,7 +125,7 @@ class Rows:
         # A class with fewer rows than parts is missing from some of them, which the fits of classes allow for.
         found = folds(self.outcome, parts, groups=self.group, seed=seed)
         if self.group is not None and not self.classes and any(np.ptp(self.outcome[train]) == 0 for train, _ in found):
-            raise InputError("groups", f"leave one outcome alone outside one of {parts} parts; lower cv")
+            raise InputError("groups", f"leave only one outcome for one of the {parts} fits; lower cv")
         return found
 
     def crossed(self, recalibrator: Any, splits: list[Split], clock: Clock) -> FloatArray:

@@ -43,7 +43,7 @@ def folds(
     table = np.zeros(n) if table is None else table
     group = None if groups is None else np.asarray(groups)
     if group is not None and group.shape != (n,):
-        raise InputError("groups", f"has shape {group.shape}; one group a row, ({n},), is needed")
+        raise InputError("groups", f"has shape {group.shape}; one group per row, ({n},), is needed")
     if group is not None:
         missing = [each is None or each != each for each in group.tolist()]
         if any(missing):

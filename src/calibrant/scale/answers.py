@@ -238,7 +238,7 @@ class Answers(ABC):
             raise InputError("n_resamples", "is 0", allowed="the test is made of redraws")
         sample, cells = self._sample_and_moments()
         if not sample.binary:
-            raise InputError("sketch", "holds event rates", allowed="the test is of single outcomes, each 0 or 1")
+            raise InputError("sketch", "holds event rates", allowed="the test needs single outcomes, each 0 or 1")
         if weights_differ(sample):
             moved = cells.distance_moved + ARITHMETIC
             return calibration_test_on_weighted_cells(sample, level, moved, max_weight)

@@ -135,9 +135,9 @@ class CalibrationGate:
         """
         flag(once, "once")
         if sample_weight is None and self.max_weight is not None:
-            raise InputError("sample_weight", "is needed: the gate is of rows with weights, for it has a max_weight")
+            raise InputError("sample_weight", "is needed: this gate has a max_weight, so its rows have weights")
         if sample_weight is not None and self.max_weight is None:
-            problem = "cannot be used: the gate is of rows without weights, for it has no max_weight"
+            problem = "cannot be used: this gate has no max_weight, so its rows have no weights"
             raise InputError("sample_weight", problem)
         if self.max_weight is None:
             rows = Rows.of(y_true, y_prob)
@@ -180,7 +180,7 @@ class CalibrationGate:
     ) -> GateResult:
         with self._lock:  # batches of several threads come one after the other
             if digest in self._added:
-                raise InputError("once", "is asked for, and the very rows of this batch were added before")
+                raise InputError("once", "is True, and exactly these rows were added before")
             past, before = None, float(self._seen.n_rows)
             if self._n_batches:
                 past = self._draws(self._seen)[1].pooled()

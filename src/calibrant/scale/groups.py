@@ -182,7 +182,7 @@ def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
     rate = np.divide(columns["weighted_outcome"], weight, out=np.zeros_like(weight), where=weight > 0.0)
     if not sound or not (rate.min() >= 0.0 and rate.max() <= 1.0 + 1e-6):
         raise InputError(
-            "frame", "has rows that its engine took for numbers in [0, 1] and that are not; its statistics are untrue"
+            "frame", "has rows outside [0, 1] that its engine took for good ones; its statistics are wrong"
         )
     if heaviest is None and columns["fractional"].any() and not ((columns["low"] > 0.0) & (columns["low"] < 1.0)).any():
         raise InputError(

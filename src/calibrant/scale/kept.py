@@ -202,7 +202,7 @@ class KeptSketches(Table):
             columns = found.columns[:, : len(MEASURED)]
             weighted = (columns[:, sketching.WEIGHT] != columns[:, sketching.COUNT]).any()
             if option == "drift" and weighted:
-                raise InputError(option, f"the evidence is of single outcomes, and {where} holds weights")
+                raise InputError(option, f"the evidence counts single outcomes, and {where} holds weights")
             if found.resolution < resolution:
                 said = f"{where} has the resolution {found.resolution}, and this takes at least {resolution}"
                 raise FileError("file", said)

@@ -40,7 +40,7 @@ def open_table(table: Any, *, filesystem: Any = None, pos_label: Any = None, arg
     if filesystem is not None:
         if not named:
             what = type(table).__name__
-            raise InputError("filesystem", f"is where a name is looked up, and {argument} is a {what}; leave it out")
+            raise InputError("filesystem", f"is for names of files, and {argument} is a {what}; leave it out")
         return OpenedDataset.on(filesystem_of(filesystem), os.fspath(table), pos_label)
     if isinstance(table, CalibrationSketch):
         return KeptSketches.of(table)

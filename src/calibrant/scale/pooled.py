@@ -95,7 +95,7 @@ def draws_of_cells(
     from calibrant.inference.units import Units
 
     if not sample.binary:
-        raise InputError("sketch", "holds event rates, and the proof is of single outcomes, each 0 or 1")
+        raise InputError("sketch", "holds event rates; the proof needs single outcomes, each 0 or 1")
     if max_weight is None:
         if not unweighted(sample):
             problem = "is needed, for the sketch holds weights: the largest that was seen bounds nothing"

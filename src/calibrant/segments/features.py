@@ -98,7 +98,7 @@ def each_or_left_out(
             left_out[name] = problem.problem.removeprefix(f"{name!r} ")
     if not found:
         why = "; ".join(f"{name!r} {said}" for name, said in list(left_out.items())[:5])
-        raise InputError(option, f"are none: no column but outcomes and predictions can be used. {why}".rstrip())
+        raise InputError(option, f"are missing: no column except outcomes and predictions can be used. {why}".rstrip())
     return found, left_out
 
 

@@ -67,7 +67,7 @@ def taken_features(
             raise InputError(option, f"names {name!r}, the column of {argument}; segments are made of other columns")
     taken = features or tuple(name for name in table.columns if name not in names.values())
     if not taken:
-        raise InputError(option, "are none: the table has no columns but outcomes and predictions")
+        raise InputError(option, "are missing: the table has no columns except outcomes and predictions")
     return taken
 
 
