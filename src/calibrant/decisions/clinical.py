@@ -154,7 +154,7 @@ def clinical_calibration(
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ClinicalCalibration:
-    """Return the calibration panel of medical and risk reports: each number with an interval, curve and picture.
+    """Return the calibration panel of medical and risk reports: each number with an interval, the curve and a plot.
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ def clinical_calibration(
         Which group (hospital, patient, table row) a row belongs to: groups are drawn independently, rows within one
         need not be.
     curve : {"lowess", "spline"}
-        The flexible curve: locally weighted lines through the nearest two thirds of the rows, as R's lowess and so
-        rms's val.prob draw it by default; or a penalised cubic spline with five degrees of freedom, in which a row
-        counts by its weight alone (the nearest rows of lowess are counted, however much they weigh).
+        The flexible curve: locally weighted lines through the nearest two thirds of the rows, with the defaults of R's
+        lowess and rms's val.prob; or a penalised cubic spline with five degrees of freedom, in which a row counts by
+        its weight alone (lowess counts the nearest rows, however much they weigh).
     level : float, default 0.05
         Probability with which an interval misses, each by itself.
     n_resamples : int, default 999
@@ -188,8 +188,8 @@ def clinical_calibration(
     Raises
     ------
     InputError
-        If a column or option cannot be used, or all predictions are 0 or 1; if weights or groups leave draws, or draws
-        with events or with others, that are worth fewer than 30 equal ones.
+        If a column or option cannot be used, or all predictions are 0 or 1; if the draws, or those with events or with
+        others, are worth fewer than 30 equal ones, with weights or groups.
 
     See Also
     --------
@@ -197,14 +197,13 @@ def clinical_calibration(
 
     Notes
     -----
-    Intercepts and slope have intervals from the profile likelihood, finite on the side that the rows decide where a cut
-    tells events from others; with weights or groups the likelihood ratio is divided by the robust variance over the
-    model's. Observed over expected is read off the in-the-large fit. |curve - prediction| is never negative, so
-    resampling it is wrong near 0: instead the curve's noise is redrawn, and an error differs from the true curve's by
-    no more than the noise's own size. With weights or groups the noise is what rows or groups contribute, with random
-    signs, and the interval holds every error that such a test does not reject (docs/decisions.md, with coverage
-    measured). The curve's bias through smoothing is not in its band. Cost: a sort, some 100 fits of one pass, and for a
-    resample a product with 400 cells.
+    Intercepts and slope have intervals from the profile likelihood, one-sided if a cut separates events from others;
+    with weights or groups the likelihood ratio is divided by the robust variance over the model's. Observed over
+    expected comes from the in-the-large fit. |curve - prediction| is never negative, so resampling it is wrong near 0:
+    instead the curve's noise is redrawn, and an error differs from the true curve's by no more than the noise's own
+    size. With weights or groups the noise is what rows or groups contribute, with random signs, and the interval holds
+    every error that such a test does not reject (docs/decisions.md, with measured coverage). The band does not include
+    the curve's smoothing bias. Cost: a sort, some 100 fits of one pass, and per resample a product with 400 cells.
 
     References
     ----------

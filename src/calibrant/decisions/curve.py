@@ -168,7 +168,7 @@ def decision_curve(
     trials: Column | None = None,
     groups: Any = None,
 ) -> DecisionCurve:
-    """Say what acting on the predictions is worth at every threshold, and what the best cut would be worth.
+    """Return what acting on the predictions is worth at every threshold, and what the best cut would be worth.
 
     Parameters
     ----------
@@ -201,10 +201,10 @@ def decision_curve(
 
     Notes
     -----
-    Whoever acts at probability t or above prices a needless action at t / (1 - t) of a missed event. Acting where
-    v >= t has net benefit mean(y [v >= t]) - t / (1 - t) mean((1 - y) [v >= t]). The best cut at each threshold is
-    where the isotonic reliability curve passes it: for all thresholds together the hull of the ROC curve. Cost: a sort,
-    then O(m), with m distinct predictions.
+    Acting at probability t or above means that a needless action costs t / (1 - t) of a missed event. Acting where v >=
+    t has net benefit mean(y [v >= t]) - t / (1 - t) mean((1 - y) [v >= t]). The best cut at each threshold is where the
+    isotonic reliability curve passes it: for all thresholds together the hull of the ROC curve. Cost: a sort, then
+    O(m), with m distinct predictions.
 
     References
     ----------

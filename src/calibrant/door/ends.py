@@ -55,20 +55,20 @@ class Interval(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bracket(Result):
-    """A range that is proved to hold a value of these very rows; unpacks as ``lower, upper``.
+    """A range that is proved to hold a value of these rows; unpacks as ``lower, upper``.
 
     Attributes
     ----------
     lower, upper : float
         Its ends, each rounded outwards by more than the arithmetic can have erred.
     exact : bool or None
-        After a search: whether it is closed to 1e-9; then the predictor is a nearest one. None where none was made.
+        After a search: whether it is closed to 1e-9, so that the predictor is a nearest one; else None.
     predictor : ndarray of shape (n,) or None
-        After a search: calibrated predictions, one per row, at distance `upper`; `check_predictor` proves it again. Of
-        an upper distance, a function of the predictions that were given.
+        After a search: calibrated predictions, one per row, at distance `upper`; `check_predictor` proves it again. For
+        an upper distance, a function of the given predictions.
     certificate : LowerCertificate or None
-        After a search: the lower distance, whose potentials forbid anything below it. Where `lower` is larger it comes
-        from a search that those potentials prune (docs/distance.md).
+        After a search: the lower distance, whose potentials forbid anything below it. A larger `lower` comes from a
+        search that those potentials prune (docs/distance.md).
 
     See Also
     --------

@@ -64,7 +64,7 @@ def audit(
     random_state: RandomState = None,
     progress: bool | Callable[[str], None] | None = None,
 ) -> Audit:
-    """Say how far predictions are from calibrated, where and in which direction, and draw it.
+    """Report how far predictions are from calibrated, where and in which direction, with a diagram.
 
     Parameters
     ----------
@@ -72,31 +72,32 @@ def audit(
         Outcomes 0 or 1, or event rates in [0, 1]; with two or more columns labels, as `multiclass_sample` takes them.
     y_prob : column of shape (n,), or table of shape (n, K)
         Predicted probabilities, in [0, 1]. Of two columns, as ``predict_proba`` returns them, that of the positive
-        class is audited. Of more the top label is (was the most probable class right?); ``.classes`` holds the other
-        questions, and `multiclass_sample` asks them of two columns too.
+        class is audited. Of more the top label is audited (was the most probable class right?); ``.classes`` has the
+        other questions, and `multiclass_sample` asks them of two columns too.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     trials : column of shape (n,), optional
-        Independent outcomes behind each event rate, whole numbers from 1: with them chance is spoken of as it is of
-        so many single rows. For one column of predictions.
+        Number of independent outcomes behind each event rate, whole numbers from 1: chance is then that of so many
+        single rows. For one column of predictions.
     groups : column of shape (n,), optional
-        Which group a row belongs to (a patient, an account, a day), where only rows of different groups are
-        independent: all that is said about chance goes by group. Of more than two classes whole vectors and pairs
-        are then not tested.
+        Which group a row belongs to (a patient, an account, a day), if only rows of different groups are independent:
+        all that is said about chance goes by group. With more than two classes whole vectors and pairs are then not
+        tested.
     max_weight : float, optional
         The most that one row can weigh (of trials: their number, times the weight), or with groups a whole group
         (without weights: its number of rows), known before the rows were drawn. With weights, trials or groups the
-        population's distance is bounded only where this is said.
+        population's distance is bounded only if this is given.
     pos_label : label, optional
-        The positive class, whose probability is audited. One column needs it where labels are not 0 and 1; of two
-        columns it is the second label in sorted order without it. Not for more than two classes.
+        The positive class, whose probability is audited. Needed for one column if labels are not 0 and 1; for two
+        columns the default is the second label in sorted order. Not for more than two classes.
     from_logits : bool, default False
-        Whether `y_prob` holds log-odds (one column) or logits (a column a class), whose softmax is audited.
+        Whether `y_prob` holds log-odds (one column) or logits (a column per class), whose softmax is audited.
     max_distance : float, optional
         Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or a tenth of the rate
-        of the rarer outcome where that is less.
+        of the rarer outcome if that is less.
     threshold : float, optional
-        Where predictions are acted on, in [0, 1): what that costs is said. By default where these rows lose most.
+        Predictions from here on are acted on, in [0, 1): the audit reports what that costs. By default the threshold at
+        which these rows lose most.
     level : float, default 0.05
         Probability of error of the test, of each end of a bound, and of the consistency band.
     n_resamples : int, default 999
@@ -105,8 +106,8 @@ def audit(
     random_state : int, numpy.random.Generator or None
         Seeds the resamples.
     progress : bool or callable, optional
-        Called with the name of each stage. True: work of over a second is told on the standard error, with about how
-        much time is left; so it is by default in notebooks and where somebody types. False: never.
+        Called with the name of each stage. True: work of over a second shows its progress on the standard error, with
+        about how much time is left; this is the default in notebooks and interactive sessions. False: never.
 
     Returns
     -------

@@ -98,7 +98,7 @@ class Audit(Finding):
     n_rows, n_distinct : int
         Rows, and distinct predictions.
     effective_rows : float
-        Kish's effective number of rows; `n_rows` where weights are equal.
+        Kish's effective number of rows; `n_rows` if weights are equal.
     weighted : bool
         Whether weights differ.
     base_rate, mean_prediction : float
@@ -108,16 +108,16 @@ class Audit(Finding):
     tests : mapping of str to Evidence
         Tests of calibration by name, each with its result, or why it was not run.
     advice : Advice
-        What to do about it: recalibrations compared.
+        What to do: recalibrations compared.
     classes : ClassFindings or None
-        For K classes, what was found beyond the top label, which all else is about; None for one probability per row.
+        For K classes, what was found beyond the top label, to which all else refers; None for one probability per row.
     population : PopulationBounds or None
-        Confidence bounds for the population; None for event rates, and for rows with weights, trials or groups of which
-        the most that one can weigh was not said.
+        Confidence bounds for the population; None for event rates, and for weights, trials or groups without
+        `max_weight`.
     witness : Witness
         Of the smooth error, callable on predictions.
     smooth_lower, smooth_upper : float
-        What the witness attains, and the dual bound that nothing exceeds: the smooth error, proved.
+        What the witness attains, and the dual bound that nothing exceeds: a proved bracket of the smooth error.
     regions : tuple of Region
         Where the predictor errs, by contribution to the smooth error.
     ties : Ties
@@ -129,44 +129,44 @@ class Audit(Finding):
     n_resamples : int
         Resamples behind the band.
     seed : int or None
-        Passed as `random_state`, it gives the same result again; None where a generator was passed.
+        Passed as `random_state`, it gives the same result again; None if a generator was passed.
     rates : bool
         Whether outcomes are event rates.
     about_chance : str or None
-        For event rates, why nothing is said about chance; for weighted rows, what is assumed where it is spoken of.
+        For event rates, why nothing is said about chance; for weighted rows, what is assumed of the weights.
     segments : tuple of Segment
-        Segments of the rows, sorted as `calibration_by_segment` says, where they were asked for.
+        Segments of the rows, sorted as `calibration_by_segment` says, if `by` was given.
     segmented_by : tuple of str
         Columns whose values make the segments.
     found_segments : FoundSegments or None
-        Segments that nobody named, found in columns where they were asked for.
+        Segments found by `find`, if it was given.
     periods : tuple of Period
-        Days or other periods in order, with the evidence so far, where they were asked for.
+        Days or other periods in order, with the evidence so far, if `drift` was given.
     columns : mapping of str to str
-        Of a table the columns that were used, by argument.
+        The columns of a table that were used, by argument.
     n_excluded : int
         Bad rows of a table that were left out.
     n_cells : int or None
-        Where rows were pooled into cells that hold several predictions, the number of cells.
+        Number of cells, if rows were pooled into cells that hold several predictions.
     pos_label : object
-        Label of the positive class, whose probability was audited, where it was said or there were two columns.
+        Label of the positive class, whose probability was audited, if it was given or there were two columns.
     max_distance : float
         The error that is too small to matter.
     gate : GateResult or None
-        Whether the population's lower distance is proved to be within `max_distance`; None where no bound is known.
+        Whether the population's lower distance is proved to be within `max_distance`; None if no bound is known.
     auc : float or None
-        Probability that a row with the event has a higher prediction than one without (ties count half): how well
-        predictions tell outcomes apart, which calibration does not say. None where there is one outcome only.
+        Probability that a row with the event has a higher prediction than one without (ties count half): how well the
+        predictions rank, which calibration does not say. None if there is only one outcome.
     cost_of_acting : Cost or None
-        What acting on the predictions loses, at the threshold that was asked for or the worst one.
+        What acting on the predictions loses, at the given threshold or the worst one.
     acting : Acting or None
         Decision curve with its band, and the Murphy diagram, at some 400 thresholds: what the page draws.
     n_groups : int or None
-        Groups of rows, where rows of one group may depend on one another; None where rows are taken to be independent.
+        Number of groups; None if rows are taken to be independent.
     perhaps_groups : str or None
-        Column of a table whose name says that its rows may belong together, where no groups were asked for.
+        Column of a table whose name suggests that its rows belong together, if no groups were given.
     road : str or None
-        Where rows were not read but summed: who summed them, and what that costs.
+        If rows were not read but summed: who summed them, and what that costs.
 
     See Also
     --------

@@ -103,32 +103,33 @@ def audit_table(
     Parameters
     ----------
     table : str, path, table or CalibrationSketch
-        A CSV, Parquet, JSON lines or Arrow file, a folder or a pattern of such files (folders such as
+        A CSV, Parquet, JSON lines or Arrow file, a folder or a pattern of such files (the names of folders such as
         ``day=2026-01-31`` are a column); a dataset of pyarrow; a frame of pandas, polars or pyarrow; a lazy table of
-        polars, DuckDB, PySpark, Dask or Ibis; or a `CalibrationSketch`, or a file of sketches, whose columns are keys.
+        polars, DuckDB, PySpark, Dask or Ibis; or a `CalibrationSketch`, or a file of sketches, whose other columns are
+        keys.
     y_true, y_prob, sample_weight : str, optional
-        Names of its columns; those not given are taken by their usual names (`y_true`, `label`, ...; `y_prob`,
-        `score`, ...; `sample_weight`), and ``.columns`` of the audit says which they were. A column that may hold
-        weights by its name is never passed over: it is used or asked about. For classes `y_prob` is a text ``"p0,p1"``
-        or a pattern ``"p*"``. A list of two columns to eight is that of several forecasts, which are compared.
+        Names of its columns; those not given are found by their usual names (`y_true`, `label`, ...; `y_prob`, `score`,
+        ...; `sample_weight`), and ``.columns`` of the audit says which they were. A column that may hold weights by its
+        name is never ignored: it is used, or an error asks about it. For classes `y_prob` is a text ``"p0,p1"`` or a
+        pattern ``"p*"``. A list of two to eight columns is that of several forecasts, which are compared.
     by : str or sequence of str, optional
-        Columns whose combinations are segments: which are worst, and are they off by more than noise?
+        Columns whose combinations are segments, each tested, the worst first.
     drift : str, optional
-        Column of days or other periods: when did calibration go wrong? Not with weights.
+        Column of days or other periods: from which on is calibration proved wrong? Not with weights.
     reference : object or list, optional
-        One or several of these periods: have predictions come to mean something else since? As for `calibration_drift`.
+        One or several of these periods: has the meaning of predictions changed since? As for `calibration_drift`.
     exclude_bad : bool, default False
-        Leave out rows that are null, NaN, no numbers or out of range, and count them in ``.n_excluded``, instead of
+        Leave out rows with nulls, NaN, text or numbers out of range, and count them in ``.n_excluded``, instead of
         refusing them.
     unweighted : bool, default False
         Leave out a column that holds weights by its name.
     groups : str, optional
-        Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent:
-        all that is said about chance goes by group, of segments and drift too. Of tables whose rows are read.
+        Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent:
+        all that is said about chance goes by group, of segments and drift too. Only for tables whose rows are read.
     max_weight : float, optional
         As for `audit`: the most that one row, or with groups a whole group, can weigh, known beforehand.
     pos_label : label, optional
-        Of a column of outcomes that holds two labels, that of the event.
+        The label of the event, if the column of outcomes holds two labels.
     max_distance, threshold, level, n_resamples, random_state, progress
         As for `audit`.
     title : str, optional
@@ -137,23 +138,23 @@ def audit_table(
         Columns in which to find segments that are off by more than noise, as `find_segments` does; ``"all"`` for every
         other column that can be used. Predictions must not have been fitted to these rows.
     max_depth : int, default 2
-        Of these, how many columns a segment fixes at most.
+        With `find`: the most columns that a segment combines.
     filesystem : FileSystem or str, optional
-        Where the name of a file, a folder or a pattern is looked up: a file system of pyarrow or fsspec, an address
-        such as ``"s3://bucket"``, or ``"s3"``, ``"gcs"``; by default this machine. Parquet, CSV and Arrow files.
+        Where to look for a file, a folder or a pattern: a file system of pyarrow or fsspec, an address such as
+        ``"s3://bucket"``, or ``"s3"``, ``"gcs"``; by default this machine. Parquet, CSV and Arrow files.
 
     Returns
     -------
     Audit or Comparison
-        Of the rows themselves, or, of lazy tables and of files of more than 5,000,000 rows (500 MB of text), of their
-        sums in cells: every number with the bound of what that costs, and ``.road`` says who summed them. Of several
-        forecasts a Comparison: their audits, and a paired test of their smooth errors where rows are read.
+        Of the rows themselves; or, for lazy tables and files of more than 5,000,000 rows (500 MB of text), of their
+        sums in cells: every number then has a bound of what that costs, and ``.road`` says who summed them. For several
+        forecasts a Comparison: their audits, and a paired test of their smooth errors if rows are read.
 
     Raises
     ------
     InputError
-        If a column cannot be used, or it is not known which one is meant, or rows are bad. FileError if the file
-        cannot be read.
+        If a column cannot be used, it is unclear which one is meant, or rows are bad. FileError if the file cannot be
+        read.
 
     See Also
     --------
@@ -161,7 +162,7 @@ def audit_table(
 
     Notes
     -----
-    Cost: of files, each is opened and its dialect detected once; of sums, one GROUP BY where the rows lie.
+    Cost: each file is opened and its dialect detected once; sums take one GROUP BY where the rows lie.
 
     Examples
     --------

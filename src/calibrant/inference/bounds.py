@@ -121,11 +121,11 @@ def population_bounds(
 
     Notes
     -----
-    Both quantities are suprema of means over a class of functions no larger than |y - v|, so that one fixed function
-    decides whether the population's lies far above the sample's: one event of chance, not a supremum of them. Below, a
-    function that some of the rows teach is bet on the others; which ones is drawn once the rows are in order, with a
-    seed of its own, so that the same rows give the same bounds. Constants and proofs are in docs/bounds.md. Cost: the
-    two errors of the sample, and a pass over the rows.
+    Both quantities are suprema of means over a class of functions no larger than |y - v|. So a single fixed function
+    decides whether the population's is far above the sample's, and no union bound over the class is needed. For the
+    lower end a function learned from some of the rows is tried on the others; which ones is drawn once the rows are
+    sorted, with a fixed seed, so that the same rows give the same bounds. Constants and proofs are in docs/bounds.md.
+    Cost: the two errors of the sample, and a pass over the rows.
 
     References
     ----------

@@ -163,20 +163,20 @@ def calibration_test(
     trials : column of shape (n,), optional
         Independent outcomes behind each row, whole numbers from 1.
     groups : column of shape (n,), optional
-        Which group each row belongs to, such as a patient or a day, where only rows of different groups are
-        independent. Events, and non-events, must lie in the equal of 30 groups or more.
+        Which group each row belongs to, such as a patient or a day, if only rows of different groups are independent.
+        Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 999
-        Redrawn sets of outcomes; any number will do that can reach the level at all, such as 199.
+        Redrawn sets of outcomes; any number that can reach the level, such as 199, is valid.
     random_state : int, numpy.random.Generator or None
         The same number gives the same result, with any number of threads and any order of rows.
 
     Returns
     -------
     CalibrationTestResult
-        With ``statistic``, ``pvalue``, ``reject``, the components, which of them led, and the stretch of predictions
-        that it points at.
+        With ``statistic``, ``pvalue``, ``reject``, the components, which of them led, and the range of predictions with
+        the fault.
 
     Raises
     ------
@@ -189,11 +189,11 @@ def calibration_test(
 
     Notes
     -----
-    Each component has p-values by formula; their minimum is evened out by a quantile of the redraws and the outcomes
-    together, and the smallest of all is compared with the redraws'. This has the level at any number of rows. Where no
-    redraw is as extreme, Chernoff bounds along fixed directions carry the p-value below 1 / (1 + n_resamples).
+    Each component has p-values by formula; their minimum is made comparable by a quantile of the redraws and the
+    outcomes together, and the smallest of all is compared with the redraws'. This keeps the level at any number of
+    rows. If no redraw is as extreme, Chernoff bounds along fixed directions give p-values below 1 / (1 + n_resamples).
     Cost: a sort, then O(n) per resample; unweighted rows with more than 20,000 distinct predictions are pooled into at
-    most 2^14 cells, and what that can add to the level is told as ``pooling``. Weighted rows are never pooled.
+    most 2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled.
 
     References
     ----------

@@ -28,7 +28,7 @@ def hosmer_lemeshow_test(
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ClassicalResult:
-    """Test whether groups of rows with similar predictions have as many ones as predicted.
+    """Test whether groups of rows with similar predictions have as many events as predicted.
 
     Parameters
     ----------
@@ -54,13 +54,12 @@ def hosmer_lemeshow_test(
 
     Notes
     -----
-    The variance of a group's ones is the sum of v (1 - v). Textbooks put N p (1 - p), with p the mean of the group's N
-    predictions, which is larger by N times their variance within the group: there the statistic falls short of its
-    distribution, and next to 0 and 1 the mean rounds to certainty. Both agree where a group has one prediction.
-    ``asymptotic_pvalue`` has as many degrees of freedom as there are groups that are not all certain, as it must for
-    predictions that were not fitted to these outcomes. Miscalibration within a group is not seen. Where a group of
-    certain predictions is contradicted the statistic is infinite.
-    Cost: a sort, then one pass over the bins a resample.
+    The variance of a group's ones is the sum of v (1 - v). Textbooks use N p (1 - p), with p the mean of the group's N
+    predictions, which is larger by N times their variance within the group: their statistic is then too small, and next
+    to 0 and 1 the mean rounds to certainty. Both agree if a group has one prediction. ``asymptotic_pvalue`` has as many
+    degrees of freedom as there are groups that are not all certain, which is right for predictions that were not fitted
+    to these outcomes. Miscalibration within a group is not detected. If a group of certain predictions is contradicted
+    the statistic is infinite. Cost: a sort, then one pass over the bins per resample.
 
     References
     ----------
@@ -131,7 +130,7 @@ def miller_test(
     -----
     Meant for predictions that take few values; where none repeats it is Pearson's statistic of single rows, which has
     little power. Certain predictions count only if contradicted: then the statistic is infinite.
-    Cost: a sort, then a logistic fit of two numbers a resample.
+    Cost: a sort, then a logistic fit of two numbers per resample.
 
     References
     ----------

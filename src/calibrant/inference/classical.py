@@ -80,8 +80,8 @@ def cox_test(
     y_true : column of shape (n,)
         Outcomes, each 0 or 1; with ``trials`` the share of events among them.
     y_prob : column of shape (n,)
-        Predicted probabilities, in [0, 1]. Predictions of exactly 0 or 1 say nothing about a line; if one of them is
-        contradicted the statistic is infinite.
+        Predicted probabilities, in [0, 1]. Predictions of exactly 0 or 1 carry no information about a line; if one of
+        them is contradicted the statistic is infinite.
     sample_weight, trials, groups
         As for `smooth_calibration_test`.
     level : float, default 0.05
@@ -107,11 +107,10 @@ def cox_test(
 
     Notes
     -----
-    With residuals r = y - v, variances u = v (1 - v) and log-odds l centred by them, the statistic is
-    (sum r)^2 / sum u + (sum r l)^2 / sum u l^2; weights w turn r into w r and u into w^2 u. It is chi-squared with two
-    degrees of freedom in large samples, one where the predictions are a single value. It sees lines only: a predictor
-    wrong in other ways can pass.
-    Cost: a sort, then a logistic fit of two numbers a resample.
+    With residuals r = y - v, variances u = v (1 - v) and log-odds l centred by them, the statistic is (sum r)^2 / sum u
+    + (sum r l)^2 / sum u l^2; weights w turn r into w r and u into w^2 u. It is chi-squared with two degrees of freedom
+    in large samples, one if the predictions are a single value. It detects lines only: a predictor wrong in other ways
+    can pass. Cost: a sort, then a logistic fit of two numbers per resample.
 
     References
     ----------
@@ -199,9 +198,9 @@ def spiegelhalter_test(
 
     Notes
     -----
-    Blind to errors that leave the Brier score where it is: predictions of 1/2 are never rejected. Where every
-    prediction is 0, 1/2 or 1 the variance is 0: z is 0, or infinite if a certain prediction is contradicted.
-    Cost: a sort, then one pass a resample.
+    Blind to errors that leave the Brier score unchanged: predictions of 1/2 are never rejected. If every prediction is
+    0, 1/2 or 1 the variance is 0: z is 0, or infinite if a certain prediction is contradicted. Cost: a sort, then one
+    pass per resample.
 
     References
     ----------

@@ -106,7 +106,7 @@ def compare_calibration(
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ComparisonResult:
-    """Say which of two predictors is better calibrated on the population, by any measure.
+    """Tell which of two predictors is better calibrated on the population, by any measure.
 
     Parameters
     ----------
@@ -117,10 +117,10 @@ def compare_calibration(
     sample_weight, trials
         As for `smooth_calibration_test`, for predictors of the same rows. A row of trials is one draw.
     groups : column of shape (n,), optional
-        Which group each row belongs to, where only rows of different groups are independent: for predictors of the same
-        rows. Events, and non-events, must lie in the equal of 30 groups or more.
+        Which group each row belongs to, if only rows of different groups are independent: for predictors of the same
+        rows. Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
     y_true_b : column of shape (m,), optional
-        Outcomes of the second predictor's rows where those are others, independent of the first's; at least 8.
+        Outcomes of the second predictor's rows if those are others, independent of the first's; at least 8.
     measure : str or callable, default "smooth_calibration_error"
         What is compared: the name of any registered measure, with its default parameters, or a function of outcomes (or
         event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called
@@ -148,15 +148,15 @@ def compare_calibration(
 
     Notes
     -----
-    The rows are halved again and again. The two halves' differences vary against each other as independent samples do,
-    and give the standard error; noise that both predictors share cancels. An error is biased upwards near 0, where a
-    plain bootstrap misses the truth, and noise may hide one there. So outcomes are redrawn as well: as if the first
+    The rows are halved again and again. The two halves' differences vary like those of independent samples, and give
+    the standard error; noise that both predictors share cancels. An error is biased upwards near 0, where a plain
+    bootstrap misses the truth, and noise may hide an error there. So outcomes are also redrawn as if the first
     predictor were calibrated, the second, and the mean of both. In each of these the true difference is known, and the
-    interval is made as long as the redrawn differences miss it by; a state fades as what was seen is further from it
-    than chance explains. Predictors of different rows share no noise: each error's own mean and quantile under chance
-    are added. With groups whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as
-    the rows show. docs/tests.md has the reasons, and the coverage measured; it is asymptotic. Cost: the measure of
-    about 4 n rows for each resample.
+    interval is made longer by how far the redrawn differences miss it; less so the further the rows are from that case.
+    Predictors of different rows share no noise: each error's own mean and quantile under chance are added. With groups
+    whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as the rows show.
+    docs/tests.md has the reasons and the measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for
+    each resample.
 
     References
     ----------

@@ -114,7 +114,7 @@ def corp_regions(
     than its right end, so the interval's lower bound holds from there on, and its upper bound up to its left end. It is
     valid at any number of rows; weights, which do not depend on outcomes given the predictions, change the curve and
     the consistency region, not these bounds. One isotonic fit a resample, and some 25,000 binomial bounds.
-    Cost: a sort, then an isotonic fit a resample.
+    Cost: a sort, then an isotonic fit per resample.
 
     References
     ----------

@@ -34,7 +34,7 @@ def cumulative_calibration_test(
     n_resamples: int = N_RESAMPLES,
     random_state: RandomState = None,
 ) -> ClassicalResult:
-    """Test whether outcomes run ahead of, or behind, the predictions over any range of predictions.
+    """Test whether outcomes exceed the predictions, or fall short of them, over any range of predictions.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def cumulative_calibration_test(
     Notes
     -----
     C(u) = sum of w (y - v) over rows with v <= u, from C = 0; equal predictions are one step, so no random jitter is
-    needed. ``asymptotic_pvalue`` is that of the range, or the maximum, of Brownian motion. One pass a resample.
-    Cost: a sort, then one pass a resample.
+    needed. ``asymptotic_pvalue`` is that of the range, or the maximum, of Brownian motion. Cost: a sort, then one pass
+    per resample.
 
     References
     ----------

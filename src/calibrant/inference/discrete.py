@@ -61,7 +61,7 @@ def discrete_calibration_test(
     level: float = 0.05,
     correction: Correction = "holm",
 ) -> DiscreteResult:
-    """Test whether each value that the predictions take is the event's true frequency there, exactly.
+    """Test whether each value that the predictions take is the event's true rate there, exactly.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def discrete_calibration_test(
     level : float, default 0.05
         Largest probability of rejecting any calibrated value.
     correction : {"holm", "bonferroni"}
-        How the p-values of the values are corrected for their number. Both give the same decision about the predictions
-        as a whole; Holm's names at least as many miscalibrated values.
+        How the p-values are corrected for the number of values. Both give the same decision about the predictions as a
+        whole; Holm's names at least as many miscalibrated values.
 
     Returns
     -------
@@ -87,8 +87,8 @@ def discrete_calibration_test(
     Raises
     ------
     InputError
-        If the columns cannot be used, or the values are so many, with so few rows each, that no outcome at all could
-        reject (then `tcal_test` does apply).
+        If the columns cannot be used, or the values are so many, with so few rows each, that no outcome could reject
+        (then use `tcal_test`).
 
     See Also
     --------
@@ -97,9 +97,9 @@ def discrete_calibration_test(
     Notes
     -----
     The number of ones among N rows that predict v is Binomial(N, v) if v is calibrated. Its two-sided p-value adds up
-    all counts no more likely than the one seen. The whole is tested by t min p over t values. No resampling, no
-    asymptotics. Where a prediction of 0 or 1 is contradicted the p-value is 0; it is reported, like any that
-    underflows, as 2.2e-308, and ``impossible`` names the row. Cost: O(n log n) plus the binomial tests.
+    all counts no more likely than the observed one. The predictions as a whole are tested by t min p over t values.
+    Nothing is resampled or asymptotic. If a prediction of 0 or 1 is contradicted the p-value is 0; it is reported, like
+    any that underflows, as 2.2e-308, and ``impossible`` names the row. Cost: O(n log n) plus the binomial tests.
 
     References
     ----------

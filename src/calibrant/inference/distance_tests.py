@@ -47,8 +47,9 @@ def smooth_calibration_test(
     trials : column of shape (n,), optional
         Independent outcomes behind each row, whole numbers from 1.
     groups : column of shape (n,), optional
-        Which group each row belongs to, where only rows of different groups are independent: then signs of groups are
-        redrawn, and events and non-events must lie in the equal of 30 groups or more (docs/calibration-test.md).
+        Which group each row belongs to, if only rows of different groups are independent: then signs of groups are
+        redrawn, and events and non-events must lie in the equivalent of at least 30 equally large groups
+        (docs/calibration-test.md).
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 999
@@ -72,9 +73,9 @@ def smooth_calibration_test(
 
     Notes
     -----
-    Were the predictions calibrated given themselves, outcomes would be independent with these very probabilities.
-    So with R sets drawn that way, p = (1 + number of errors at least as large) / (1 + R) is exact at any n, and never
-    0. Cost: a sort, then a pass a resample, 4 ms at 10^5 rows.
+    If predictions are calibrated and rows independent, outcomes given the predictions are independent with these very
+    probabilities. So with R sets drawn that way, p = (1 + number of errors at least as large) / (1 + R) is exact at any
+    n, and never 0. Cost: a sort, then a pass per resample, 4 ms at 10^5 rows.
 
     References
     ----------
@@ -139,7 +140,7 @@ def kernel_calibration_test(
 
     Notes
     -----
-    As `smooth_calibration_test`. Cost: a sort, then a pass a resample, 2 ms at 10^5 rows.
+    As `smooth_calibration_test`. Cost: a sort, then a pass per resample, 2 ms at 10^5 rows.
 
     References
     ----------
@@ -209,7 +210,7 @@ def averaged_two_bin_test(
 
     Notes
     -----
-    As `smooth_calibration_test`. Cost: a sort, then a pass a resample, 2 ms at 10^5 rows.
+    As `smooth_calibration_test`. Cost: a sort, then a pass per resample, 2 ms at 10^5 rows.
 
     References
     ----------

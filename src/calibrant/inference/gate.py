@@ -103,7 +103,7 @@ def calibration_gate(
     max_distance : float
         The limit, in (0, 1).
     level : float, default 0.05
-        The verdict is wrong at any number of rows with this probability at most.
+        At any number of rows the verdict is wrong with at most this probability.
 
     Returns
     -------
@@ -121,10 +121,10 @@ def calibration_gate(
 
     Notes
     -----
-    It speaks of the lower distance, which is what predictions and outcomes alone can prove; any features can only put
-    the true distance above it. Both ends are those of `population_bounds`, for this one quantity; as "within" and
-    "beyond" can not both be false, each has the whole level (docs/bounds.md).
-    Cost: a sort, then that of `lower_calibration_distance`.
+    The limit is on the lower distance, which is what predictions and outcomes alone can prove; with features the true
+    distance can only be larger. Both ends are those of `population_bounds`, for this one quantity; as "within" and
+    "beyond" cannot both be false, each has the whole level (docs/bounds.md). Cost: a sort, then that of
+    `lower_calibration_distance`.
 
     References
     ----------

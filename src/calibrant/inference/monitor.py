@@ -80,7 +80,7 @@ class CalibrationMonitor:
     Parameters
     ----------
     level : float, default 0.05
-        Largest probability that calibrated forecasts are ever rejected, however long and often one looks.
+        Largest probability that calibrated forecasts are ever rejected, however long and often you look.
 
     Raises
     ------
@@ -93,14 +93,14 @@ class CalibrationMonitor:
 
     Notes
     -----
-    A departure from calibration is a shift of the log-odds by 0.3 or 1 either way in one of 2, 4 or 8 equal parts of
-    [0, 1], or everywhere, there by 0.03 or 0.1 as well, or a slope of 0.5 to 2: 70 of them. The likelihood ratio of the
+    The 70 departures from calibration are a shift of the log-odds by 0.3 or 1 either way in one of 2, 4 or 8 equal
+    parts of [0, 1], or everywhere (there by 0.03 or 0.1 as well), and a slope of 0.5 to 2. The likelihood ratio of the
     outcomes under a departure against the forecasts is a martingale that begins at 1, if each outcome is 1 with the
     probability forecast given all that came before. Capital 1 / (t (t + 1)) is put on all departures equally as batch t
-    begins, so that one that sets in late is found as well; what the bets are worth, with the capital not yet put, is
-    the evidence. By Ville's inequality it ever reaches 1 / level with probability at most level. The forecasts may
-    depend on past outcomes in any way; the rows' order within a batch does not matter. Where a batch ends must not be
-    chosen by looking at its outcomes. Memory does not grow; 1.3 microseconds per row.
+    begins, so that one that sets in late is found as well; the evidence is the value of the bets plus the capital not
+    yet bet. By Ville's inequality it ever reaches 1 / level with probability at most level. The forecasts may depend on
+    past outcomes in any way; the rows' order within a batch does not matter. Where a batch ends must not be chosen by
+    looking at its outcomes. Memory does not grow; 1.3 microseconds per row.
 
     References
     ----------

@@ -85,10 +85,11 @@ def two_sample_calibration_test(
     level : float, default 0.05
         Largest probability of rejecting calibrated predictions.
     n_resamples : int, default 3000
-        Permutations for each class. 999 could not reject at all: a p-value is multiplied by 3 K and by the number of
-        scales, which takes 1,600 and more already at a hundred rows.
+        Permutations for each class. 999 could not reject: a p-value is multiplied by 3 K and by the number of scales,
+        which takes 1,600 and more even at a hundred rows.
     random_state : int, numpy.random.Generator or None
-        Decides the halves, the generated labels and the permutations; row order and the number of threads do not show.
+        Seeds the halves, the generated labels and the permutations; the result does not depend on the order of rows or
+        the number of threads.
 
     Returns
     -------
@@ -111,9 +112,9 @@ def two_sample_calibration_test(
     rest of the alternatives shows in the means of y - z or z (y - z), which Chebyshev's inequality tests. Each of the
     3 K tests has level / (3 K).
 
-    Half the rows answer for the labels, so this has less power than `tcal_test`; it is here for the theory and for
-    comparison. The paper leaves a constant of the chi-squared critical value open, so permutations are used.
-    Cost: O(n log n) and O(n B) a resample.
+    Half the rows stand in for the labels, so this has less power than `tcal_test`; it is here for the theory and for
+    comparison. The paper leaves a constant of the chi-squared critical value open, so permutations are used. Cost: O(n
+    log n) and O(n B) per resample.
 
     References
     ----------

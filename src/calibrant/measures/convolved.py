@@ -157,10 +157,10 @@ def convolved_calibration_error(
     Notes
     -----
     Known as SmoothECE. Lower distance / 2 <= error <= 2 * root of the lower distance (Lemma 25). Residuals are spread
-    on a grid of at least 32 nodes a bandwidth and smoothed by cosine transforms, one for each step of the root
-    finder; no mesh error is left at kinks. Since the error falls with the bandwidth, the fixed point moves by no more
+    on a grid of at least 32 nodes per bandwidth and smoothed by cosine transforms, one for each step of the root
+    finder; no mesh error remains at kinks. Since the error falls with the bandwidth, the fixed point moves by no more
     than the error does. Cost: O(m) after the sort for m distinct predictions, and transforms of about 32 / bandwidth
-    nodes: 8 to 25 ms in all at 10**6 predictions, about a second where the fixed point is below 1e-4.
+    nodes: 8 to 25 ms in all at 10**6 predictions, about a second if the fixed point is below 1e-4.
 
     References
     ----------

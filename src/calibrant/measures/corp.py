@@ -65,7 +65,7 @@ class CorpDecomposition(Result):
 def corp_decomposition(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, score: Score = "brier"
 ) -> CorpDecomposition:
-    """Split a score into what miscalibration costs, what discrimination gains and what cannot be known.
+    """Split a score into what miscalibration costs, what discrimination gains, and the uncertainty of the outcomes.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def corp_decomposition(
     Notes
     -----
     The parts are differences of the mean scores of the predictions, of their isotonic recalibration and of the base
-    rate. No bins, nothing to tune. In a small sample the isotonic map follows noise, so that miscalibration is above
-    zero for calibrated predictions too. Cost: a sort, then O(m).
+    rate. There are no bins and nothing to tune. In a small sample the isotonic map follows noise, so that
+    miscalibration is above zero for calibrated predictions too. Cost: a sort, then O(m).
 
     References
     ----------

@@ -61,10 +61,9 @@ def cutoff_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: C
     Notes
     -----
     Whoever acts where a prediction lies between two cutoffs, and expects as many events as predicted, is off by at most
-    this share of all rows. Smooth error <= 3/2 * error, averaged two-bin error <= 2 * error (docs/two-bin.md);
-    nothing bounds it by the distance: moving predictions by next to nothing can change it by 1/2. It is the range of
-    the cumulative differences, over the number of rows, whose significance is `cumulative_calibration_test`'s. Cost: a
-    sort, then one pass.
+    this share of all rows. Smooth error <= 3/2 * error, averaged two-bin error <= 2 * error (docs/two-bin.md). The
+    distance does not bound it: a tiny change of the predictions can change it by 1/2. It is the range of the cumulative
+    differences, divided by the number of rows; `cumulative_calibration_test` tests it. Cost: a sort, then one pass.
 
     References
     ----------

@@ -65,7 +65,7 @@ def _levels(predictor: FloatArray) -> IntArray:
 def calibration_distance(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, time_limit: float | None = None
 ) -> Bracket:
-    """Return an interval around the distance to the nearest calibrated predictor, rows being all there is to predict.
+    """Return a bracket of the distance to the nearest calibrated predictor, which may treat every row differently.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def calibration_distance(
     sample_weight : column of shape (n,), optional
         Masses of the elements, up to a factor.
     time_limit : float, optional
-        Seconds after which the search ends with the interval reached; the lower distance and a first predictor, which
-        it starts from, come first, however long that takes (1 s at 10**5 rows). Without a limit it goes on until the
-        distance is exact or ten million states have been looked at.
+        Seconds after which the search ends with the bracket reached. The lower distance and a first predictor, which it
+        starts from, are always computed (1 s at 10**5 rows). Without a limit it goes on until the distance is exact or
+        ten million states have been visited.
 
     Returns
     -------
@@ -97,12 +97,11 @@ def calibration_distance(
 
     Notes
     -----
-    min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part
-    to its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact,
-    in seconds at n = 2,000 to 5,000, longer where many partitions are equally good (docs/benchmarks-distances.md);
-    in general the problem is NP-hard (Theorem 2). Ties in the predictions are
-    separate elements: rows are told apart, which `upper_calibration_distance` does not do.
-    Cost: a search, exponential in the worst case, which `time_limit` ends.
+    min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part to
+    its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact, in seconds at n = 2,000 to 5,000,
+    longer if many partitions are equally good (docs/benchmarks-distances.md); in general the problem is NP-hard
+    (Theorem 2). Rows with equal predictions are separate elements, unlike in `upper_calibration_distance`. Cost: a
+    search, exponential in the worst case, which `time_limit` ends.
 
     References
     ----------
@@ -159,7 +158,7 @@ def upper_distance_bound(sample: Sample, relaxation: LowerCertificate) -> float:
 def upper_calibration_distance(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, time_limit: float | None = None
 ) -> Bracket:
-    """Return an interval around the distance to the nearest calibrated predictor that post-processing can reach.
+    """Return a bracket of the distance to the nearest calibrated predictor that is a function of the predictions.
 
     Parameters
     ----------

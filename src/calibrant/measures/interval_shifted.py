@@ -139,7 +139,7 @@ def surrogate_interval_calibration_error(
     Notes
     -----
     Never below the interval calibration error, and at most 6 times the root of the lower distance (Theorem 6.11).
-    Cost: a sort, then O(m) a width, over the few widths that can still improve.
+    Cost: a sort, then O(m) per width, over the few widths that can still improve.
 
     References
     ----------

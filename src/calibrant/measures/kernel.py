@@ -159,8 +159,8 @@ def kernel_calibration_error(
     Raises
     ------
     InputError
-        If a column or a parameter cannot be used. For ``unbiased=True`` also with a single row, and where rows that
-        share a prediction are pooled beyond telling their products with themselves: such rows must have outcomes of
+        If a column or a parameter cannot be used. For ``unbiased=True`` also with a single row, and if pooled rows that
+        share a prediction do not allow their products with themselves to be separated: such rows must have outcomes of
         0 or 1, and the same weight within each outcome.
 
     See Also

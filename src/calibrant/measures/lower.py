@@ -225,17 +225,17 @@ def lower_calibration_certificate(
     tol: float = 1e-9,
     method: Method = "interior-point",
 ) -> LowerCertificate:
-    """Return an interval that contains the lower distance from calibration, with what proves both of its ends.
+    """Return a bracket of the lower distance from calibration, with proofs of both ends.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
         As for `lower_calibration_distance`.
     tol : float, default 1e-9
-        Width of the interval asked for. Where double precision does not allow it the interval that was reached
-        is returned, and `converged` is False.
+        Width of the bracket asked for. If double precision does not allow it the bracket that was reached is returned,
+        and `converged` is False.
     method : {"interior-point", "first-order"}
-        The second is the nearly-linear-time paper's own road, an independent check for `tol` of at least 0.002: its
+        The second is the nearly-linear-time paper's own method, an independent check for `tol` of at least 0.002: its
         cost is linear in the rows after the sort, but grows like 1 / tol**3.
 
     Returns

@@ -71,10 +71,11 @@ def squared_calibration_error(
     (pairs weigh w_i w_j) and to event rates. A group with one row has no pair and adds 0; rows of
     less than 1e-150 of the largest weight make no pairs.
 
-    Not in the list of measures: every measure there is unchanged if all rows are written twice or one is split in two,
-    but this one rightly takes such rows for new evidence, and it may be negative. `sample_weight` means importance, so
-    a row of weight 2 is not two rows. Not consistent either: with one row per prediction there is nothing to estimate.
-    Use it on predictors of few values, such as `recalibration.ScalingBinning` makes. Cost: a sort, then O(n).
+    It is not one of the registered measures: each of those is unchanged if all rows are written twice or one is split
+    in two, but this one rightly takes such rows for new evidence, and it may be negative. `sample_weight` means
+    importance, so a row of weight 2 is not two rows. It is not consistent either: with one row per prediction there is
+    nothing to estimate. Use it on predictions of few values, such as `recalibration.ScalingBinning` makes. Cost: a
+    sort, then O(n).
 
     References
     ----------

@@ -61,7 +61,7 @@ def averaged_two_bin_calibration_error(
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     norm : {"l1", "l2"}
-        Whether the errors of the two bins are added up, or their squares, and the root taken of the mean over cuts.
+        Whether the errors of the two bins are added up, or their squares and the root taken of the mean over cuts.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def averaged_two_bin_calibration_error(
     Notes
     -----
     With norm="l1", lower distance <= error <= 3 * lower distance, and 2/3 * smooth error <= error <= 2 * smooth error
-    (docs/two-bin.md has the proofs): an upper end of the lower distance for the price of one pass. Continuous in the
+    (docs/two-bin.md has the proofs), so in one pass it bounds the lower distance from above. Continuous in the
     predictions. Cost: a sort, then one pass.
 
     References

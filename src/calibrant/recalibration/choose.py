@@ -71,15 +71,14 @@ def choose_recalibrator(
     time_limit: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> RecalibrationChoice:
-    """Compare recalibrations on rows they were not fitted to, and say which to use, if any.
+    """Compare recalibrations on rows that they were not fitted to, and choose one, or none.
 
     Parameters
     ----------
     y_true : column of shape (n,)
-        Outcomes, 0 or 1; labels, where y_prob has a column a class.
+        Outcomes, 0 or 1; labels, if y_prob has a column per class.
     y_prob : column of shape (n,), or table of shape (n, K)
-        Predicted probabilities, in [0, 1]. Of two columns that of the positive class is recalibrated, and maps take it
-        alone.
+        Predicted probabilities, in [0, 1]. Of two columns that of the positive class alone is recalibrated.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     groups : column of shape (n,), optional
@@ -94,7 +93,8 @@ def choose_recalibrator(
         Number of parts the rows are split into, with both outcomes in each; a part is recalibrated by the map fitted to
         the others.
     criterion : {"brier", "log", "distance"}
-        What decides. A proper score also counts what recalibration loses in discrimination; the distance does not.
+        The score to compare by. A proper score also counts what recalibration loses in discrimination; the distance
+        does not.
     level : float, default 0.05
         Intervals cover with probability 1 - level, asymptotically.
     n_resamples : int, default 999
@@ -102,10 +102,10 @@ def choose_recalibrator(
     random_state : int, Generator or None
         Seed of the split and of the redrawn samples; None is a fresh one.
     time_limit : float, optional
-        Seconds after which no further method is begun, and a fit of classes is given up; methods that are left are
-        named in ``.skipped``. With it the result depends on the machine.
+        Seconds after which no further method is begun, and a fit of classes is stopped; ``.skipped`` names the methods
+        left out. With it the result depends on the machine.
     progress : callable, optional
-        Told the name of each method before it is fitted.
+        Called with the name of each method before it is fitted.
 
     Returns
     -------
@@ -126,11 +126,11 @@ def choose_recalibrator(
     Intervals of the scores are normal, from the rows' own spread (weights count through Kish's effective rows);
     differences are taken row by row. The smooth error of the population lies within D of the sample's, where D is the
     largest difference that a bounded Lipschitz weighting can make between the two; D's quantile is found by redrawing
-    residuals, on 2,048 cells of predictions. That interval is conservative, and its lower end is 0 where nothing is
+    residuals, on 2,048 cells of predictions. That interval is conservative, and its lower end is 0 if nothing is
     proved. All intervals are for the maps that were fitted, as if they were given. Maps that return exactly 0 or 1 for
-    any prediction are compared, but never chosen. Where a change is due, it must beat the mean outcome for all, or
-    more events must be proved where predictions are higher, each at a tenth of the level: else the predictions are said
-    to carry no information that these rows show. Cost: cv + 1 sorts and fits a method.
+    any prediction are compared, but never chosen. If a change is due, a map must beat the mean outcome for all, or more
+    events must be proved where predictions are higher, each at a tenth of the level; otherwise the result says that
+    these rows do not show that the predictions carry information. Cost: cv + 1 sorts and fits per method.
 
     Examples
     --------

@@ -39,19 +39,19 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     ----------
     estimator : classifier
         With ``predict_proba``, or ``decision_function``, which is read as log-odds. A fitted one that is not to be
-        fitted again goes in as ``sklearn.frozen.FrozenEstimator(estimator)``.
+        fitted again is passed as ``sklearn.frozen.FrozenEstimator(estimator)``.
     method : str or recalibrator, default "platt"
         One of "temperature", "platt", "beta", "polynomial", "scaling_binning", "histogram", "isotonic", "nearest",
-        "vector", "dirichlet", or an unfitted recalibrator. With more than two classes, those of one probability are
-        fitted a class at a time, and their results are divided by their sum.
+        "vector", "dirichlet", or an unfitted recalibrator. With more than two classes, maps of one probability are
+        fitted class by class, and their results are divided by their sum.
     cv : int, splitter or iterable, default 5
         Number of parts that the rows are split into, with every class in each, or a splitter of scikit-learn's; every
         row is predicted once, by a copy of the classifier that was not fitted to it. Not used by a frozen one.
     pos_label : label, optional
-        Of two classes the one whose probability is recalibrated and spoken of in `summary`; by default the second of
+        Of two classes the one whose probability is recalibrated and that `summary` is about; by default the second of
         ``classes_``.
     n_jobs : int, optional
-        Copies that are fitted at the same time, as scikit-learn means it.
+        Number of copies that are fitted at the same time, as in scikit-learn.
 
     Attributes
     ----------

@@ -47,14 +47,14 @@ _SHOWN = 3  # corrections in a summary
 
 
 class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
-    """Probabilities corrected by features: as they are, by one map for all, by segment, or by boosted trees.
+    """Probabilities corrected by features: unchanged, by one map for all, by segment, or by boosted trees.
 
     Each richer repair is kept only where it is better, beyond chance, on rows that it was not fitted to.
 
     Parameters
     ----------
     prediction : str or int, default "y_prob"
-        Column of X with the predicted probability of the event; of an array its place.
+        Column of X with the predicted probability of the event: its name, or of an array its number.
     features : sequence of str or int, optional
         Columns that predictions may be corrected by; by default all others.
     method : {"auto", "segments", "boosting"}
@@ -74,14 +74,14 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     chosen_ : str
         "unchanged", "global" (one map of the prediction), "segments" or "boosting".
     scores_ : tuple of RepairScore
-        How each did on rows that it was not fitted to; empty where `method` was given.
+        Results of each on rows that it was not fitted to; empty if `method` was given.
     recalibrator_ : Recalibrator or None
-        The map of the prediction alone, as `choose_recalibrator` has it by log score; the features correct what it
-        returns.
+        The map of the prediction alone, as `choose_recalibrator` chooses it by log score; the features correct its
+        result.
     corrections_ : tuple of SegmentCorrection
         Corrections by segment, those that move most rows furthest first.
     shift_ : float
-        What is added to the log-odds of all rows beside them.
+        What is added to the log-odds of all rows, besides the corrections.
     n_trees_ : int
         Boosted trees, 0 without.
     classes_ : ndarray of shape (2,)
@@ -95,13 +95,12 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
 
     Notes
     -----
-    Fit it to rows that the model was not trained on. Numbers are cut at quantiles (ten cells; fewer for pairs where
-    rows are few), categories are told apart by their text, the 50 most frequent each in a cell and the rest together;
-    missing values are a cell of their own, and categories that were not seen are among the rest. In pairs the
-    prediction counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a
-    feature or pair are shrunk by the variance that its own cells show; see docs/recalibration.md. Trees are lightgbm's
-    where it is installed, else scikit-learn's, more slowly. Cost: cv + 1 fits of each repair; of corrections
-    O(n d^2) operations a step, with d features.
+    Fit it to rows that the model was not trained on. Numbers are cut at quantiles (ten cells; fewer for pairs if rows
+    are few). Categories are compared as text, the 50 most frequent each in a cell and all others, new ones included,
+    together; missing values have a cell of their own. In pairs the prediction counts as a feature, so that a slope of a
+    segment's own can be followed in steps. Corrections of a feature or pair are shrunk by the variance that its own
+    cells show; see docs/recalibration.md. Trees are fitted by lightgbm if it is installed, else more slowly by
+    scikit-learn. Cost: cv + 1 fits of each repair; of corrections O(n d^2) operations per step, with d features.
 
     References
     ----------
@@ -178,7 +177,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         ------
         InputError
             If a column or a parameter cannot be used, an outcome has fewer rows than `cv`, or groups are too few for
-            `calibration_test`, which `choose_recalibrator` asks first.
+            `calibration_test`, which `choose_recalibrator` runs first.
         """
         self._check_parameters()
         if y is None:
@@ -234,7 +233,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         return np.column_stack([1.0 - event, event])
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:  # noqa: N803
-        """Return the likelier outcome of each row, 0 or 1."""
+        """Return the more probable outcome of each row, 0 or 1."""
         return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(np.int64)]
 
     def score(self, X: Any, y: Column, sample_weight: Column | None = None) -> float:  # noqa: N803

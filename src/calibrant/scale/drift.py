@@ -97,18 +97,19 @@ def calibration_drift(
     y_true, y_prob : str
         Names of its columns; outcomes 0 or 1.
     by : str
-        Column of periods, such as days: dates and numbers, or texts whose order is plain, as ISO dates, whole numbers,
+        Column of periods, such as days: dates, numbers, or texts with a clear order, such as ISO dates, whole numbers,
         "day 9", "2026-W9".
     sample_weight : optional
         Refused: each outcome is a bet, which counts once.
     groups : str, optional
-        Column of what rows belong to (a patient, an account) where only rows of different ones are independent. A group
-        may go on from period to period. Without it an outcome's chance, given all before it, must be the forecast.
+        Column of what rows belong to (a patient, an account), if only rows of different ones are independent. A group
+        may have rows in several periods. Without it the probability of an outcome, given all before it, must be the
+        forecast.
     trials : str, optional
         Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
     reference : object or list, optional
-        A period, or several: those after them are compared with them as well. Have events become more or less frequent
-        than they were at the same predictions, whether these are calibrated or not?
+        A period, or several: later periods are also compared with them. Have events become more or less frequent at the
+        same predictions, whether these are calibrated or not?
     level : float, default 0.05
         Largest probability that calibrated forecasts are ever rejected, in all periods together; and of a false alarm
         beside the reference.
@@ -135,12 +136,12 @@ def calibration_drift(
 
     Notes
     -----
-    One GROUP BY into 1,024 cells a period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
+    One GROUP BY into 1,024 cells per period; what pooling costs is conservative (`CalibrationMonitor.update_sample`).
     With `groups` the evidence is a sum of e-values of the groups' sums, which no dependence between periods can make
-    too large (docs/tests.md); it needs more rows. Beside a reference rows are independent and predictions may be
-    distributed otherwise in each period: events are compared among rows whose predictions are nearly the same, and
-    what a change of these could account for is taken off (docs/tests.md). Cost: one pass over the rows, two with a
-    reference.
+    too large (docs/tests.md); it needs more rows. The comparison with a reference assumes independent rows, and allows
+    another distribution of predictions in each period: events are compared among rows whose predictions are nearly the
+    same, and what a change of these could explain is subtracted (docs/tests.md). Cost: one pass over the rows, two with
+    a reference.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class CalibrationGate:
     max_distance : float
         The limit, in (0, 1).
     level : float, default 0.05
-        A verdict is ever wrong with this probability at most, however often one looks and whenever one stops.
+        A verdict is ever wrong with at most this probability, however often you look and whenever you stop.
     max_weight : float, optional
         For rows with weights: the most that one row can weigh, known before the first row was drawn.
 
@@ -63,15 +63,14 @@ class CalibrationGate:
 
     Notes
     -----
-    "Within" rests on capital that is put on bets fixed beforehand, and grows where the sample's lower distance stays
-    below the limit; "beyond" on the same bets on potentials that earlier rows taught. Were either verdict wrong, that
-    capital would be a supermartingale, which ever reaches 1 / level with probability at most level (docs/bounds.md).
-    Ends once proved stay, so a verdict is never taken back. Rows must be independent draws from one population; where
-    a batch ends may depend on all that came before it, not on its own outcomes. The order of rows in a batch does not
-    matter. Rows with weights are bet on by their weight as a share of `max_weight`; of a sketch of such rows bounds on
-    their squares stand in for what its cells do not tell. It keeps a sketch and seven sums: memory and state do not
-    grow with the rows. Cost of each batch: its sort, and twice that of `lower_calibration_distance` on at most 131,073
-    cells, a tenth of a second or two.
+    "Within" rests on capital that is put on bets fixed beforehand, and grows while the sample's lower distance stays
+    below the limit; "beyond" on the same bets on potentials learned from earlier rows. If a verdict is wrong, that
+    capital is a supermartingale, which ever reaches 1 / level with probability at most level (docs/bounds.md). Ends
+    once proved stay, so a verdict is never taken back. Rows must be independent draws from one population; where a
+    batch ends may depend on earlier batches, not on its own outcomes. The order of rows in a batch does not matter.
+    Rows with weights are bet on by their weight as a share of `max_weight`; for a sketch of such rows bounds on their
+    squares are used. It keeps a sketch and seven sums: memory and state do not grow with the rows. Cost of each batch:
+    its sort, and twice that of `lower_calibration_distance` on at most 131,073 cells, a tenth of a second or two.
 
     References
     ----------
@@ -119,8 +118,8 @@ class CalibrationGate:
         sample_weight : column of shape (n,), optional
             Non-negative weights of the rows: of a gate with `max_weight`, which needs them.
         once : bool, default False
-            Remember the batch, and refuse it where one with the same rows, in any order, was remembered before: for a
-            job that may be run twice. Not for batches of so few rows that two may be equal by chance.
+            Remember the batch, and refuse one whose rows, in any order, were remembered before: for a job that may be
+            run twice. Not for batches of so few rows that two may be equal by chance.
 
         Returns
         -------
@@ -154,10 +153,10 @@ class CalibrationGate:
         Parameters
         ----------
         sketch : CalibrationSketch
-            Of rows that were not added before, with the default resolution. Where several rows of one cell and outcome
-            differ in weight, the first batch only teaches what is bet on later ones.
+            Of rows that were not added before, with the default resolution. If several rows of one cell and outcome
+            differ in weight, the first batch is only used to learn what to bet on later ones.
         once : bool, default False
-            Refuse a sketch with the very same cells as one that was added with ``once`` before.
+            Refuse a sketch with exactly the cells of one that was added with ``once`` before.
 
         Returns
         -------

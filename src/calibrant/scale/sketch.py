@@ -44,9 +44,9 @@ class CalibrationSketch(Answers):
     Notes
     -----
     A cell holds sums (rows, ones, weight, weighted outcomes, squared weights, offsets from the grid point, by outcome)
-    and its smallest and largest prediction. Sketches add: ``a + b`` is the sketch of the rows of both, counts exactly
-    and sums up to rounding, which the bounds cover. Where every cell holds one distinct prediction the sketch is the
-    sample itself and the bound is zero up to rounding. Counts are exact up to 2**53 rows. Any number of threads may
+    and its smallest and largest prediction. Sketches can be added: ``a + b`` is the sketch of the rows of both, counts
+    exactly and sums up to rounding, which the bounds cover. If every cell holds one distinct prediction the sketch is
+    the sample itself and the bound is zero up to rounding. Counts are exact up to 2**53 rows. Any number of threads may
     update, read and merge one sketch: no row is lost, and each reader sees whole updates.
 
     Examples
@@ -162,7 +162,7 @@ class CalibrationSketch(Answers):
         unweighted: bool = False,
         filesystem: Any = None,
     ) -> CalibrationSketch:
-        """Sketch a table: files, a folder, a pattern, a dataset of pyarrow, or what a data frame or an engine holds.
+        """Sketch a table: files, a folder, a pattern, a dataset of pyarrow, a data frame or a table of an engine.
 
         Parameters
         ----------
@@ -182,8 +182,8 @@ class CalibrationSketch(Answers):
         Raises
         ------
         InputError
-            If a column is missing or does not hold numbers, if one may hold weights that nobody spoke of, or if rows
-            are bad: the message counts them.
+            If a column is missing or does not hold numbers, if a column not named may hold weights, or if rows are bad:
+            the message counts them.
 
         Notes
         -----

@@ -43,15 +43,16 @@ def find_segments(
         As for `CalibrationSketch.from_frame`. Predictions must not have been fitted to its rows: use held-out or
         cross-fitted ones.
     y_true, y_prob : str
-        Its columns of outcomes, each 0 or 1 (with ``trials`` the share of events), and of predicted probabilities.
+        Names of its columns of outcomes, each 0 or 1 (with ``trials`` the share of events), and of predicted
+        probabilities.
     features : str or sequence of str, optional
-        Columns whose values make the segments: numbers, texts or truth values. All other columns that can be used by
-        default; ``.left_out`` of the result says which could not.
+        Columns whose values make the segments: numbers, texts or truth values. By default all other usable columns;
+        ``.left_out`` of the result says which were not.
     max_depth : int, default 2
-        Features that a segment fixes at most, from 1 to 4.
+        Most features that a segment combines, from 1 to 4.
     n_bins : int, default 10
-        Values that a feature is told apart into, from 2 to 100: numbers are cut at quantiles, the most frequent
-        categories are kept and the others taken together; what is missing is a value of its own beside them.
+        Number of values of a feature, from 2 to 100: numbers are cut at quantiles, the most frequent categories are
+        kept and the others put together; missing is a value of its own.
     min_rows : int, default 50
         Fewest rows of a segment. It needs a sum of v (1 - v) of 1 as well, v being the predictions.
     sample_weight : str, optional
@@ -59,9 +60,9 @@ def find_segments(
     trials : str, optional
         Column of how many independent outcomes are behind each row.
     groups : optional
-        Refused: no test is known that holds in segments of few groups.
+        Refused: no test is known that is valid in segments of few groups.
     level : float, default 0.05
-        Largest probability that any segment is named in whose rows every stated probability is right; and one minus
+        Largest probability that any segment is named in whose rows every predicted probability is right; and one minus
         the coverage of the intervals.
     n_resamples : int, default 999
         Redrawn sets of outcomes, at least 1 / level.
@@ -72,8 +73,8 @@ def find_segments(
     unweighted : bool, default False
         Leave out a column that holds weights by its name, instead of asking about it.
     progress : bool or callable, optional
-        Called with the name of each stage. True: work of over a second is told on the standard error; so it is by
-        default in notebooks and where somebody types. False: never.
+        Called with the name of each stage. True: work of over a second shows its progress on the standard error; this
+        is the default in notebooks and interactive sessions. False: never.
 
     Returns
     -------
@@ -93,17 +94,16 @@ def find_segments(
 
     Notes
     -----
-    Of each segment the sum of w (y - v) and the range of its running sums in order of prediction are studentised, with
-    their skewness, and made comparable; outcomes are redrawn with the predictions as their chances, and all segments
-    are adjusted for at once by stepping down (Westfall and Young). That is exact at any number of rows for the null
-    hypothesis that every row of a segment has its stated probability. Predictions that are right on average in a
+    For each segment the sum of w (y - v) and the range of its running sums in order of prediction are studentised, with
+    their skewness, and made comparable. Outcomes are redrawn with the predicted probabilities, and all segments are
+    adjusted for at once by stepping down (Westfall and Young). That is exact at any number of rows for the null
+    hypothesis that every row of a segment has its predicted probability. Predictions that are right on average in a
     segment, and wrong within it, are errors as well: ``marginal_pvalue`` (Holm) is about the average alone, and weaker.
-    Where no redraw is as extreme, Chernoff bounds of the segments' sums carry p-values below 1 / (1 + n_resamples).
-    Segments that correcting the ones already named would explain are not named.
-    Rows of a lazy table of more than 5,000,000 are not read: segments are summed by the table's engine in 64 cells of
-    predictions and tested by proved tails, with Holm's correction; nothing is redrawn, and ``summed`` is true.
-    Cost: a sort, then O(n) per resample and combination of features, on all processors; about 128 bytes per row and
-    processor, and 4 per row and combination.
+    If no redraw is as extreme, Chernoff bounds of the segments' sums give p-values below 1 / (1 + n_resamples).
+    Segments whose error the correction of those already named explains are not named. Rows of a lazy table of more than
+    5,000,000 are not read: segments are summed by the table's engine in 64 cells of predictions and tested by proved
+    tails, with Holm's correction; nothing is redrawn, and ``summed`` is true. Cost: a sort, then O(n) per resample and
+    combination of features, on all processors; about 128 bytes per row and processor, and 4 per row and combination.
 
     References
     ----------

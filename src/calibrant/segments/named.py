@@ -125,7 +125,7 @@ def calibration_by_segment(
     exclude_bad: bool = False,
     unweighted: bool = False,
 ) -> list[Segment]:
-    """Say of every segment of a table how far it is from calibrated and whether that is more than noise.
+    """Report for every segment of a table how far it is from calibrated and whether that is more than noise.
 
     Parameters
     ----------
@@ -138,12 +138,12 @@ def calibration_by_segment(
     trials : str, optional
         Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
     groups : str, optional
-        Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent.
-        A group may lie in several segments.
+        Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent. A
+        group may lie in several segments.
     level : float, default 0.05
         Share of false discoveries, and one minus the coverage of the intervals.
     resolution : int, default 128
-        Cells of predictions a segment, a power of two from 8.
+        Cells of predictions per segment, a power of two from 8.
     exclude_bad : bool, default False
         Leave out rows that are null, NaN or out of range instead of refusing the table.
     unweighted : bool, default False
@@ -165,18 +165,18 @@ def calibration_by_segment(
 
     Notes
     -----
-    With `groups` the sums of whole groups are tested, by random signs where events and non-events lie in the equal of
-    30 groups or more, which holds in many groups, and by a bound that is proved for any number of them (docs/tests.md).
-    Else the test takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal intervals, with 0.05,
-    0.03 and 0.02, and asks how unlikely the number of events of each is. Tails are those of independent outcomes with
-    unequal chances: exact up to 512 rows where cells hold one prediction each, else a proved bound, at most 1.31 times
-    as large where measured. Where weights are not all 1, Hoeffding's inequality takes their place. It assumes rows
-    whose outcomes are independent given predictions and weights, and weights that do not depend on outcomes. Of event
-    rates nothing is said about chance, since their trials are not known. Intervals of the bias are Clopper and
-    Pearson's, which hold for unequal chances as well, or Hoeffding's where weights are not all 1, or rows are in
-    groups. Without groups the false discovery control assumes independent segments. Derivations are in
-    docs/poisson-binomial.md.
-    Cost: one GROUP BY, then about 1 ms a segment for the worst 1,000, and 0.3 ms for the others.
+    With `groups` the sums of whole groups are tested, by random signs if events and non-events lie in the equivalent of
+    at least 30 equally large groups, which holds for many groups, and by a bound that is proved for any number of them
+    (docs/tests.md). Otherwise the test takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal
+    intervals, with 0.05, 0.03 and 0.02, and asks how unlikely the number of events of each is. Tails are those of
+    independent outcomes with unequal probabilities: exact up to 512 rows if cells hold one prediction each, else a
+    proved bound, at most 1.31 times as large where measured. If weights are not all 1, Hoeffding's inequality is used.
+    It assumes rows whose outcomes are independent given predictions and weights, and weights that do not depend on
+    outcomes. For event rates nothing is said about chance, since the number of trials is not known. Intervals of the
+    bias are Clopper and Pearson's, which also hold for unequal probabilities, or Hoeffding's for weights that are not
+    all 1, or groups. Without groups the false discovery control assumes independent segments. Derivations are in
+    docs/poisson-binomial.md. Cost: one GROUP BY, then about 1 ms per segment for the worst 1,000, and 0.3 ms for the
+    others.
 
     References
     ----------
