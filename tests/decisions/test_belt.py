@@ -143,8 +143,8 @@ def test_trials_are_rows_pooling_changes_nothing_and_it_is_drawn(monkeypatch):
     [
         (([0, 1, 1], [0.5, 0.5, 0.5]), "y_prob: has fewer than two distinct values"),
         (([0, 1], [0.0, 1.0]), "y_prob: has fewer than two distinct values"),
-        (([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4]), "y_true: is told apart by a cut"),
-        (([0, 0, 0], [0.1, 0.2, 0.3]), "y_true: is told apart by a cut"),
+        (([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4]), "y_true: is separated by a cut"),
+        (([0, 0, 0], [0.1, 0.2, 0.3]), "y_true: is separated by a cut"),
         (([0.5, 0, 1], [0.1, 0.2, 0.3]), "y_true: row 0 is 0.5"),
     ],
 )

@@ -131,7 +131,7 @@ def test_too_few_groups_are_not_tested():
         audit(y, v, groups=group, max_weight=9)
     with pytest.raises(InputError, match="groups: has shape"):
         audit([0, 1, 2], np.eye(3), groups=[1, 2])
-    with pytest.raises(InputError, match="max_weight: is of no use"):
+    with pytest.raises(InputError, match="max_weight: has no effect"):
         audit(y, v, max_weight=9)
 
 
@@ -264,7 +264,7 @@ def test_large_files_do_not_tell_groups_apart(tmp_path, monkeypatch):
     monkeypatch.setattr("calibrant.scale.opened.MANY_BYTES", 0)
     with pytest.raises(InputError, match="groups: rows of a file as large as this are summed by cell"):
         audit_table(path, groups="patient_id", pos_label="yes")
-    with pytest.raises(InputError, match="max_weight: is of no use: there are no weights"):
+    with pytest.raises(InputError, match="max_weight: has no effect: there are no weights"):
         audit_table(path, max_weight=3, pos_label="yes")
     assert audit_table(path, pos_label="yes", n_resamples=0).n_rows == 100
 

@@ -366,7 +366,7 @@ def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):
         (("--sample-weight", "weight"), "--max-weight: is needed"),
         (("--max-weight", 2, "--sample-weight", "weight"), "is 2, but row 269 weighs 3"),
         (("--max-weight", -1, "--sample-weight", "weight"), "--max-weight: is -1"),
-        (("--max-weight", 2, "--unweighted"), "--max-weight: is of no use"),
+        (("--max-weight", 2, "--unweighted"), "--max-weight: has no effect"),
     ):
         done = run(path, "--max-distance", 0.05, *options)
         assert done.exit_code == 2, options

@@ -53,7 +53,7 @@ class CalibrationBelt(Result):
     statistic : float
         Twice the log-likelihood that the polynomial gains over the predictions themselves.
     pvalue : float
-        Probability, were the predictions calibrated and this degree chosen, of a statistic as large.
+        Probability of a statistic as large, for calibrated predictions and this degree.
     reject : bool
         Whether the p-value is at most `level`.
     prediction, observed, observed_lower, observed_upper : ndarray of shape (61,)
@@ -109,7 +109,7 @@ class CalibrationBelt(Result):
 def calibration_belt(
     y_true: Column, y_prob: Column, *, trials: Column | None = None, level: float = 0.05
 ) -> CalibrationBelt:
-    """Fit the GiViTI calibration belt: which smooth calibration curves agree with the rows.
+    """Fit the GiViTI calibration belt: all smooth calibration curves that agree with the rows.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def calibration_belt(
     ------
     InputError
         If a column or the level cannot be used; if fewer than two distinct predictions lie between 0 and 1; if a cut
-        tells events from other rows, so that no curve fits best.
+        separates events from other rows, so that no curve fits best.
 
     See Also
     --------
@@ -139,14 +139,13 @@ def calibration_belt(
 
     Notes
     -----
-    log-odds(event) is a polynomial in log-odds(prediction): from a line on a degree more is taken as long as twice the
+    log-odds(event) is a polynomial in log-odds(prediction): from a line on, a degree is added as long as twice the
     log-likelihood rises by more than the 95% point of chi-square, up to 4. Given the degree m, twice the gain over the
     predictions themselves is chi-square with two degrees of freedom, plus m - 1 squares that are known to be above that
-    point. All polynomials of degree m whose likelihood is within the quantile of this distribution make the belt. It
-    holds in large samples, and where the true curve is such a polynomial. Its ends are found on 4,096 stretches of
-    log-odds where there are more. There are no weights or groups: the
-    likelihood is of single outcomes, independent of one another. Cost: a
-    sort, some twenty passes, and some thousand over the stretches.
+    point. The belt is all polynomials of degree m whose likelihood is within the quantile of this distribution. It
+    holds in large samples, if the true curve is such a polynomial. With more than 4,096 distinct predictions its ends
+    are found on as many ranges of log-odds. There are no weights or groups: the likelihood is of single, independent
+    outcomes. Cost: a sort, some twenty passes, and some thousand over the ranges.
 
     References
     ----------

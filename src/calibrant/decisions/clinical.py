@@ -40,9 +40,9 @@ class ClinicalCalibration(Result):
     Attributes
     ----------
     observed_expected : Estimate
-        Events seen over events predicted; 1 when calibrated.
+        Observed events over predicted events; 1 when calibrated.
     in_the_large : Estimate
-        Intercept of the log-odds with slope 1; 0 when calibrated, above 0 where predictions are too low.
+        Intercept of the log-odds with slope 1; 0 when calibrated, above 0 if predictions are too low.
     calibration_slope, calibration_intercept : Estimate
         Joint fit of log-odds(event) = intercept + slope * log-odds(prediction); a slope below 1 is overconfidence.
     ici, e50, e90, emax : Estimate
@@ -54,7 +54,7 @@ class ClinicalCalibration(Result):
     prediction, observed, observed_lower, observed_upper : ndarray of shape (a,)
         The flexible curve with a band that holds it everywhere together with probability 1 - level.
     rows_left_out : int
-        Predictions of exactly 0 or 1, which say nothing about intercepts and slope.
+        Predictions of exactly 0 or 1, which carry no information about intercepts and slope.
     rows_contradicted : int
         Those of them that the outcome contradicts: no intercept or slope can be right about these.
     n_rows : int

@@ -12,12 +12,12 @@ from calibrant.door.values import Result
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimate(Result):
-    """A value of these rows, and where the population's lies with probability 1 - level.
+    """A value of these rows, with an interval that holds the population's with probability 1 - level.
 
     Attributes
     ----------
     value : float
-        What these rows give; infinite or NaN where they have no finite or no single one.
+        The value of these rows; infinite or NaN if they have no finite or no unique one.
     interval : Interval
         Its ends; infinite where the rows rule nothing out on that side.
 

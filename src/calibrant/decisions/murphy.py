@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MurphyDiagram(Result):
-    """Mean elementary scores by threshold, and what each is made of.
+    """Mean elementary scores by threshold, and their parts.
 
     Everywhere, and so for the integrals, score = miscalibration - discrimination + uncertainty. Between neighbours of
     `thresholds` all are linear; at predictions score and miscalibration jump.

@@ -74,9 +74,9 @@ class MulticlassSample:
     labels : tuple
         Name of each column.
     pos_label : object
-        Of two classes the one that is the event, where it was said.
+        Of two classes the one that is the event, if it was given.
     group : ndarray of shape (n,) or None
-        Number of the group that each row belongs to, where only rows of different groups are independent.
+        Number of the group that each row belongs to, if only rows of different groups are independent.
 
     See Also
     --------
@@ -223,8 +223,8 @@ def multiclass_sample(
         Of two classes the event, for ``event()``; without it the second in sorted order. Numbers other than 0 and 1
         need it, and so does text of which one label occurs; the columns are then in the order of the two labels.
     tolerance : float, optional
-        By how much a row may miss a sum of 1. By default 1e-5, which single precision keeps, or 5e-7 a class, what six
-        decimals lose, where that is more; 0.002 and 6e-8 a class for numbers that half precision holds.
+        How far a row's sum may be from 1. By default 1e-5, which single precision keeps, or 5e-7 per class, what six
+        decimals lose, if that is more; 0.002 and 6e-8 per class for numbers that half precision holds.
     from_logits : bool, default False
         Whether `y_prob` holds logits, whose softmax is meant: any numbers, minus infinity for a class that is
         impossible. The softmax is taken in double precision wherever a row is read.
@@ -246,8 +246,8 @@ def multiclass_sample(
 
     Notes
     -----
-    A class that is never seen is an ordinary question whose answer was always no. The top label is also called
-    confidence calibration. The table must not be written to while the result is used. Cost: O(n K).
+    A class that never occurs is a question whose outcomes are all 0. The top label is also called confidence
+    calibration. The table must not be changed while the result is used. Cost: O(n K).
 
     Examples
     --------

@@ -45,7 +45,7 @@ class ReadOnly(Mapping[K, V], Generic[K, V]):
 
 
 class Result:
-    """What every result can do: a repr of a line, itself in words, as plain values, and in a notebook.
+    """What every result can do: a one-line repr, a summary in words, plain values, and a display in notebooks.
 
     A dataclass that is a result is declared with ``repr=False``, else it would get a long repr of its own.
 

@@ -48,7 +48,7 @@ class Advice(Result):
     Attributes
     ----------
     words : str
-        What to do, in a sentence or two; why nothing can be said, where there are no scores.
+        What to do, in a sentence or two; or why nothing can be said, if there are no scores.
     chosen : str or None
         Name of the method; "unchanged" where none is better; None where nothing was compared.
     scores : tuple of RecalibrationScore

@@ -54,15 +54,12 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer(Result):
-    """What an audit comes to.
+    """The answer of an audit.
 
     Attributes
     ----------
     state : str
-        Of K classes the most probable one's, unless single classes come to more.
-        "worth correcting": calibration is rejected, and the error is not proved to be within `max_distance`. "too small
-        to matter": rejected, and proved to be within it. "no evidence": not rejected, and proved to be within it. "too
-        few rows": not rejected, and not proved to be within it. "not tested": nothing can be said about chance.
+        With K classes that of the most probable one, unless single classes show more.
     direction : str or None
         "too high", "too low", "too confident" (too high where predictions are high and too low where they are low),
         "not confident enough" (the reverse) or "uneven" (no shift and no slope of the log-odds repairs half of it);
@@ -71,9 +68,8 @@ class Answer(Result):
         Lower distance from calibration of these rows, in probability units: the smallest average change of the
         predictions that would make them calibrated. Where it is known within a bracket, the upper end.
     interval : Interval or None
-        Ends of the population's, each of which holds with probability 1 - level; as `calibration_gate` has them. Its
-        lower end is 0 where calibration is not rejected. None where no bound is known, as for weights without
-        `max_weight`.
+        Ends for the population, each of which holds with probability 1 - level, as in `calibration_gate`. Its lower end
+        is 0 if calibration is not rejected. None if no bound is known, as for weights without `max_weight`.
     pvalue : float or None
         Of `calibration_test`; None where it was not run.
     action : str
@@ -89,7 +85,7 @@ class Answer(Result):
     max_distance : float
         The limit that was compared with.
     examples : tuple of Example
-        What the headline tells of places: one or two, or none.
+        The ranges of predictions named in the headline: one or two, or none.
 
     See Also
     --------

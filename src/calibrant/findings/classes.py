@@ -51,13 +51,14 @@ class Question(Result):
     smooth_calibration_error, lower_calibration_distance : float
         Of the question's probabilities; the distance at most 1e-5 too high.
     pvalue : float
-        That they are calibrated, of this question alone, as `class_wise_test` finds it.
+        Of the hypothesis that they are calibrated, for this question alone, as in `class_wise_test`.
     qvalue : float or None
         Of a class, the same adjusted for the number of classes; None for the top labels.
     direction : str or None
-        What stands out most: "too high", "too low", "too confident" or "not confident enough"; None where nothing does.
+        Where the evidence is strongest: "too high", "too low", "too confident" or "not confident enough"; None if
+        nowhere.
     bias_interval : Interval or None
-        Where the mean difference of chance and prediction lies, each end at half the level for this question alone;
+        Holds the mean difference of true and predicted probability, each end at half the level for this question alone;
         None for rows with weights or in groups.
 
     See Also
@@ -84,12 +85,12 @@ class Question(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Confusion(Result):
-    """A pair of classes, said and true, that is seen more or less often than predicted.
+    """A pair of classes, predicted and true, that occurs more or less often than predicted.
 
     Attributes
     ----------
     said, was : str
-        The most probable class, and the class that rows are of; they may be one.
+        The most probable class, and the class that rows are of; they may be the same.
     n_rows : int
         Rows for which the first is the most probable class.
     n_expected : float
@@ -160,10 +161,10 @@ class ClassFindings(Result):
     tests : mapping of str to Evidence
         Tests of all classes one by one, and of whole vectors.
     state : str or None
-        What the classes one by one come to: "worth correcting" where one is found whose error is not proved to be too
-        small to matter, "too small to matter" where all that are found are; None where none is found.
+        What the single classes show: "worth correcting" if one is found whose error is not proved too small to matter,
+        "too small to matter" if all that are found are; None if none is found.
     confusions : tuple of Confusion
-        Pairs of predicted and actual class that err, the plainest first, at most 100.
+        Pairs of predicted and actual class that err, the clearest first, at most 100.
     n_confusions : int or None
         How many pairs err; None where rows are weighted or in groups, and pairs were not counted.
     confusion_table : ConfusionTable or None

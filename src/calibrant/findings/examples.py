@@ -21,7 +21,7 @@ _CLEAR = 3.0  # standard errors
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Example(Result):
-    """A stretch of predictions, or a single one, that the headline of an answer tells.
+    """A range of predictions, or a single one, that the headline of an answer names.
 
     Attributes
     ----------

@@ -48,9 +48,9 @@ class MeasureValue(Result):
     parameters : mapping
         Parameters that have no default, as they were set.
     not_computed : str or None
-        Why there is no value, and where a bound of it is proved all the same, the bound.
+        Why there is no value, with its proved bound if there is one.
     bracket : Bracket or None
-        Where the value lies, proved, if it was not computed and that is known.
+        A proved bracket of the value, if it was not computed and one is known.
 
     See Also
     --------

@@ -37,12 +37,12 @@ _IDLE = 0.01  # share of a stretch's error that each of its ends may lose
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Region(Result):
-    """A stretch of predictions that are too high, or too low, as the witness sees it.
+    """A range of predictions that are too high, or too low, according to the witness.
 
     Attributes
     ----------
     low, high : float
-        First and last prediction of the stretch.
+        First and last prediction of the range.
     n_rows : int
         Rows in it.
     weight_share : float
@@ -50,17 +50,17 @@ class Region(Result):
     mean_error : float
         Mean outcome minus mean prediction: negative where predictions are too high.
     standard_error : float or None
-        Standard deviation that `mean_error` would have if these very predictions were calibrated, and weights
-        independent of the outcomes; of rows in groups the root mean square of what groups add to it. None for event
-        rates, whose trials are not known.
+        Standard deviation that `mean_error` would have if these predictions were calibrated, and weights independent of
+        the outcomes; for rows in groups the root mean square of the groups' contributions. None for event rates, whose
+        trials are not known.
     heaviest : float
         Largest share of its weight that a single row, or group, may have.
     share : float
-        What the stretch contributes, mass * |mean error|, as a share of the error that the witness exposes.
+        What the range contributes, mass * |mean error|, as a share of the error that the witness shows.
     mean_prediction : float
         Weighted mean of its predictions.
     before, after : float or None
-        The nearest predictions of the sample outside the stretch; None where there are none.
+        The nearest predictions of the sample outside the range; None if there are none.
 
     See Also
     --------

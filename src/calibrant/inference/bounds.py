@@ -26,7 +26,7 @@ from calibrant.measures.smooth import smooth_error_from_sample
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PopulationBounds(Result):
-    """Intervals that hold with a stated probability, together.
+    """Intervals for the population that hold together with probability 1 - level.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class PopulationBounds(Result):
         Lower and upper bound on the population's smooth calibration error.
     lower_distance : Interval
         Lower and upper bound on the population's lower distance from calibration. `calibration_gate` bounds it alone,
-        which leaves more of the level to it: its interval is narrower.
+        with more of the level: its interval is narrower.
     population_distance : Interval
         The same of the true distance from calibration, for any features.
     intervals : mapping of str to Interval
@@ -112,8 +112,8 @@ def population_bounds(
     Raises
     ------
     InputError
-        If a column or the level cannot be used; if rows can weigh differently and `max_weight` is not said, or is less
-        than what one weighs.
+        If a column or the level cannot be used; if rows can weigh differently and `max_weight` is not given, or is less
+        than the weight of a row.
 
     See Also
     --------

@@ -94,22 +94,22 @@ class CalibrationTestResult(TestResult):
     Attributes
     ----------
     statistic, pvalue, reject, level, method, impossible, assumption
-        As in `TestResult`. The statistic is minus the log of the smallest evened p-value by formula. ``pvalue`` says
-        nothing of the rows in ``impossible``: those were set aside.
+        As in `TestResult`. The statistic is minus the log of the smallest p-value by formula, made comparable by the
+        redraws. ``pvalue`` does not include the rows in ``impossible``, which were set aside.
     components : mapping of str to TestComponent
-        "Cox score" (lines in the log-odds), "adaptive Neyman" (waves), "dyadic chi-square" (steps). None of weighted
+        "Cox score" (lines in the log-odds), "adaptive Neyman" (waves), "dyadic chi-square" (steps). None for weighted
         rows in the cells of a sketch, which cannot be redrawn: their p-value is from Chernoff bounds alone.
     leading : str or None
         The component with the smallest p-value; None where there are none, or no prediction lies strictly between 0
         and 1.
     region : TestRegion or None
-        The stretch of predictions that it points at, with direction.
+        The range of predictions where the fault is clearest, with its direction.
     redrawn_pvalue : float
         From the redraws alone, at least 1 / (1 + n_resamples).
     tail_pvalue : float or None
         From Chernoff bounds alone; computed where no redraw was as extreme as the outcomes.
     pooling : float
-        At most so much is added to the level by pooling near predictions into cells; 0 where no rows were pooled.
+        The most that pooling near predictions into cells can add to the level; 0 if no rows were pooled.
     n_resamples : int
         Redraws.
 

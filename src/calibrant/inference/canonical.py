@@ -60,8 +60,9 @@ def canonical_kernel_test(
 
     Notes
     -----
-    Labels redrawn from the rows' own probabilities have the law of the null hypothesis, so the p-value is exact at any
-    n. Which rows meet is drawn first and kept. Cost: O(n K block_size), then O(n block_size) a resample.
+    Labels redrawn from the rows' own probabilities have the distribution of the null hypothesis, so the p-value is
+    exact at any n. The pairs of rows are drawn once and kept. Cost: O(n K block_size), then O(n block_size) per
+    resample.
 
     References
     ----------

@@ -36,7 +36,7 @@ _UNIT = 2.0**-50  # what a mean of a cell may be off by, for each row of it
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClassEvidence(Result):
-    """What the outcomes say of one class.
+    """What the outcomes show about one class.
 
     Attributes
     ----------
@@ -45,15 +45,16 @@ class ClassEvidence(Result):
     rate, mean_prediction : float
         How often it was this class, and the mean probability of it, by weight.
     pvalue : float
-        That its probabilities are calibrated, of this class alone.
+        Of the hypothesis that its probabilities are calibrated, for this class alone.
     qvalue : float
         The same, adjusted for the number of classes.
     direction : str or None
-        "too high" or "too low" where all of the rows or a quarter of them stand out most, "too confident" or "not
-        confident enough" where high and low probabilities part most; None where the p-value is 1.
+        "too high" or "too low" if the evidence is strongest in all of the rows or a quarter of them, "too confident" or
+        "not confident enough" if it is strongest in the contrast of high and low probabilities; None if the p-value is
+        1.
     bias_interval : Interval or None
-        Where the mean difference of chance and prediction lies, each end at half the level for this class alone; None
-        for weighted or grouped rows.
+        Holds the mean difference of true and predicted probability, each end at half the level for this class alone;
+        None for weighted or grouped rows.
 
     See Also
     --------
@@ -86,8 +87,8 @@ class ClassWiseResult(TestResult):
     each_class : tuple of ClassEvidence
         Every class, in the order of the columns.
     n_impossible : int
-        Rows whose class was predicted exactly 0, or not to be, where 1 was predicted; counted for each class. They are
-        set aside, as they may be rounded.
+        Rows whose class was predicted exactly 0, or that are of another class than one predicted exactly 1; counted for
+        each class. They are set aside, as such probabilities may be rounded.
 
     See Also
     --------
@@ -123,7 +124,7 @@ def class_wise_test(
     from_logits: bool = False,
     level: float = 0.05,
 ) -> ClassWiseResult:
-    """Test each class's probabilities by itself, and say which classes err, with few false ones among them.
+    """Test each class's probabilities by itself, and name the classes that err, with false-discovery control.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def class_wise_test(
     sample_weight : column of shape (n,), optional
         Non-negative weights, which must not depend on the outcomes.
     groups : column of shape (n,), optional
-        Which group each row belongs to, where only rows of different groups are independent.
+        Which group each row belongs to, if only rows of different groups are independent.
     classes : sequence of K names, optional
         Names of the columns.
     from_logits : bool, default False
@@ -158,14 +159,14 @@ def class_wise_test(
 
     Notes
     -----
-    A class is calibrated if rows given a probability of it are of it as often as that. Then its events among any rows
-    chosen by their predictions have the Poisson-binomial law. Six numbers of events are compared with it: all (with
-    half of the error), the upper half of the variance with the lower (a quarter), and its four quarters (a sixteenth
-    each). The smallest of their p-values, each divided by its share, is a p-value at any number of rows; nothing is
-    redrawn. With weights or groups the six sums are bounded, by Chernoff's method or group by group. p-values of
-    classes are adjusted by Benjamini and Yekutieli's procedure: as each row has one label, classes depend on one
-    another, and it holds the false-discovery rate under any dependence; for that it takes 1 + 1/2 + ... + 1/K times
-    as much as Benjamini and Hochberg's. Cost: O(n K).
+    A class is calibrated if, among the rows with a given probability of it, that share is of it. Then its events among
+    any rows chosen by their predictions are Poisson-binomial. Six numbers of events are compared with that
+    distribution: all (with half of the error), the upper half of the variance with the lower (a quarter), and its four
+    quarters (a sixteenth each). The smallest of their p-values, each divided by its share, is a p-value at any number
+    of rows; nothing is redrawn. With weights or groups the six sums are bounded, by Chernoff's method or group by
+    group. p-values of classes are adjusted by Benjamini and Yekutieli's procedure: as each row has one label, classes
+    depend on one another, and it controls the false-discovery rate under any dependence. Its adjusted p-values are 1 +
+    1/2 + ... + 1/K times those of Benjamini and Hochberg. Cost: O(n K).
 
     References
     ----------

@@ -51,7 +51,7 @@ class CoxResult(ClassicalResult):
         As in `ClassicalResult`.
     intercept, slope : float or None
         Maximum-likelihood fit of log-odds(outcome) = intercept + slope * log-odds(prediction); 0 and 1 when calibrated.
-        None where no finite fit exists: one outcome, one prediction, or outcomes that a threshold tells apart.
+        None if no finite fit exists: one outcome, one prediction, or outcomes that a threshold separates.
 
     See Also
     --------

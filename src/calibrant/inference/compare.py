@@ -40,7 +40,7 @@ class ComparisonResult(TestResult):
     Attributes
     ----------
     statistic : float
-        Error of the first predictor less that of the second; negative where the first is the better calibrated.
+        Error of the first predictor minus that of the second; negative if the first is better calibrated.
     pvalue, reject, level, method, assumption
         As in `TestResult`, of "the two errors are equal".
     interval : Interval

@@ -32,7 +32,8 @@ class CorpRegions(Result):
     recalibrated : ndarray of shape (g,)
         Isotonic estimate of the event's frequency there.
     consistency_lower, consistency_upper : ndarray of shape (g,)
-        Were the predictions calibrated, the estimate would lie between these at each point with probability 1 - level.
+        If the predictions were calibrated, the estimate would lie between these at each point with probability 1 -
+        level.
     confidence_lower, confidence_upper : ndarray of shape (g,)
         If the true frequency does not decrease, it lies between these at all points with probability 1 - level.
     level : float
@@ -84,7 +85,7 @@ def corp_regions(
     sample_weight, trials
         As for `smooth_calibration_test`.
     groups : optional
-        Refused: the region of the truth rests on binomial numbers of events.
+        Refused: the confidence region needs binomial numbers of events.
     level : float, default 0.05
         Probability outside; pointwise for the consistency region, of any point for the confidence region.
     n_resamples : int, default 999
@@ -110,11 +111,11 @@ def corp_regions(
     -----
     Consistency: outcomes are redrawn with the predictions as probabilities, and the isotonic fit repeated. Confidence:
     for every interval between ends of up to 160 groups of predictions, exact binomial bounds (Clopper-Pearson) at the
-    level over twice the number of intervals. If the frequency does not decrease, no row of an interval has a higher one
-    than its right end, so the interval's lower bound holds from there on, and its upper bound up to its left end. It is
-    valid at any number of rows; weights, which do not depend on outcomes given the predictions, change the curve and
-    the consistency region, not these bounds. One isotonic fit a resample, and some 25,000 binomial bounds.
-    Cost: a sort, then an isotonic fit per resample.
+    level over twice the number of intervals. If the event rate does not decrease, no row of an interval has a higher
+    one than its right end, so the interval's lower bound holds from there on, and its upper bound up to its left end.
+    It is valid at any number of rows. Weights, which must not depend on outcomes given the predictions, change the
+    curve and the consistency region, not these bounds. Cost: a sort, then an isotonic fit per resample, and some 25,000
+    binomial bounds.
 
     References
     ----------

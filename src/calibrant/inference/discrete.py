@@ -21,7 +21,7 @@ Correction = Literal["holm", "bonferroni"]
 
 @dataclass(frozen=True, repr=False)
 class DiscreteResult(TestResult):
-    """The outcome of `discrete_calibration_test`; one entry a distinct prediction, in increasing order.
+    """The outcome of `discrete_calibration_test`; one entry per distinct prediction, in increasing order.
 
     Attributes
     ----------

@@ -194,9 +194,9 @@ def averaged_two_bin_test(
     Returns
     -------
     TestResult
-        The statistic is `squared_averaged_two_bin_error`, debiased: near 0 where predictions are calibrated, and below
-        it about half the time. With weights or groups the rows' products with themselves are left out as they would be
-        on average were the predictions calibrated.
+        The statistic is `squared_averaged_two_bin_error`, debiased: near 0 for calibrated predictions, and below it
+        about half the time. With weights or groups the mean, under calibration, of the rows' products with themselves
+        is subtracted.
 
     Raises
     ------

@@ -41,14 +41,14 @@ class GateResult(Result):
     lower_distance : Interval
         Each end alone holds with probability 1 - level, at any number of rows: the verdict rests on one of them.
     level : float
-        The answer is wrong with this probability at most.
+        The verdict is wrong with at most this probability.
     n_rows : int
         Rows that it rests on.
     rows_needed : int or None
-        About how many rows would decide, were the distance and the Brier score what they are now; None where that is
-        decided already, or where no number would.
+        About how many rows would decide, with the same distance and Brier score; None if it is decided already, or no
+        number would.
     anytime : bool
-        Whether each end holds at all numbers of rows at once, so that one may look at it and stop at any time.
+        Whether each end holds at all numbers of rows at once, so that you may look at it and stop at any time.
 
     See Also
     --------

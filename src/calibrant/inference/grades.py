@@ -26,7 +26,7 @@ Alternative = Literal["greater", "less", "two-sided"]
 
 @dataclass(frozen=True, repr=False)
 class GradeTestResult(TestResult):
-    """The outcome of `grade_test`; one entry a grade, by rising mean prediction.
+    """The outcome of `grade_test`; one entry per grade, by rising mean prediction.
 
     Attributes
     ----------
@@ -42,7 +42,8 @@ class GradeTestResult(TestResult):
     pvalues : tuple of float
         Exact binomial p-values.
     jeffreys_pvalues : tuple of float
-        Probability of the opposite, after Jeffreys' prior: with "greater", that the true rate is at most the rating.
+        Posterior probability, under Jeffreys' prior, that the rating is not wrong in this direction: with "greater",
+        that the true rate is at most the rating.
     adjusted_pvalues : tuple of float
         The exact p-values corrected for the number of grades (Holm).
     rejected : tuple of str
@@ -90,7 +91,7 @@ def grade_test(
     trials : column of shape (n,), optional
         Number of trials (obligors) of each row, of which `y_true` is the share of events.
     alternative : {"greater", "less", "two-sided"}
-        What is looked for: more events than rated (risk understated, what a supervisor asks), fewer, or either.
+        The direction: more events than rated (risk understated, the supervisor's question), fewer, or either.
     level : float, default 0.05
         Largest probability of rejecting any grade that is rated right.
 
@@ -111,11 +112,11 @@ def grade_test(
 
     Notes
     -----
-    Given the ratings, defaults are taken as independent: common shocks make true levels larger, and within one year's
-    portfolio they do happen. Two-sided p-values are twice the smaller tail. Where ratings differ within a grade the
-    number of events is no binomial; the tail of the binomial with their mean is no smaller from one event beyond the
-    mean on (Hoeffding 1956, Theorem 4), and nearer to it the p-value is said to be 1. Jeffreys' p-value is the one that
-    the European Central Bank's validation reports ask for. Cost: a sort, then two tails a grade.
+    Defaults are assumed to be independent given the ratings. Common shocks, which do happen within one year's
+    portfolio, make true levels larger. Two-sided p-values are twice the smaller tail. If ratings differ within a grade
+    the number of events is not binomial; the tail of the binomial with their mean is no smaller from one event beyond
+    the mean on (Hoeffding 1956, Theorem 4), and nearer to it the p-value is 1. Jeffreys' p-value is the one that the
+    European Central Bank's validation reports ask for. Cost: a sort, then two tails per grade.
 
     References
     ----------

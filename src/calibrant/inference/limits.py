@@ -23,7 +23,7 @@ def undetectable_error(
     power: float = 0.95,
     level: float = 0.05,
 ) -> float:
-    """Return an error so large that no test detects every predictor that has it: below it, silence proves nothing.
+    """Return an error that no test can detect in every predictor that has it, at this number of rows.
 
     Parameters
     ----------
@@ -56,11 +56,10 @@ def undetectable_error(
 
     Notes
     -----
-    For continuous curves it does not fall with the rows (Proposition 9); for s-Hölder ones it falls as
-    n^(-2 s / (4 s + 1)) (Theorem 10). Predictions are uniform, the curves m triangles in [1/4, 3/4] with random signs;
-    the second moment of the likelihood ratio is at most a product of hyperbolic cosines (docs/tcal.md), and m and the
-    height are the best ones. The paper's l2 error counts both classes: it is sqrt(2) times as large.
-    Cost: milliseconds.
+    For continuous curves it does not fall with the rows (Proposition 9); for s-Hölder ones it falls as n^(-2 s / (4 s +
+    1)) (Theorem 10). Predictions are uniform, the curves m triangles in [1/4, 3/4] with random signs; the second moment
+    of the likelihood ratio is at most a product of hyperbolic cosines (docs/tcal.md), and m and the height are the best
+    possible. The paper's l2 error counts both classes: it is sqrt(2) times as large. Cost: milliseconds.
 
     References
     ----------

@@ -37,18 +37,18 @@ class MonitorReading(Result):
     Attributes
     ----------
     evalue : float
-        Evidence so far: a bet against calibration, begun with 1, is worth this now. Infinite if a prediction of 0 or 1
+        Evidence so far: the value of a bet against calibration that began with 1. Infinite if a prediction of 0 or 1
         was contradicted.
     pvalue : float
-        1 / the largest evidence after any batch; valid whenever one looks.
+        1 / the largest evidence after any batch; valid whenever you look.
     reject : bool
         Whether the evidence has ever reached 1 / level.
     level : float
-        Probability with which calibrated forecasts are ever rejected, at most, in all time.
+        Largest probability that calibrated forecasts are ever rejected.
     n_rows, n_batches : int
         Rows and batches seen.
     alternative : str
-        In words, the departure from calibration that has earned most.
+        In words, the departure from calibration with the most evidence.
 
     See Also
     --------

@@ -31,8 +31,8 @@ class PairwiseComparison(Result):
     holm_pvalues : mapping of (str, str) to float
         p-values adjusted for the number of pairs by Holm's method.
     better : tuple of (str, str)
-        Pairs whose first is proved better calibrated than the second: that any of them is wrong has a probability of
-        at most ``level``, in large samples.
+        Pairs whose first is better calibrated than the second; the probability that any of them is wrong is at most
+        ``level``, in large samples.
     level : float
         Of all pairs together; of each interval in ``pairs`` by itself.
 
@@ -98,10 +98,10 @@ def compare_all(
 
     Notes
     -----
-    Holm's method: the smallest p-value times the number of pairs, the next times one less, never falling. It needs
-    nothing of how the pairs depend on one another, so all have the same halves of the rows, and the same outcomes
-    redrawn as if one of them were calibrated. Cost: with k predictors the measure of about 3 k n rows for each
-    resample, and less than 4 n for two.
+    Holm's method: the smallest p-value times the number of pairs, the next times one less, never falling. It holds for
+    any dependence between pairs, so all share the same halves of the rows, and the same outcomes redrawn as if one of
+    them were calibrated. Cost: with k predictors the measure of about 3 k n rows for each resample, and less than 4 n
+    for two.
 
     References
     ----------

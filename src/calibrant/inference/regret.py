@@ -48,14 +48,13 @@ class RegretBounds(Result):
     max_regret : float or None
         The limit that was asked about.
     verdict : "within", "beyond", "undecided" or None
-        Whether the regret is at most `max_regret`, where that was asked; wrong with probability at most `level`.
+        Whether the regret is at most `max_regret`, if that was given; wrong with probability at most `level`.
     level : float
         Probability with which any one of the ends may fail.
     n_rows : int
         Rows that they rest on.
     rows_needed : int or None
-        About how many rows would decide, were they all like these; None where that is decided already, was not asked,
-        or where no number would.
+        About how many such rows would decide; None if it is decided already, was not asked, or no number would.
 
     See Also
     --------
@@ -120,7 +119,7 @@ def regret_bounds(
     threshold : float, optional
         In [0, 1): rows with predictions from here on are acted on. Without it the bound holds for all thresholds.
     max_regret : float, optional
-        Between 0 and 1: say whether the population's regret is within it.
+        Between 0 and 1: decide whether the population's regret is within it.
     level : float, default 0.05
         Probability with which each of the four ends may fail.
 
@@ -132,8 +131,8 @@ def regret_bounds(
     Raises
     ------
     InputError
-        If a column or an option cannot be used; if rows can weigh differently and `max_weight` is not said, or is less
-        than what one weighs.
+        If a column or an option cannot be used; if rows can weigh differently and `max_weight` is not given, or is less
+        than the weight of a row.
 
     See Also
     --------
@@ -142,14 +141,14 @@ def regret_bounds(
     Notes
     -----
     Regret is a supremum of means of what one cut gains over another, never above 1. One of them is the population's
-    best, for any sample, so that only one mean is at stake: for a bet x fixed beforehand the population's regret
-    is at most (1 - exp(-(x m + L / n))) / x, where m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's
-    square added row by row, and exp(-L) is the chance of failure; the least of three bets is taken. m is the exact
+    best, for any sample, so that only one mean needs a bound: for a bet x fixed beforehand the population's regret is
+    at most (1 - exp(-(x m + L / n))) / x, where m is the sample's regret with (-ln(1 - x) / x - 1) times the gain's
+    square added row by row, and exp(-L) is the probability of failure; the least of three bets is taken. m is the exact
     supremum over all thresholds and cuts. With weights, trials or groups the square is that of a unit's weight times
-    what its gain falls short of the bound, and above 1,500 distinct predictions cuts within stretches of them are
-    allowed for; the decision loss is then at most twice the largest regret. Below, cuts that some of the rows teach
-    are bet on the others, as in `population_bounds`. "Within" rests on the upper end alone and "beyond" on the lower
-    one, so each has the whole level. Cost: a sort, then 12 passes of O(m log m); with weights, trials or groups
+    what its gain falls short of the bound, and above 1,500 distinct predictions the bound allows for cuts within ranges
+    of them; the decision loss is then at most twice the largest regret. For the lower end cuts learned from some of the
+    rows are tried on the others, as in `population_bounds`. "Within" rests on the upper end alone and "beyond" on the
+    lower one, so each has the whole level. Cost: a sort, then 12 passes of O(m log m); with weights, trials or groups
     O(min(m, 1500)^2).
 
     References

@@ -80,18 +80,18 @@ class TestResult(Result):
     statistic : float
         The value of the test statistic on the sample.
     pvalue : float
-        Probability, were the predictions calibrated, of a statistic at least as extreme; never 0 when it was found by
+        Probability, for calibrated predictions, of a statistic at least as extreme; never 0 if it was found by
         resampling.
     reject : bool
         Whether calibration is rejected at ``level``.
     level : float
-        Promised probability of rejecting calibrated predictions.
+        Largest probability of rejecting calibrated predictions.
     method : str
-        What was tested, and how its p-value was found, in words.
+        What was tested, and how the p-value was found, in words.
     impossible : ImpossibleRows or None
-        Rows that no calibrated prediction allows, if there are any: a proof, even if the p-value is large.
+        Rows that calibrated predictions do not allow, if there are any: a proof, even if the p-value is large.
     assumption : str
-        What is taken to be true of the rows, in one line.
+        What the test assumes of the rows, in one line.
 
     See Also
     --------

@@ -29,8 +29,7 @@ class SmoothTolerantResult(Result):
     Attributes
     ----------
     verdict : {"within", "beyond", "undecided"}
-        What is safe to say: the population's lower distance is below `reject_above`, or above `accept_below`, or
-        neither.
+        What is proved: the population's lower distance is below `reject_above`, or above `accept_below`, or neither.
     statistic : float
         Smooth calibration error of the sample.
     smooth_error : Interval
@@ -40,12 +39,11 @@ class SmoothTolerantResult(Result):
     accept_below, reject_above : float
         What was asked.
     level : float
-        Probability of a wrong answer, at most.
+        Largest probability of a wrong answer.
     n_rows : int
         Rows that it rests on.
     rows_needed : int or None
-        About how many rows would decide, were the error and the Brier score what they are now; None where that is
-        decided already.
+        About how many rows would decide, with the same error and Brier score; None if it is decided already.
 
     See Also
     --------
@@ -95,12 +93,13 @@ def tolerant_smooth_test(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
     accept_below : float
-        From 0. Of a population whose lower distance is at most this, "beyond" is said with probability at most `level`.
+        From 0. If the population's lower distance is at most this, the answer is "beyond" with probability at most
+        `level`.
     reject_above : float
-        More than 4 times `accept_below`, below 1. Of a population whose lower distance is at least this, "within" is
-        said with probability at most `level`.
+        More than 4 times `accept_below`, below 1. If the population's lower distance is at least this, the answer is
+        "within" with probability at most `level`.
     level : float, default 0.05
-        Probability of a wrong answer, at most, at any number of rows. The paper has 1/3.
+        Largest probability of a wrong answer, at any number of rows. The paper has 1/3.
 
     Returns
     -------
@@ -118,11 +117,11 @@ def tolerant_smooth_test(
 
     Notes
     -----
-    The smooth error is between half the lower distance and twice it, both sharp (docs/lower.md). So "within" is said
-    where its upper end is below half of `reject_above`, "beyond" where its lower end is above twice `accept_below`, and
-    a gap of a factor of more than 4 is closed by enough rows. `tolerant_calibration_test` closes any gap. Where both
-    answers are safe the nearer one is given. The ends are those of `population_bounds`, each with the whole level.
-    Cost: a sort, and passes over the rows: 0.1 s at 10^6 rows.
+    The smooth error is between half the lower distance and twice it, both sharp (docs/lower.md). So the answer is
+    "within" if its upper end is below half of `reject_above`, "beyond" if its lower end is above twice `accept_below`,
+    and enough rows close a gap of a factor of more than 4. `tolerant_calibration_test` closes any gap. If both answers
+    are safe the nearer one is given. The ends are those of `population_bounds`, each with the whole level. Cost: a
+    sort, and passes over the rows: 0.1 s at 10^6 rows.
 
     References
     ----------

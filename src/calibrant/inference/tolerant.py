@@ -22,8 +22,7 @@ class TolerantResult(Result):
     Attributes
     ----------
     verdict : {"within", "beyond", "undecided"}
-        What is safe to say: the population's lower distance is below `reject_above`, or above `accept_below`, or
-        neither.
+        What is proved: the population's lower distance is below `reject_above`, or above `accept_below`, or neither.
     statistic : float
         Lower distance from calibration of the sample.
     lower_distance : Interval
@@ -31,12 +30,11 @@ class TolerantResult(Result):
     accept_below, reject_above : float
         What was asked.
     level : float
-        Probability of a wrong answer, at most.
+        Largest probability of a wrong answer.
     n_rows : int
         Rows that it rests on.
     rows_needed : int or None
-        About how many rows would decide, were the distance and the Brier score what they are now; None where that is
-        decided already.
+        About how many rows would decide, with the same distance and Brier score; None if it is decided already.
 
     See Also
     --------
@@ -73,7 +71,7 @@ def tolerant_calibration_test(
     reject_above: float,
     level: float = 0.05,
 ) -> TolerantResult:
-    """Tell populations near to calibration from those far from it, or say that the rows are too few to.
+    """Tell populations near to calibration from those far from it, unless the rows are too few.
 
     Parameters
     ----------
@@ -82,13 +80,14 @@ def tolerant_calibration_test(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1].
     accept_below : float
-        From 0. Of a population whose lower distance is at most this, "beyond" is said with probability at most `level`.
+        From 0. If the population's lower distance is at most this, the answer is "beyond" with probability at most
+        `level`.
     reject_above : float
-        More than `accept_below`. Of a population whose lower distance is at least this, "within" is said with
+        More than `accept_below`. If the population's lower distance is at least this, the answer is "within" with
         probability at most `level`.
     level : float, default 0.05
-        Probability of a wrong answer, at most, at any number of rows. The paper has 1/3 and repeats the test for less;
-        here less costs a logarithm in the rows.
+        Largest probability of a wrong answer, at any number of rows. The paper has 1/3 and repeats the test for less;
+        here a smaller level costs a logarithm in the rows.
 
     Returns
     -------
@@ -106,9 +105,9 @@ def tolerant_calibration_test(
 
     Notes
     -----
-    Any gap between the two distances will do, as in Theorem 4; Theorem 3, on the smooth error, needs a factor of 4.
-    Where both answers are safe the nearer one is given. Constants in docs/bounds.md.
-    Cost: a sort, then that of `lower_calibration_distance`.
+    Any gap between the two distances is possible, as in Theorem 4; Theorem 3, on the smooth error, needs a factor of 4.
+    If both answers are safe the nearer one is given. Constants are in docs/bounds.md. Cost: a sort, then that of
+    `lower_calibration_distance`.
 
     References
     ----------

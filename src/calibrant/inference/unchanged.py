@@ -24,23 +24,23 @@ _EXACT = 1e-9  # share of a sum that its rounding can be
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReferenceReading(Result):
-    """Evidence, up to a period's end, that predictions mean something else than they did in a reference period.
+    """Evidence, up to a period's end, that the meaning of predictions has changed since a reference period.
 
     Attributes
     ----------
     reference : str
         The reference: a period, or the first and the last of several.
     pvalue : float
-        Smallest so far, adjusted for every interval and period that was looked at: valid whenever one looks.
+        Smallest so far, adjusted for every interval and period that was looked at: valid whenever you look.
     reject : bool
         Whether it has ever been at most the level.
     level : float
         Probability of any false alarm, in all periods together, at most.
     difference : float or None
-        Event rate of the period's rows less the reference's at the same predictions; None where nothing compares.
+        Event rate of the period's rows minus the reference's at the same predictions; None if nothing can be compared.
     compared : float
-        Share of the period's rows that are compared. The others have too few rows of the reference beside them, or
-        predictions so near 0 or 1 that they are not told apart.
+        Share of the period's rows that are compared. The others have too few reference rows with similar predictions,
+        or predictions so near 0 or 1 that they cannot be distinguished.
     where : tuple of float
         The lowest and the highest prediction between which the evidence of this period is strongest; 0 and 1 for all.
     difference_there : float or None

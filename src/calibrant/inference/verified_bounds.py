@@ -141,7 +141,7 @@ def squared_error_rows(
     level: float = 0.05,
     debiased: bool = True,
 ) -> int:
-    """Return how many rows tell a calibration error above a limit from one below a share of the limit.
+    """Return how many rows separate a calibration error above a limit from one below a share of the limit.
 
     Parameters
     ----------
@@ -236,10 +236,10 @@ def squared_error_bootstrap(
     Raises
     ------
     InputError
-        If a column or a parameter cannot be used, an outcome is neither 0 nor 1, or there are too few rows: under 20 in
-        a group, or too little chance in them: predictions that expect fewer than 50 surprises, the sum of v (1 - v), or
-        fewer than 5 a group; or outcomes that hold fewer than 50, the sum of squares of y - v less its mean, or of
-        (y - r)^2 about the rate r of their group.
+        If a column or a parameter cannot be used, an outcome is neither 0 nor 1, there are fewer than 20 rows in a
+        group, or too few surprises: the predictions expect fewer than 50, the sum of v (1 - v), or fewer than 5 per
+        group; or the outcomes hold fewer than 50, the sum of squares of y - v less its mean, or of (y - r)^2 about the
+        rate r of their group.
 
     See Also
     --------
@@ -247,13 +247,13 @@ def squared_error_bootstrap(
 
     Notes
     -----
-    Rows are redrawn with replacement, as counts of ones and zeros in each group. In the redrawn world the plug-in
-    estimate is the truth; redrawn debiased estimates less that truth have a mean, the estimator's bias, and a spread.
-    The interval is the debiased estimate less the bias, with the spread on either side as it falls: not reflected,
-    because the estimate's spread grows with the truth, so that larger truths are left open above than are ruled out
-    below. The spread is multiplied by sqrt(1 + 2 / s), with s expected surprises a group: about what redrawing misses
-    where a group has few. The interval is widened to hold the estimate. Coverage just above the
-    minimum is measured in docs/reproductions/few-surprises.md. Cost: O(n_resamples * groups).
+    Rows are redrawn with replacement, as counts of ones and zeros in each group. For the redrawn samples the plug-in
+    estimate is the truth; redrawn debiased estimates minus that truth have a mean, the estimator's bias, and a spread.
+    The interval is the debiased estimate minus the bias, with the spread as it is on either side. It is not reflected,
+    because the estimate's spread grows with the truth, so that it must reach farther up than down. The spread is
+    multiplied by sqrt(1 + 2 / s), with s expected surprises per group: about what redrawing misses in groups with few.
+    The interval is widened to hold the estimate. Coverage just above the minimum is measured in
+    docs/reproductions/few-surprises.md. Cost: O(n_resamples * groups).
 
     Examples
     --------

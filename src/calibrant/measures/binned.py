@@ -241,10 +241,8 @@ def binned_calibration_error_bound(
 
     Notes
     -----
-    Binned errors alone can be zero for predictions far from calibrated; with the width of the bins added they bound
-    the upper distance from above. `interval_calibration_error` is the least such bound. Cost as
-    `expected_calibration_error`.
-    Cost: a sort, then one pass.
+    Binned errors alone can be zero for predictions far from calibrated; with the width of the bins added they bound the
+    upper distance from above. `interval_calibration_error` is the least such bound. Cost: a sort, then one pass.
 
     References
     ----------

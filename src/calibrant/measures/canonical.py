@@ -33,10 +33,10 @@ def squared_canonical_kernel_error(
     bandwidth : float, default 1.0
         Of the kernel exp(-|p - q| / bandwidth), |.| the Euclidean distance, times the identity matrix.
     block_size : int, default 2
-        Rows are dealt at random into blocks of this many, and pairs are formed within blocks: 2 costs O(n K), n all
-        pairs. A last block may be smaller.
+        Rows are put at random into blocks of this many, and pairs are formed within blocks: 2 costs O(n K), n all
+        pairs. The last block may be smaller.
     random_state : int, numpy.random.Generator or None
-        Deals the rows; the order in which they are given matters only for that.
+        Seed of the blocks; the order of the rows matters only for that.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def squared_kernel_error_fourier(
 
     Notes
     -----
-    For reference and comparison: the exact value costs less than ten draws. Cost: a sort and O(m) a draw.
+    For reference and comparison: the exact value costs less than ten draws. Cost: a sort and O(m) per draw.
 
     References
     ----------
@@ -99,9 +99,9 @@ def squared_kernel_error_binning(
 
     Notes
     -----
-    The paper's listing leaves out the division by the squared number of rows; its theorem needs it. Two predictions
-    at distance d share a bin of width delta with probability (1 - d / delta)+, whose mean over the Gamma law is
-    exp(-d). Cost: a sort and O(m) a draw.
+    The paper's listing leaves out the division by the squared number of rows; its theorem needs it. Two predictions at
+    distance d share a bin of width delta with probability (1 - d / delta)+, whose mean over the Gamma distribution is
+    exp(-d). Cost: a sort and O(m) per draw.
 
     References
     ----------

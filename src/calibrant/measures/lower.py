@@ -45,7 +45,7 @@ class LowerCertificate(Result):
     Attributes
     ----------
     lower, upper : float
-        Ends of the interval, in probability units.
+        Ends of the bracket, in probability units.
     converged : bool
         Whether it is as narrow as asked for.
     coupling : Coupling

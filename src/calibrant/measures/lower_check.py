@@ -31,7 +31,7 @@ class Coupling(Result):
     Attributes
     ----------
     u, v, y, mass : ndarray of shape (k,)
-        One row a piece: `mass` of the sample at prediction `v` with outcome `y` (0 or 1) is moved to `u`.
+        One row per piece: `mass` of the sample at prediction `v` with outcome `y` (0 or 1) is moved to `u`.
 
     See Also
     --------

@@ -51,9 +51,9 @@ def restricted_lower_distance(
 
     Notes
     -----
-    At least the lower distance, and above it by at most the largest distance of a number in [0, 1] from `values`
-    (Lemma 17): a test of a finer grid, or the price of a coarser one, such as predictions rounded to tenths.
-    Cost: a sparse linear program of 4 n + 5 m unknowns on a path, 2 s for 2,000 distinct predictions and 100 values.
+    At least the lower distance, and above it by at most the largest distance of a number in [0, 1] from `values` (Lemma
+    17). It tests a finer grid, or gives the cost of a coarser one, such as predictions rounded to tenths. Cost: a
+    sparse linear program of 4 n + 5 m unknowns on a path, 2 s for 2,000 distinct predictions and 100 values.
 
     References
     ----------

@@ -57,13 +57,13 @@ class Measure(Result):
     symmetric : bool
         Whether replacing p by 1 - p and y by 1 - y leaves it unchanged.
     order : int
-        Its place in the report, the least first; measures of one order come by name.
+        Its place in the report, the least first; measures of equal order are sorted by name.
     parameters : mapping
-        Values for the parameters that have no default, used where the measure is run on its own accord.
+        Values for the parameters that have no default, used if the caller gives none.
     maximum_rows : int or None
-        The number of distinct predictions up to which the audit computes it unasked.
+        The most distinct predictions for which the audit computes it by default.
     when_resampled : mapping
-        Values of parameters to use instead in resamples, where last digits would cost much and drown in the noise.
+        Values of parameters to use instead in resamples, where the last digits are costly and smaller than the noise.
 
     See Also
     --------

@@ -120,8 +120,8 @@ def squared_averaged_two_bin_error(
     Returns
     -------
     float
-        In squared probability units: the square of `averaged_two_bin_calibration_error` with norm="l2". The debiased
-        estimate falls below zero about half the time where calibration is perfect.
+        In squared probability units: the square of `averaged_two_bin_calibration_error` with norm="l2". For calibrated
+        predictions the debiased estimate falls below zero about half the time.
 
     Raises
     ------
@@ -136,13 +136,13 @@ def squared_averaged_two_bin_error(
     Notes
     -----
     The mean of (y - v) (y' - v') (1 - |v - v'|) over all pairs of rows; debiased, over pairs of different rows, which
-    weigh w w'. Of independent outcomes with chances p its expectation is sum w**2 p (1 - p) + what it would be were
-    the outcomes the chances themselves, and so least where v = p, at any number of rows. **Rank predictors by the
-    default, never by the debiased form**, which is not truthful: leaving out (y - v)**2 rewards predictions that are
-    scattered about the chances. Rows of less than 1e-150 of the largest weight make no pairs.
+    weigh w w'. For independent outcomes with probabilities p its expectation is sum w**2 p (1 - p) plus its value with
+    p in place of the outcomes, and so least for v = p, at any number of rows. **Rank predictors by the default, never
+    by the debiased form**, which is not truthful: leaving out (y - v)**2 rewards predictions that are scattered about
+    the probabilities. Rows of less than 1e-150 of the largest weight make no pairs.
 
-    Not in the list of measures: its unit is squared, and debiased it takes rows that are written twice for new
-    evidence. Cost: a sort, then one pass.
+    It is not one of the registered measures: its unit is squared, and debiased it takes rows that are written twice for
+    new evidence. Cost: a sort, then one pass.
 
     References
     ----------

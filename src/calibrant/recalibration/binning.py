@@ -23,7 +23,7 @@ from calibrant.recalibration.stored import stored
 
 
 class IsotonicScaling(IsotonicCurve, Recalibrator):
-    """Best increasing map of the predictions, straight between its steps.
+    """Best increasing map of the predictions, linear between its steps.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class IsotonicScaling(IsotonicCurve, Recalibrator):
 
     Notes
     -----
-    The least-squares increasing fit, which is the likeliest one too (pool adjacent violators, from scipy). It can
+    The least-squares increasing fit, which also maximises the likelihood (pool adjacent violators, from scipy). It can
     return exact 0 and 1, where one wrong label makes the log score infinite. Cost: a sort, then O(m).
 
     References
@@ -126,7 +126,7 @@ class ScalingBinning(ScalingBinningCurve, Recalibrator):
 
     Notes
     -----
-    With few values returned, the error that is left can be estimated (see `squared_calibration_error`), and averaging
+    With few values returned, the remaining error can be estimated (see `squared_calibration_error`), and averaging
     scaled predictions instead of outcomes adds less noise than histogram binning. All rows are used in all three steps,
     as in the authors' code; their theorem uses a third of the rows for each.
 
@@ -163,7 +163,7 @@ class ScalingBinning(ScalingBinningCurve, Recalibrator):
 
 
 class NearestCalibrated(NearestCurve, Recalibrator):
-    """Nearest calibrated post-processing: intervals of predictions that pay for their width in calibration.
+    """Nearest calibrated post-processing: intervals of predictions, chosen by their error plus their width.
 
     Attributes
     ----------
@@ -181,8 +181,8 @@ class NearestCalibrated(NearestCurve, Recalibrator):
     Notes
     -----
     The partition that attains the interval calibration error: the new predictor is calibrated on the sample and at most
-    `interval_error_` away from the old one on average. Nothing guards against noise: it is the answer to "what is
-    near?", and smooth maps are the better answer to "what will hold on new rows?". It can return exact 0 and 1.
+    `interval_error_` away from the old one on average. It follows noise: use it to ask what is near on these rows, and
+    smooth maps for new rows. It can return exact 0 and 1.
 
     References
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RecalibrationScore(Result):
-    """How predictions did, recalibrated by maps that had not seen their outcomes.
+    """Scores of the predictions, recalibrated by maps that had not seen their outcomes.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class RecalibrationScore(Result):
     log_interval : Interval
         Holds that of the population.
     brier_gain_interval : Interval
-        Holds how much lower the Brier score is than that of the predictions as they are, row by row.
+        Holds how much lower the Brier score is than that of the unchanged predictions, row by row.
 
     See Also
     --------
@@ -77,14 +77,14 @@ class RecalibrationChoice(Result):
     best : str
         The method with the best criterion, of those that may be chosen.
     chosen : str
-        ``"unchanged"`` where `calibration_test` does not reject. Where it does, the better of temperature and Platt
-        scaling by log score, if its likelihood ratio against the predictions as they are is at least 1 / level on rows
-        it was not fitted to, unless a richer method is better beyond chance: then the first of those that is as good
-        as the best. Of classes, of the methods whose likelihood ratio is as large the first that is not worse than the
-        best of them beyond chance.
-        ``"constant"`` where none is better, beyond chance, than the mean outcome (the frequencies of classes) for all.
+        ``"unchanged"`` if `calibration_test` does not reject. If it does, the better of temperature and Platt scaling
+        by log score, if its likelihood ratio against the unchanged predictions is at least 1 / level on rows it was not
+        fitted to, unless a richer method is better beyond chance: then the first of those that is as good as the best.
+        With classes, among the methods whose likelihood ratio is as large, the first that is not worse than the best of
+        them beyond chance. ``"constant"`` if none is better, beyond chance, than the mean outcome (the frequencies of
+        classes) for all.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
-        The chosen method fitted to all rows; None if the predictions are best left unchanged, or carry no information.
+        The chosen method fitted to all rows; None if the predictions should stay unchanged, or carry no information.
     criterion : str
         What was compared.
     level : float
@@ -99,7 +99,7 @@ class RecalibrationChoice(Result):
     order_kept : bool
         Whether the chosen map leaves no two of these predictions in the opposite order.
     pvalue : float or None
-        Of `calibration_test` of the predictions as they are; None for classes.
+        Of `calibration_test` of the unchanged predictions; None for classes.
     skipped : mapping of str to str
         Methods that were not compared, with the reason.
 

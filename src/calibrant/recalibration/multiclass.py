@@ -113,8 +113,8 @@ class VectorScaling(MulticlassRecalibrator):
     Parameters
     ----------
     penalty : float, default 1.0
-        Weight, in rows, of half the squared departure from the identity. It keeps the fit finite where a class was
-        never seen or all labels can be told apart, and fades as rows are added.
+        Weight, in rows, of half the squared departure from the identity. It keeps the fit finite if a class never
+        occurs or all labels can be separated, and matters less as rows are added.
     clip : float, default 1e-12
         Probabilities below it are read as it.
 

@@ -26,7 +26,7 @@ class PlattScaling(PlattCurve, Recalibrator):
     domain_ : tuple of float
         The range of the predictions it was fitted to.
     smoothed_ : bool
-        Whether the outcomes were smoothed, because no slope is the likeliest.
+        Whether the outcomes were smoothed, because no finite coefficients maximise the likelihood.
 
     See Also
     --------
@@ -34,9 +34,9 @@ class PlattScaling(PlattCurve, Recalibrator):
 
     Notes
     -----
-    The maximum-likelihood fit, converged to rounding. Where a threshold tells the outcomes apart, or there is one class
-    only, no finite slope is the likeliest: outcomes are then smoothed as Platt did, (N + 1) / (N + 2) for ones and
-    1 / (N + 2) for zeros. If all predictions are equal, the slope is 1. Cost: a sort, then O(m) a step.
+    The maximum-likelihood fit, converged to rounding. If a threshold separates the outcomes, or there is one class
+    only, no finite slope maximises the likelihood: outcomes are then smoothed as Platt did, (N + 1) / (N + 2) for ones
+    and 1 / (N + 2) for zeros. If all predictions are equal, the slope is 1. Cost: a sort, then O(m) per step.
 
     References
     ----------
@@ -68,7 +68,7 @@ class BetaScaling(BetaCurve, Recalibrator):
     a_, b_, c_ : float
         Coefficients; the identity is (1, 1, 0).
     smoothed_ : bool
-        Whether the outcomes were smoothed, because no coefficients are the likeliest.
+        Whether the outcomes were smoothed, because no finite coefficients maximise the likelihood.
 
     See Also
     --------
@@ -117,7 +117,7 @@ class PolynomialScaling(PolynomialCurve, Recalibrator):
     Notes
     -----
     The fit minimises the Brier score among polynomials before clipping. It need not be increasing, and outside the
-    range of the predictions it was fitted to it may bend anywhere. Clipped, it says exactly 0 or 1, where one wrong
+    range of the predictions it was fitted to it may bend anywhere. Clipped, it returns exactly 0 or 1, where one wrong
     label makes the log score infinite. Cost: a sort, then O(m degree**2).
 
     References

@@ -17,7 +17,7 @@ from calibrant.recalibration.kinds import check, flag, number, optional, text
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RepairScore(Result):
-    """How predictions did, repaired by a fit that had not seen their outcomes.
+    """Scores of the predictions, repaired by a fit that had not seen their outcomes.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class RepairScore(Result):
     brier, log : float
         Mean Brier and log score. Predictions of 0 and 1 are read 1e-12 away from them.
     simpler : str or None
-        The simpler method that it was tried against; None for "unchanged" and "global".
+        The simpler method that it was compared with; None for "unchanged" and "global".
     gain_interval : Interval or None
         Holds how much lower the log score is than that of the simpler method, row by row.
     kept : bool

@@ -18,7 +18,7 @@ from calibrant.recalibration.stored import LAYOUT, VERSION, read_content, sealed
 def from_json(text: str) -> Any:
     """Make a fitted recalibrator again from what its `to_json` returned: it predicts the same to the last bit.
 
-    Nothing in the text is run, and it is refused unless it is, byte for byte, what a recalibrator wrote.
+    No code in the text is run, and it is refused unless it is, byte for byte, what a recalibrator wrote.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def from_json(text: str) -> Any:
     Raises
     ------
     InputError
-        If the text is damaged, cut, changed or laid out anew, of a newer version or an unknown class, or holds values
-        that no fit has.
+        If the text is damaged, cut, changed or reformatted, of a newer version or an unknown class, or holds values
+        that no fit produces.
 
     Notes
     -----

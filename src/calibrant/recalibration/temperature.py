@@ -31,8 +31,8 @@ class TemperatureScaling(TemperatureCurve, Recalibrator):
     Attributes
     ----------
     temperature_ : float
-        Above 1, predictions are drawn towards 1/2 (of classes, 1/K); between 1e-3 and 1e3, the ends being taken where
-        the likeliest one is beyond them.
+        Above 1, predictions are drawn towards 1/2 (with classes, 1/K); between 1e-3 and 1e3, an end being taken if the
+        maximum of the likelihood is beyond it.
     domain_ : tuple of float or None
         The range of the predictions; None if it was fitted to a table.
     n_classes_ : int or None
@@ -45,9 +45,9 @@ class TemperatureScaling(TemperatureCurve, Recalibrator):
     Notes
     -----
     ``fit`` takes y_prob of shape (n,), or of shape (n, K) with labels. The maximum-likelihood temperature, exactly: the
-    root of a monotone derivative, by Newton's method between bounds. The order of the classes never changes. Where
-    every row favours what happened the likeliest temperature is 0, and 1e-3 is taken. Predictions that are all 1/2, or
-    1/K, leave it at 1.
+    root of a monotone derivative, by Newton's method between bounds. The order of the classes never changes. If every
+    row favours what happened the likelihood is largest at temperature 0, and 1e-3 is taken. Predictions that are all
+    1/2, or 1/K, leave it at 1.
 
     References
     ----------

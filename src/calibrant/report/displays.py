@@ -154,7 +154,7 @@ class DistanceChainDisplay:
     names : tuple of str
         What is drawn, from the top.
     brackets : tuple of Bracket
-        What each is proved to lie between; both ends are one number where that is known.
+        Proved bracket of each; both ends are equal if the value is known.
     ax_ : Axes
         What was drawn on last.
 

@@ -50,8 +50,8 @@ class Period(Result):
     n_groups : int or None
         Groups with rows in the period, where rows of one group may depend on one another.
     since_reference : ReferenceReading or None
-        Evidence that predictions mean something else than they did in the reference periods; None without them, and
-        up to the last of them.
+        Evidence that the meaning of predictions has changed since the reference periods; None without them, and up to
+        the last of them.
 
     See Also
     --------

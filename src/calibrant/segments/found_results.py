@@ -19,7 +19,7 @@ from calibrant.inference.result import TestResult
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FoundSegment(Result):
-    """One of the segments that `find_segments` tells.
+    """One of the segments that `find_segments` lists.
 
     Attributes
     ----------
@@ -30,20 +30,20 @@ class FoundSegment(Result):
     base_rate, mean_prediction : float
         Weighted means of outcomes and predictions.
     bias : float
-        Mean of outcome less prediction: the size of the error.
+        Mean of outcome minus prediction: the size of the error.
     bias_interval : Interval
-        Holds the mean over its rows of the outcome's chance less the prediction, in all tested segments at once with
-        probability 1 - level, at any number of rows.
+        Holds the mean over its rows of the outcome's probability minus the prediction, in all tested segments at once
+        with probability 1 - level, at any number of rows.
     direction : str
         "too low" or "too high": predictions, where the evidence is strongest.
     where : tuple of float
         Smallest and largest prediction there; of the whole segment unless a part of it is stronger evidence.
     pvalue : float
-        Adjusted for all tested segments, of the hypothesis that every row of the segment has its stated probability.
+        Adjusted for all tested segments, of the hypothesis that every row of the segment has its predicted probability.
     marginal_pvalue : float
-        Adjusted for all tested segments (Holm), of the weaker one that predictions are right on average in it.
+        Adjusted for all tested segments (Holm), of the weaker hypothesis that predictions are right on average in it.
     detectable : float
-        Means of outcome less prediction from here on, in either direction, are beyond noise in this segment.
+        Means of outcome minus prediction from here on, in either direction, are beyond noise in this segment.
 
     See Also
     --------
@@ -108,22 +108,22 @@ class FoundSegments(TestResult):
         Segments that are off by more than noise, the one with the strongest evidence first; those that earlier ones
         explain are left out. At most 20.
     strongest : FoundSegment
-        The segment with the strongest evidence, were it noise.
+        The segment with the strongest evidence, even if that is noise.
     n_tested, n_beyond : int
         Segments that were formed, and how many are off by more than noise, explained ones among them.
     multicalibration_error : float
-        Largest over the tested segments, and over ranges of predictions in them, of the weighted sum of outcome less
+        Largest over the tested segments, and over ranges of predictions in them, of the weighted sum of outcome minus
         prediction, in absolute value and over the weight of all rows predicted strictly between 0 and 1.
     detectable : float
-        It stays below this with probability about 1 - level in calibrated predictions: less is not told from noise.
+        For calibrated predictions the multicalibration error is below this with probability about 1 - level.
     features : mapping of str to tuple of str
-        The features, and the values that they were told apart into.
+        The features, and the values that each was divided into.
     left_out : mapping of str to str
-        Columns that could not be used as features, and why, where no features were named.
+        Columns that could not be used as features, and why, if no features were named.
     max_depth, n_resamples, n_excluded : int
-        Features that a segment fixes at most, redraws, and bad rows that were left out.
+        Most features that a segment combines, redraws, and bad rows that were left out.
     summed : bool
-        Whether rows were too many to be read: their sums by cell of predictions were tested then, without redraws.
+        Whether rows were too many to be read, so that their sums by cell of predictions were tested, without redraws.
     tested : ndarray of shape (n_tested, 3)
         Of all tested segments: single outcomes, mean of outcome less prediction, and adjusted p-value.
     made_of : tuple of tuple

@@ -44,8 +44,8 @@ _LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
 class Segment(Result):
     """What is known of one segment.
 
-    Where outcomes are event rates, how many trials each rests on is not known, and nothing is said about chance:
-    all from `effective_rows` on is None.
+    For event rates the number of trials is not known, and nothing is said about chance: all from `effective_rows` on is
+    None.
 
     Attributes
     ----------
@@ -67,15 +67,15 @@ class Segment(Result):
     effective_rows : float
         Kish's effective number of rows; `n_rows` where weights are equal.
     bias_interval : Interval
-        Holds the mean over the segment's rows of the outcome's chance minus the prediction, in all segments at once
-        with probability 1 - level, at any number of rows.
+        Holds the mean over the segment's rows of the outcome's probability minus the prediction, in all segments at
+        once with probability 1 - level, at any number of rows.
     pvalue : float
         Of the hypothesis that the segment is calibrated; valid at any number of rows.
     qvalue : float
         The same, adjusted for the number of segments (Benjamini and Hochberg; with groups, which may lie in several
         segments, Benjamini and Yekutieli).
     reject : bool
-        Whether qvalue <= level: of the segments so named, at most that share is calibrated, in expectation.
+        Whether qvalue <= level: the expected share of calibrated segments among those rejected is at most the level.
     direction : str
         "too low" or "too high": predictions in the interval where the evidence is strongest.
     where : tuple of float
