@@ -144,7 +144,7 @@ def mixture(x: FloatArray, y: FloatArray) -> tuple[Threshold, ...]:
     order=27,
 )
 def monotone_decision_loss(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
-    """The most that acting on the predictions loses per row against the best monotone use of them, in any task.
+    """Most that acting on the predictions loses per row against the best monotone use of them, in any task.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ def _rounding(sample: Sample) -> float:
     order=10,
 )
 def smooth_calibration_error(y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> float:
-    """Largest average error that a slowly varying weighting of the predictions can show.
+    """Largest average error that a weighting of the predictions can expose, if the weighting may not change abruptly.
 
     Parameters
     ----------
