@@ -47,7 +47,7 @@ _SETTINGS = (
 
 
 def advice(quick: bool = False, _data: Path | None = None) -> Reproduction:
-    """What is advised over the first seeds, every run counted."""
+    """Advice: how often it is right over the first seeds, every run counted."""
     runs = 1 if quick else 80
     cells = [(setting, runs) for setting in _SETTINGS]
     counts = list(on_all_processors(_count, cells))
@@ -63,18 +63,19 @@ def advice(quick: bool = False, _data: Path | None = None) -> Reproduction:
         said = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in found.most_common())
         rows.append([setting.outcomes, setting.predictions, f"{setting.rows:,}", setting.weights or "none", said])
     body = (
-        f"{runs} samples per row, level 0.05, all methods. Predictions are uniform on [0, 1], log-uniform between 0.001 and "
-        "0.1 (rare), beta, or 0.05, 0.3, 0.5, 0.8 and 0.99. Independent outcomes have rate 0.2; swapped ones are calibrated "
-        "for the other class. Weights from 1 to 1,000 have uniform logarithms: 7,000 rows of them are as good as 2,000 equal ones. Too few "
-        "events for five folds are refused.\n\n"
+        f"{runs} samples per row, level 0.05, all methods. Predictions are uniform on [0, 1], log-uniform between "
+        "0.001 and 0.1 (rare), beta, or 0.05, 0.3, 0.5, 0.8 and 0.99. Independent outcomes have rate 0.2; swapped "
+        "ones are calibrated for the other class. Weights from 1 to 1,000 have uniform logarithms: 7,000 rows of them "
+        "are worth 2,000 equal ones. Too few events for five folds are refused.\n\n"
         + table(["outcomes", "predictions", "rows", "weights", "advised"], rows)
     )
     finding = (
-        f"{changed[False]} of {calibrated[False]} calibrated samples are changed ({changed[False] / calibrated[False]:.1%}), "
-        f"with weights {changed[True]} of {calibrated[True]} ({changed[True] / calibrated[True]:.1%}); of those whose log-odds "
-        f"are shifted by -.3, {helped[False]} of {runs} are given a map, with weights {helped[True]}."
+        f"{changed[False]} of {calibrated[False]} calibrated samples are changed "
+        f"({changed[False] / calibrated[False]:.1%}), with weights {changed[True]} of {calibrated[True]} "
+        f"({changed[True] / calibrated[True]:.1%}); with log-odds shifted by -.3 {helped[False]} of {runs} are given a "
+        f"map, with weights {helped[True]}."
     )
-    return Reproduction("What is advised", finding, body)
+    return Reproduction("Advice: how often it is right", finding, body)
 
 
 def _count(setting: Setting, runs: int) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""A gate that is watched: how often it is ever wrong, and what that costs in rows beside the gate of fixed rows."""
+"""The gate at any number of rows: how often it is ever wrong, and what that costs in rows beside the gate of fixed rows."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction
     worst = max(max(each[:2]) for each in wrong)
     ratios = [watch / fixed for each in costs for fixed, watch in (each[:2], each[2:])]
     body = (
-        f"Level {_LEVEL:g}. {streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, so that "
-        "either verdict is as near to false as can be; one looks after each batch (of 5 rows, later of a tenth of those so "
-        "far) and stops at the first end that misses it. Had the streams a rate of "
-        f"{_LEVEL:g}, they would show at most {least:.3f} nineteen times in twenty.\n\n"
+        f"Level {_LEVEL:g}. {streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, "
+        "so that both verdicts are as close to false as possible; the ends are looked at after each batch (of 5 rows, "
+        f"later of a tenth of those so far) until one misses the limit. Had the streams a rate of {_LEVEL:g}, they "
+        f"would show at most {least:.3f} nineteen times in twenty.\n\n"
         + table(
             ["predictions", "distance", 'ever above: false "beyond"', 'ever below: false "within"', "looks"],
             [
@@ -72,8 +72,9 @@ def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction
             ],
         )
         + "\n## Rows\n\nRows with which half, and nine tenths, of samples get the right verdict: from `calibration_gate` at "
-        "that number of rows fixed beforehand, and from `CalibrationGate` by then, which was watched all the way, every 5% of "
-        f"the rows so far. {samples} samples per row of the table, so that a median is known to about a tenth.\n\n"
+        "that number of rows fixed beforehand, and from `CalibrationGate` by then, which was watched all the way, "
+        f"every 5% of the rows so far. {samples} samples per row of the table, so that a median is known to about a "
+        "tenth.\n\n"
         + table(
             [
                 "predictions",
@@ -97,10 +98,10 @@ def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction
         )
     )
     finding = (
-        f"A verdict is ever false in at most {worst:.3f} of streams at level {_LEVEL:g}; being watched costs "
+        f"A verdict is ever false in at most {worst:.3f} of streams at level {_LEVEL:g}; stopping at any time costs "
         f"{min(ratios):.2f} to {max(ratios):.2f} times the rows."
     )
-    return Reproduction("A gate that is watched", finding, body)
+    return Reproduction("The gate at any number of rows", finding, body)
 
 
 def _batches(most: int, least: int, share: float, start: int = 0) -> Iterator[tuple[int, int]]:

@@ -34,9 +34,9 @@ def beyond_noise(quick: bool = False, _data: Path | None = None) -> Reproduction
     cells = [(design, rows, trials) for design in _DESIGNS for rows in _ROWS]
     found = list(on_all_processors(_share, cells))
     body = (
-        f"{trials:,} samples per row, each drawn from its own predictions; the word is for a stretch that was chosen by looking "
-        "(docs/report.md). In groups of 10 the rows share one draw with probability 0.3: they are not independent, as "
-        "the word takes them to be.\n\n"
+        f"{trials:,} samples per row, each drawn from its own predictions; a range is called so after looking at the "
+        "rows (docs/report.md). In groups of 10 the rows share one draw with probability 0.3: the rule assumes "
+        "independent rows.\n\n"
         + table(
             ["predictions", "rows", "drawn how", "some stretch beyond noise"],
             [

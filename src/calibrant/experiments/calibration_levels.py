@@ -142,15 +142,15 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
         for name in _TESTS
     ]
     body = (
-        f"Nominal level {_LEVEL}; {trials:,} samples a line, each drawn from its own predictions, 99 resamples; exact 99% "
-        "intervals. Where few outcomes are possible the level is not reached. Rows in cells are pooled although they "
+        f"Nominal level {_LEVEL}; {trials:,} samples per line, each drawn from its own predictions, 99 resamples; exact "
+        "99% intervals. If few outcomes are possible the level is not reached. Rows in cells are pooled although they "
         "are few: the last column is the largest bound on what that adds.\n\n"
         + table(["predictions", "rows", "drawn how", "rejected", "pooling adds at most"], first)
         + "\n## Rows that depend on one another\n\nOutcomes of a group share a normal effect, so that each row has its "
-        "stated probability and any two of a group the latent correlation. Of forecasts in time the effect moves on "
-        "from one to the next (correlation .8), and stretches of 20 are the groups, which depend on one another a little "
-        f"where they meet. Refused: events, or non-events, in the equal of fewer than {LEAST_GROUPS} groups. The last column is "
-        "what the same test rejects that takes rows to be independent.\n\n"
+        "stated probability and any two of a group the latent correlation. For forecasts in time the effect is "
+        "autocorrelated (correlation .8), and stretches of 20 are the groups, which depend on one another a little "
+        f"where they meet. Refused: events, or non-events, in the equivalent of fewer than {LEAST_GROUPS} groups. The "
+        "last column is what the same test rejects if it takes rows to be independent.\n\n"
         + table(
             [
                 "groups",
@@ -167,7 +167,7 @@ def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
         "(`calibration_by_segment`), any period (`calibration_drift`), or a curve that leaves its band (`audit`, 199 "
         "resamples). A group's rows lie in one part, or each in any.\n\n"
         + table(["what", "parts", "a group's rows", "predictions", "rejected", "rejected as rows"], parted)
-        + f"\n## Every test\n\nUniform predictions; {every[0][2]:,} samples a cell, of 300 weighted rows, of 100 rows of "
+        + f"\n## Every test\n\nUniform predictions; {every[0][2]:,} samples per cell, of 300 weighted rows, of 100 rows of "
         "trials and of 200 groups of 10.\n\n" + table(["test", *_EVERY], third)
     )
     finding = f"{over} of {len(judged)} settings are significantly above the level."

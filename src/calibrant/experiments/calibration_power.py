@@ -55,7 +55,8 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
     level = pooled[_CALIBRATED]
     finding = (
         f"Mean power {mean[_OURS]:.3f}; the best single test, {first}, has {mean[first]:.3f}; of calibrated samples "
-        f"they reject {level[_OURS]:.3f} and {level[first]:.3f}. Against no departure has it less than {part[worst]:.2f} of what the best single test has there ({worst})."
+        f"they reject {level[_OURS]:.3f} and {level[first]:.3f}. Against every departure it has at least "
+        f"{part[worst]:.2f} of what the best single test has there ({worst})."
     )
     by_size = [
         [f"{n:,}", design, *(float(np.mean([share[c][t] for c in cells if c[:2] == (n, design)])) for t in tests)]
@@ -68,9 +69,10 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
     body = (
         f"Level {_LEVEL}; {_OURS} with 199 resamples, at which it rejects 0.045 at most, the others here with 99, at "
         "which they reject 0.05 (T-Cal with Bonferroni's correction, as in the paper, needs 599); those of other "
-        f"libraries by the p-values that they print, and a sample that they refuse is not rejected. Samples in each cell: {some}; calibrated ones: {calibrated}. A "
-        "departure is as large as the test that knows it beforehand needs: that many of its standard deviations, given "
-        "as its distance. The last three columns are the test's own parts, each by itself."
+        "libraries by the p-values that they print, and a sample that they refuse is not rejected. Samples in each "
+        f"cell: {some}; calibrated ones: {calibrated}. The size of a departure is set for the test that knows it "
+        "beforehand: that many of its standard deviations, given as its distance. The last three columns are the "
+        "test's components, each by itself."
         + (f" Not installed, and left out: {', '.join(absent)}." if absent else "")
         + "\n\n## By departure, over designs and sizes\n\n"
         + table(
@@ -78,8 +80,7 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
             [[name, DEPARTURES[name][0], *(pooled[name][test] for test in tests)] for name in DEPARTURES]
             + [["mean", "", *(mean[test] for test in tests)]],
         )
-        + "\nThe share of calibrated samples that each rejects; a test that rejects more than the level has power that "
-        "it did not earn.\n\n"
+        + "\nThe share of calibrated samples that each rejects; the power of a test that rejects more than the level does not count.\n\n"
         + table(
             ["rows", "predictions", *tests],
             [[f"{c[0]:,}", c[1], *(float(share[c][test]) for test in tests)] for c in null],
@@ -92,7 +93,7 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
             [[f"{c[0]:,}", c[1], c[2], *(float(share[c][test]) for test in tests)] for c in cells],
         )
     )
-    return Reproduction("Power of calibration_test and its rivals", finding, body)
+    return Reproduction("Power of calibration_test and other tests", finding, body)
 
 
 def _rejected(n: int, design: str, name: str, trials: int) -> list[int]:

@@ -60,19 +60,20 @@ def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
     sixth = [[name, *_percents(each.values)] for name, each in zip(names, drawn, strict=True)]
     error, fine = (100 * np.sqrt(_LEVEL * (1.0 - _LEVEL) / number) for number in (samples, most))
     body = (
-        f"Nominal 95%; {samples} samples a line (standard error {error:.1f} points), {most} of values of rows by "
-        f"themselves ({fine:.1f}), {belts} of belts, {resamples} redrawn curves. Predictions are uniform and calibrated "
-        "where nothing else is said.\n\n## Values\n\n"
+        f"Nominal 95%; {samples} samples per line (standard error {error:.1f} points), {most} of values of rows by "
+        f"themselves ({fine:.1f}), {belts} of belts, {resamples} redrawn curves. Predictions are uniform and "
+        "calibrated unless stated otherwise.\n\n## Values\n\n"
         + table(["predictions", "rows", *VALUES], first)
         + "\nTruth is the population's value.\n\n"
-        "## Errors read off the curve\n\n"
+        "## Errors from the curve\n\n"
         + table(["predictions", "rows", "curve", *ERRORS], second)
-        + "\nTruth is what the curve would be of the true chances at these predictions. The band holds it at all places "
-        "together. Above 95% is on purpose: E50, E90 and Emax are read off the whole band, so that they are not wrong "
-        "near 0.\n\n## Groups and weights: errors read off the curve\n\n"
+        + "\nTruth is the curve of the true probabilities at these predictions. The band holds it at all places "
+        "together. Coverage above 95% is on purpose: E50, E90 and Emax come from the whole band, so that they are "
+        "right near 0.\n\n## Groups and weights: errors from the curve\n\n"
         + table(["draws", "refused", *ERRORS], fourth)
         + "\nOf the samples that are not refused, where they are a fifth or more. Outcomes of a group have normal "
-        "variables with correlation 0.1 behind them where no other is said.\n\nThe true errors, and in brackets the mean widths of their intervals:\n\n"
+        "variables with correlation 0.1 behind them unless stated otherwise.\n\nThe true errors, and in brackets the "
+        "mean widths of their intervals:\n\n"
         + table(["draws", *ERRORS[:-1]], fifth)
         + "\n## Groups and weights: values\n\n"
         + table(["draws", *VALUES], sixth)
@@ -90,8 +91,8 @@ def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reprodu
     )
     values, errors, errors_of_draws, values_of_draws, belt = (f"{100 * each:.1f}%" for each in lowest)
     finding = (
-        f"The lowest coverage of values is {values}, of what is read off the curve {errors}; with groups or weights, where "
-        f"at most half of the samples are refused, {values_of_draws} and {errors_of_draws}; of the belt {belt}."
+        f"The lowest coverage of values is {values}, of what comes from the curve {errors}; with groups or weights, "
+        f"where at most half of the samples are refused, {values_of_draws} and {errors_of_draws}; of the belt {belt}."
     )
     return Reproduction("Coverage of the clinical panel", finding, body)
 

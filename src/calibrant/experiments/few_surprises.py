@@ -75,19 +75,21 @@ def few_surprises(quick: bool = False, _data: Path | None = None) -> Reproductio
         for (kind, off, s, debiased, _), found in zip(squares, intervals, strict=True)
     ]
     body = (
-        f"Nominal 0.95; {trials:,} samples per row of the first table, {many:,} of the second; 79 resamples (a multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of squares of "
-        "y - v less its mean, seen. Coverage is of the samples that were answered; the rest were refused. A dash: none was answered.\n\n"
-        f"## bootstrap_bounds, from {LEAST_SURPRISES} surprises\n\n"
-        "Smooth error and lower distance both covered. True rates are the predictions times a factor.\n\n"
+        f"Nominal 0.95; {trials:,} samples per row of the first table, {many:,} of the second; 79 resamples (a "
+        "multiple of 40 less one). Surprises are sums of v (1 - v), expected, and of squares of y - v less its mean, "
+        "seen. Coverage is of the samples that were answered; the rest were refused. A dash: none was answered.\n\n## "
+        f"bootstrap_bounds, from {LEAST_SURPRISES} surprises\n\nSmooth error and lower distance both covered. True "
+        "rates are the predictions times a factor.\n\n"
         + table(["predictions", "factor", "rows", "expected surprises", "coverage", "answered"], first)
-        + "\n## squared_error_bootstrap, from 50 surprises, and 5 and 20 rows a value\n\n"
-        "As many rows of each value. Each value is off by as much, up or down in turn; rare values by that share of the "
-        "largest of them; all too low by twice as much, all too high by 3.75 times that share of themselves.\n\n"
+        + "\n## squared_error_bootstrap, from 50 surprises, and 5 and 20 rows per value\n\n"
+        "As many rows of each value. Each value is off by the same amount, up or down in turn; rare values by that "
+        "share of the largest of them; all too low by twice as much, all too high by 3.75 times that share of "
+        "themselves.\n\n"
         + table(["predictions", "off by", "expected surprises", "estimate", "coverage", "answered"], second)
     )
     finding = (
-        f"The lowest coverage is {_lowest(bounds):.3f} for the bounds and {_lowest(intervals):.3f} for the squared error, of "
-        "rows that answer at least one sample in twenty."
+        f"The lowest coverage is {_lowest(bounds):.3f} for the bounds and {_lowest(intervals):.3f} for the squared "
+        "error, in lines that answer at least one sample in twenty."
     )
     return Reproduction("Coverage just above the fewest surprises", finding, body)
 

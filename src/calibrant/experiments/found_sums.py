@@ -37,19 +37,19 @@ def found_in_sums(quick: bool = False, _data: Path | None = None) -> Reproductio
     searched = [(fault, first, min(10, draws)) for fault in FAULTS for first in range(0, draws, min(10, draws))]
     power = np.reshape(list(run(_powers, searched)), (len(FAULTS), draws)).mean(axis=1)
     body = (
-        "The tables, the faults and the seeds are those of [the search that redraws](found-segments.md), so that its "
-        "columns *any*, *any sound* and *found* are about these rows and more like them. Here rows are summed by segment and "
-        f"{RESOLUTION} cells of predictions, tails are proved bounds, and Holm's correction shares the level by depth.\n\n"
-        f"{tables:,} tables of {ROWS:,} rows a line, level {LEVEL}.\n\n"
+        "The tables, the faults and the seeds are those of [the search that redraws](found-segments.md), whose "
+        "columns *any*, *any sound* and *found* are about these rows and more like them. Here rows are summed by "
+        f"segment and {RESOLUTION} cells of predictions, tails are proved bounds, and Holm's correction shares the "
+        f"level by depth.\n\n{tables:,} tables of {ROWS:,} rows per line, level {LEVEL}.\n\n"
         + table(
             ["predictions", "any", "any sound"],
             [[design, *(f"{x:.3f}" for x in row)] for design, row in zip(DESIGNS, levels, strict=True)],
         )
-        + f"\n## Power\n\n{PLANTED_ROWS:,} rows a table, {draws} tables a line.\n\n"
+        + f"\n## Power\n\n{PLANTED_ROWS:,} rows per table, {draws} tables per line.\n\n"
         + table(["planted", "found"], [[fault, f"{x:.2f}"] for fault, x in zip(FAULTS, power, strict=True)])
     )
     finding = (
-        f"Calibrated tables are accused in at most {levels[:, 0].max():.3f} of {tables:,}; 1.35 times a risk of .29 on "
+        f"False alarms in at most {levels[:, 0].max():.3f} of {tables:,}; 1.35 times a risk of .29 on "
         f"1/18 of 20,000 rows is found in {power[2]:.0%} of draws."
     )
     return Reproduction("Segments found in sums of rows: false alarms and power", finding, body)

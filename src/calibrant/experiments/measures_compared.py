@@ -44,11 +44,11 @@ def measures_compared(quick: bool = False, _data: Path | None = None) -> Reprodu
         )
     head = ["measure", *(f"{n:,} calibrated rows" for n in sizes), "power of n", "jump", "near", f"s at {large:,} rows"]
     note = (
-        f"Means over {draws} samples of calibrated uniform predictions: all would be 0 with endless rows, except for the bound, "
-        "which keeps its bins' width. Power of n: slope of their logarithms. Jump: largest change of the value when each "
-        f"of 1,000 predictions on tenths moves by {_TINY:g}, of 20 random ways. Near: value of 1,000 predictions 1/2 - {_TINY:g} "
-        f"where it happens and 1/2 + {_TINY:g} where it does not, which are {_TINY:g} from calibrated. Seconds: one "
-        "call, calibrated rows, compiled before.\n\n"
+        f"Means over {draws} samples of calibrated uniform predictions: all tend to 0 with more rows, except the "
+        "bound, which keeps its bins' width. Power of n: slope of their logarithms. Jump: largest change of the value "
+        f"when each of 1,000 predictions on tenths moves by {_TINY:g}, over 20 random moves. Near: value of 1,000 "
+        f"predictions 1/2 - {_TINY:g} where it happens and 1/2 + {_TINY:g} where it does not, which are {_TINY:g} from "
+        "calibrated. Seconds: one call, calibrated rows, compiled before.\n\n"
     )
     worst = max(rows, key=lambda row: float(str(row[-3])))
     finding = f"The largest jump is that of {worst[0]}; at 100 calibrated rows values range from " + (

@@ -60,12 +60,11 @@ def population_intervals(quick: bool = False, _data: Path | None = None) -> Repr
     least = min(each[0] for each in found)
     often = max(max(each[1:3]) for each in found)
     body = (
-        f"Nominal {1 - _LEVEL:g}; {trials} samples per row. *Joint*: the true distance, the smooth error and every measure "
-        "of the population lay within their intervals, all of them (of the true distance: at least the lower distance "
-        "was). *Low*, *high*: how often either end of the gate's "
-        f"lower distance failed, each at most {_LEVEL:g} by the proof. Widths are means over samples, of the lower "
-        "distance; the bootstrap's of the samples that it answered, 79 resamples. Where there is one value, its weight is "
-        "1, of at most 1,000.\n\n"
+        f"Nominal {1 - _LEVEL:g}; {trials} samples per row. *Joint*: the true distance, the smooth error and every "
+        "measure of the population lay within their intervals, all of them (of the true distance: at least the lower "
+        "distance was). *Low*, *high*: how often either end of the gate's lower distance failed, each at most "
+        f"{_LEVEL:g} by the proof. Widths are means over samples, of the lower distance; the bootstrap's of the "
+        "samples that it answered, 79 resamples. Where there is one value, its weight is 1, of at most 1,000.\n\n"
         + table(
             [
                 "predictions",
@@ -96,7 +95,7 @@ def population_intervals(quick: bool = False, _data: Path | None = None) -> Repr
             ],
         )
         + "\n## Rows that a gate needs\n\nCalibrated predictions; fewest rows, to 2%, with which at least half of 21 "
-        "samples are proved within the limit, at level 0.05; with the bounds that stood here before, for uniform predictions, "
+        "samples are proved within the limit, at level 0.05; with the former bounds, for uniform predictions, "
         "3,166 at 0.05 and 17,532 at 0.02.\n\n"
         + table(
             ["limit", *_NEEDED],

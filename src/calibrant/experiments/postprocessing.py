@@ -89,13 +89,14 @@ def table_2(quick: bool, data: Path | None) -> Reproduction:
     lines = [
         "The paper's DenseNet40 on CIFAR-100 is not available, so its row cannot be computed again; these are other "
         "networks, recalibrated on the first half of the rows and tested on the second (the paper recalibrates on "
-        "training data). *Described*: the median of 20 runs of 256 rows, as the paper's text says. *As coded*: what the "
-        "authors' script feeds to its linear program instead, of all rows of the second half: the mean confidence and "
-        "the share right of each of 15 equal-width bins that is not empty, every bin counted once, however few its rows. "
-        "Of all but the last network only the top confidence is known, so the temperature divides its log-odds; the last "
-        "is scaled as ten classes. One number cannot mend confidences that are off by a shift.",
+        "training data). *Described*: the median of 20 runs of 256 rows, as the paper's text says. *As coded*: what "
+        "the authors' script feeds to its linear program instead, of all rows of the second half: the mean confidence "
+        "and the share right of each of 15 equal-width bins that is not empty, every bin counted once, even with few "
+        "rows. Of all but the last network only the top confidence is known, so the temperature divides its log-odds; "
+        "the last is scaled as ten classes. One number cannot correct confidences that are off by a shift.",
         "",
-        "| network | described: as predicted | isotonic | temperature | as coded: as predicted | isotonic | temperature |",
+        "| network | described: as predicted | isotonic | temperature | as coded: as predicted | isotonic | "
+        "temperature |",
         "| --- | --- | --- | --- | --- | --- | --- |",
         "| DenseNet40, CIFAR-100 (paper) | - | - | - | 0.2269 | 0.2150 | 0.1542 |",
     ]
@@ -113,7 +114,7 @@ def finding(found: Mapping[str, Errors]) -> str:
     better, lower = ([sum(m[2] < m[1] for m in way) for way in (described, coded)],
                      [sum(min(m[1:]) < m[0] for m in way) for way in (described, coded)])  # fmt: skip
     return (
-        f"As the text describes it, recalibration lowers the error of {lower[0]} of {len(found)} networks, and temperature "
-        f"scaling is the better of the two on {better[0]}; as the script computes it, of {lower[1]} and on {better[1]} "
-        "(in the paper temperature scaling is the better one)."
+        f"As the text describes it, recalibration lowers the error of {lower[0]} of {len(found)} networks, and "
+        f"temperature scaling is the better of the two on {better[0]}; as the script computes it, of {lower[1]} and on "
+        f"{better[1]} (in the paper temperature scaling is the better one)."
     )

@@ -96,7 +96,7 @@ _HOME = {
         "segment_repair",
         "repair by segment beside MCGrad and Platt scaling, on held-out rows; minutes",
     ),
-    "found-segments": ("found_rates", "found_segments", "segments that nobody named: false alarms and power; minutes"),
+    "found-segments": ("found_rates", "found_segments", "found segments: false alarms and power; minutes"),
     "found-in-sums": ("found_sums", "found_in_sums", "the same where rows are too many to be read; minutes"),
     "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
     "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),

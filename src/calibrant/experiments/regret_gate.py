@@ -1,4 +1,4 @@
-"""False verdicts of the gate of regret, of rows, weights, trials, groups and sketches."""
+"""False verdicts of the gate on regret, of rows, weights, trials, groups and sketches."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def regret_gate(quick: bool = False, _data: Path | None = None) -> Reproduction:
         for (kind, power, n, threshold, _), each in zip(cells, found, strict=True)
     ]
     body = (
-        f"Level {_LEVEL}; {samples} samples a line. Predictions are uniform, and the chance of the event is a power of "
-        "the prediction. A limit just below the population's regret would be said to be kept as often as the upper end "
-        "is wrong, one just above it to be broken as often as the lower end is. Weights are 0.2 or 1, rows of trials "
-        "have 1 to 8 of them, groups are pairs of equal rows, the sketch has 4,096 cells.\n\n"
+        f"Level {_LEVEL}; {samples} samples per line. Predictions are uniform, and the probability of the event is a "
+        'power of the prediction. With a limit just below the population\'s regret "within" is as frequent as a wrong '
+        'upper end; with one just above it "beyond" is as frequent as a wrong lower end. Weights are 0.2 or 1, rows of '
+        "trials have 1 to 8 of them, groups are pairs of equal rows, the sketch has 4,096 cells.\n\n"
         + table(
             ["draws", "power", "threshold", "rows", "regret", "false within", "false beyond", "mean low", "mean high"],
             rows,
         )
     )
     worst = max(max(each[:2]) for each in found)
-    return Reproduction("False verdicts of the gate of regret", f"At most {worst:.4f} of samples, at level 0.05.", body)
+    return Reproduction("False verdicts of the gate on regret", f"At most {worst:.4f} of samples, at level 0.05.", body)
 
 
 def _regret(power: float, t: float) -> float:

@@ -79,13 +79,15 @@ def theorems_5_and_6(quick: bool = False, _data: Path | None = None) -> Reproduc
         ]
         parts.append(f"## {theorem}: {name}\n\n" + table(head, rows))
     note = (
-        "Instances of Definition 8: t predictions in [1/3, 2/3], each off by the bias in a random direction. Rows: fewest at "
-        f"which some threshold errs on at most a third of {trials} samples of either kind, to a factor of 1.1. The lower "
-        "distance, exact, mean of 50 instances, is far smaller than epsilon: for the distance they are easy to accept.\n\n"
+        "Instances of Definition 8: t predictions in [1/3, 2/3], each off by the bias in a random direction. Rows: "
+        f"fewest at which some threshold errs on at most a third of {trials} samples of either kind, to a factor of "
+        "1.1. The lower distance, exact, mean of 50 instances, is far smaller than epsilon: their distance is "
+        "small.\n\n"
     )
     return Reproduction(
         "Nearly-linear time, Theorems 5 and 6: sample complexity",
-        f"Rows needed grow (the theorems: as epsilon^-2.5 at least, up to a logarithm) for the {'; for the '.join(slopes)}.",
+        "Rows needed grow (the theorems: as epsilon^-2.5 at least, up to a logarithm) for the "
+        f"{'; for the '.join(slopes)}.",
         note + "\n".join(parts),
         figure,
     )

@@ -52,9 +52,9 @@ def segment_rates(quick: bool = False, _data: Path | None = None) -> Reproductio
             worst = max(worst, missed)
             second.append([kind, f"{n:,}", f"{1.0 - missed:.4f}", f"{ratio:.4f}"])
     body = (
-        f"{segments} segments, {segments // 5} of them broken: their log-odds are shifted by as much as a normal number of that "
-        f"standard deviation. Level {_LEVEL}; means of {trials:,} tables. Beside it Benjamini and Hochberg's procedure on "
-        "tails of the whole segments' events alone, each row at its own prediction.\n\n"
+        f"{segments} segments, {segments // 5} of them broken: their log-odds are shifted by a normal number of that "
+        f"standard deviation. Level {_LEVEL}; means of {trials:,} tables. For comparison Benjamini and Hochberg's "
+        "procedure on tails of the whole segments' events alone, each row at its own prediction.\n\n"
         + table(
             [
                 "predictions",
@@ -67,13 +67,13 @@ def segment_rates(quick: bool = False, _data: Path | None = None) -> Reproductio
             ],
             first,
         )
-        + f"\n## Intervals of a mean chance\n\nNominal {1 - _LEVEL}; {draws:,} draws per row. Width: the mean over draws "
-        "beside Clopper and Pearson's interval for equal chances.\n\n"
+        + f"\n## Intervals of a mean probability\n\nNominal {1 - _LEVEL}; {draws:,} draws per row. Width: the mean over draws "
+        "beside Clopper and Pearson's interval for equal probabilities.\n\n"
         + table(["chances", "rows", "coverage", "width : Clopper-Pearson"], second)
     )
     finding = (
-        f"Of {segments // 5} broken segments {found[0, 0]:.3f} are found (uniform predictions), at {found[:, 1].max():.3f} false "
-        f"discoveries at most; the lowest coverage of an interval is {1.0 - worst:.4f}."
+        f"Of {segments // 5} broken segments {found[0, 0]:.3f} are found (uniform predictions), at "
+        f"{found[:, 1].max():.3f} false discoveries at most; the lowest coverage of an interval is {1.0 - worst:.4f}."
     )
     return Reproduction("Segments: power, false discoveries, intervals", finding, body)
 

@@ -222,7 +222,7 @@ def table(dataset: Dataset, folder: Path, n_seeds: int = 20) -> Reproduction:
             f"| {cell.paper_error:g} | {cell.error_as_coded:.2f} | {cell.error:.2f} "
             f"| {_or_dash(cell.paper_debiased, '.2f')}, {_or_dash(cell.debiased, '.3f')} |"
         )
-    lines += ["", "Verdicts that hang on the seed, and p from 100,000 resamples:"]
+    lines += ["", "Verdicts that depend on the seed, and p from 100,000 resamples:"]
     unsure = [cell for cell in found if cell.settled_pvalue is not None]
     lines += [f"- {cell.network} after {cell.method}: {cell.settled_pvalue:.3g}" for cell in unsure] or ["- none"]
     lines += [

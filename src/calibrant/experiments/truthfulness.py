@@ -90,17 +90,17 @@ def truthfulness(quick: bool = False, _data: Path | None = None) -> Reproduction
     low, high = min(most.values()), max(most.values())
     finding = (
         ("No report lowers" if squared < 1e-12 else f"A report lowers by {squared:.2%}")
-        + " the mean of the squared averaged two-bin error. The measure that gains most by another report than the truth "
-        f"falls by {low:.0%} to {high:.0%} at {sizes[-1]:,} rows, by design."
+        + " the mean of the squared averaged two-bin error. The measure that most rewards another report falls "
+        f"by {low:.0%} to {high:.0%} at {sizes[-1]:,} rows, by design."
     )
     about = (
-        "The forecaster knows every row's chance. A cell names the report that brings the mean of the measure furthest "
-        "below that of the chances themselves, less four standard errors; by how much of it; and a standard error. Up to "
-        f"{_FEWEST} rows all outcomes are gone through, above them {draws:,} draws, the same ones for every report ({slow} "
-        "draws at any size for the lower distance and the convolved error, which take long). The squared error's means are "
-        "exact at any size ([why](../two-bin.md#nobody-gains-by-another-report)); debiased, the truth's mean is 0, and the "
-        "gain is in shares of the mean of the default form.\n\n"
-        f"Reports: {'; '.join(list(_REPORTS)[1:])}.\n\n"
+        "The forecaster knows the probability of every row. A cell names the report that brings the mean of the "
+        "measure furthest below that of the true probabilities, less four standard errors; by how much of it; and a "
+        f"standard error. Up to {_FEWEST} rows all outcomes are enumerated, above them {draws:,} draws, the same "
+        f"ones for every report ({slow} draws at any size for the lower distance and the convolved error, which are "
+        "slow). The squared error's means are exact at any size "
+        "([why](../two-bin.md#nobody-gains-by-another-report)); debiased, the truth's mean is 0, and the gain is in "
+        f"shares of the mean of the default form.\n\nReports: {'; '.join(list(_REPORTS)[1:])}.\n\n"
     )
     return Reproduction("Which reports look better calibrated than the truth", finding, about + "\n".join(body))
 

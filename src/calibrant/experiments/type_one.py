@@ -32,8 +32,9 @@ _CORNERS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "five values": lambda rng, n: rng.choice([0.001, 0.02, 0.3, 0.7, 1.0 - 2.0**-53], n),
 }
 _MEANT_CORNERS = (
-    "Rare predictions are uniform up to 0.002; those at the ends Beta(0.05, 0.05), of which many round to 0 or 1; atoms "
-    "are 0 or 1 in half of the rows, uniform else; the five values are 0.001, 0.02, 0.3, 0.7 and the last number before 1."
+    "Rare predictions are uniform up to 0.002; those at the ends Beta(0.05, 0.05), of which many round to 0 or 1; "
+    "atoms are 0 or 1 in half of the rows, uniform else; the five values are 0.001, 0.02, 0.3, 0.7 and the last "
+    "number before 1."
 )
 _MEANT = "Skewed predictions are Beta(0.3, 3), discrete ones take three values, tied ones are rounded to hundredths."
 _CHUNK = 500
@@ -181,9 +182,7 @@ def type_one_errors(quick: bool = False, _data: Path | None = None) -> Reproduct
 
 def type_one_errors_tcal(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """False rejections of T-Cal's family."""
-    notes = (
-        "Resamples are the fewest with which the level can be reached. A dash: the test says that it does not apply."
-    )
+    notes = "Resamples are the fewest with which the level can be reached. A dash: the test does not apply."
     return _measured("False rejections of calibrated predictions: T-Cal and its relatives", _TCAL, notes, quick)
 
 

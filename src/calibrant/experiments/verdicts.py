@@ -61,8 +61,8 @@ def real_predictions(_quick: bool = False, data: Path | None = None) -> Reproduc
     ]
     note = (
         "Test: the audit's, `calibration_test`; level 0.05. Bounds and gate: confidence 0.95, valid at any number of "
-        "rows. The gate that is watched gets the rows in an order of chance, 50 and later a tenth of those so far at a "
-        "time, and stops at its verdict.\n\n"
+        "rows. `CalibrationGate` gets the rows in a random order, 50 and later a tenth of those so far at a "
+        "time, and stops at a verdict.\n\n"
     )
     counted = ", ".join(f"{number} {verdict}" for verdict, number in said.items())
     finding = f"At a limit of {_LIMIT} the gate finds {counted}."

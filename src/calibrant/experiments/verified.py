@@ -157,7 +157,7 @@ def deviation_table(found: Sequence[Deviations]) -> tuple[str, str]:
     lines = [
         f"Top label of a VGG on CIFAR-10, scaling-binning with {first.n_bins} bins on the first 5,000 rows; draws with "
         "replacement from the other 5,000, whose own squared error, "
-        f"{first.truth:.3g}, is the truth that both estimate; {first.plug_in.size:,} draws a size, 90% confidence "
+        f"{first.truth:.3g}, is the truth that both estimate; {first.plug_in.size:,} draws per size, 90% confidence "
         "intervals of the mean. The paper's network is another VGG, and the section does not say how large its two "
         "parts are.",
         "",
@@ -179,7 +179,7 @@ def certified_table(found: Sequence[Certified]) -> tuple[str, str]:
     best, bins = {name: c.brier for name, c in under.items()}, {name: c.n_bins for name, c in under.items()}
     limits = np.quantile([c.plug_in for c in found], [0.0, 0.25, 0.5, 0.75, 1.0])
     finding = (
-        f"At an error below 0.015 the cancelling estimator lets {bins['debiased']} bins be used, Brier score "
+        f"At an error below 0.015 the cancelling estimator allows {bins['debiased']} bins, Brier score "
         f"{best['debiased']:.4f}; the plug-in estimator, bounded by its percentile, {bins['percentile']} bins with "
         f"{best['percentile']:.4f}, {100 * (best['percentile'] / best['debiased'] - 1):.0f}% higher (the paper: 100 "
         "bins against 15, 13%)."

@@ -53,11 +53,11 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
     often = max(max(each[:2]) for each in found)
     false = max(each[6] for (design, _, _), each in zip(cells, found, strict=True) if design.endswith(", calibrated"))
     body = (
-        "Weights are 10 to a power drawn evenly from 0 to 3, independently of the prediction; at most 1,000 was said beforehand. "
-        f"Level {_LEVEL:g}.\n\n## Sketches\n\n{samples} samples per row. *Low*, *high*: how often either end of the gate of a sketch failed, "
-        f"each at most {_LEVEL:g} by the proof. Intervals are means over samples; those of the rows are "
-        "`calibration_gate`'s. *Rejected*: by `sketch.audit()`, which has bounds in place of redraws, and by "
-        f"`calibration_test` of the rows, 199 resamples, on the first {_FEW} samples of up to 2,000 rows.\n\n"
+        "Weights are 10 to a power drawn evenly from 0 to 3, independently of the prediction; `max_weight` is 1,000. "
+        f"Level {_LEVEL:g}.\n\n## Sketches\n\n{samples} samples per row. *Low*, *high*: how often either end of the "
+        f"gate of a sketch failed, each at most {_LEVEL:g} by the proof. Intervals are means over samples; those of "
+        "the rows are `calibration_gate`'s. *Rejected*: by `sketch.audit()`, which has bounds in place of redraws, "
+        f"and by `calibration_test` of the rows, 199 resamples, on the first {_FEW} samples of up to 2,000 rows.\n\n"
         + table(
             [
                 *("predictions", "n", "low", "high", "interval of the sketch", "of its rows"),
@@ -76,9 +76,10 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
                 for (design, n, _), (low, high, *ends, rejected, of_rows) in zip(cells, found, strict=True)
             ],
         )
-        + f"\n## Watched\n\n{streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, so that "
-        "either verdict is as near to false as can be; one looks after each batch (of 5 rows, later of a fifth of those so "
-        "far) and stops at the first end that misses it. Sketches are of the same batches.\n\n"
+        + f"\n## At any number of rows\n\n{streams} streams per row, to {MOST:,} rows. The limit is the population's own distance, "
+        "so that both verdicts are as close to false as possible; the ends are looked at after each batch (of 5 rows, "
+        "later of a fifth of those so "
+        "far) until one misses the limit. Sketches are of the same batches.\n\n"
         + table(
             [
                 "predictions",
@@ -105,11 +106,12 @@ def weighted_sketches(quick: bool = False, _data: Path | None = None) -> Reprodu
         )
     )
     finding = (
-        f"An end of the gate of a weighted sketch is wrong in at most {often:.3f} of samples, and its test rejects at most "
-        f"{false:.3f} of calibrated ones, at level {_LEVEL:g}; a verdict of a watched gate is ever false in at most "
-        f"{ever:.3f} of streams, and watching costs {min(ratios):.2f} to {max(ratios):.2f} times the rows."
+        f"An end of the gate of a weighted sketch is wrong in at most {often:.3f} of samples, and its test rejects at "
+        f"most {false:.3f} of calibrated ones, at level {_LEVEL:g}; a verdict of `CalibrationGate` is ever false in at "
+        f"most {ever:.3f} of streams, and stopping at any time costs {min(ratios):.2f} to {max(ratios):.2f} times the "
+        "rows."
     )
-    return Reproduction("Weighted rows, watched and in sketches", finding, body)
+    return Reproduction("Weighted rows: sketches, and gates at any number of rows", finding, body)
 
 
 def _of_both(design: str, n: int, samples: int) -> list[float]:

@@ -69,7 +69,7 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
         for name, groups in segments:
             checks.append(Check(name, "segment", _gate_of(groups, asked, shares)))
     if asked.find:
-        told.progress("Segments nobody named")
+        told.progress("Finding segments")
         checks.append(Check("found segments", "found", _found(table, names, asked, shares)))
     if before is not None and asked.baseline is not None:
         told.progress("Baseline")

@@ -35,7 +35,7 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
         segments = named.segments_of_groups(groups, float(asked.level), **grouped)
         audit = replace(audit, segments=tuple(segments), segmented_by=asked.by)
     if asked.find:
-        told.progress("Segments nobody named")
+        told.progress("Finding segments")
         audit = replace(audit, found_segments=_found(table, audit, asked))
     if asked.drift:
         told.progress("Drift")
