@@ -60,13 +60,13 @@ def test_a_gate_prints_no_more_than_it_proves():
 def test_a_tolerant_test_prints_no_more_than_it_proves():
     said = TolerantResult("within", 0.01234, Interval(0.0, 0.03234), 0.01, 0.1, 1 / 3, 1000, None).summary()
     assert "is at most 0.0324 (" in said
-    assert "own is 0.0123)" in said
+    assert "(0.0123 on these" in said
 
 
 @pytest.mark.parametrize(("evalue", "pvalue", "reject"), [(19.96, 0.0502, False), (20.04, 0.0499, True)])
 def test_evidence_that_is_not_enough_does_not_look_enough(evalue, pvalue, reject):
     said = MonitorReading(evalue, pvalue, reject, 0.05, 100, 2, "predictions too low").summary()
-    assert f"evidence {at_least(evalue, 3)}, 20 is enough" in said
+    assert f"evidence {at_least(evalue, 3)}, 20 is needed" in said
     assert ("evidence 20," in said) is reject
     assert ("p = 0.051)" in said) is not reject
     assert "p = 1)" in CalibrationMonitor().reading().summary()

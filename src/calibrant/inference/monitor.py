@@ -70,7 +70,7 @@ class MonitorReading(Result):
         seen = f"{counted(self.n_rows, 'row')} in {counted(self.n_batches, 'batch', 'batches')}"
         return (
             f"{said} after {seen}: evidence {at_least(self.evalue, 3)}, "
-            f"{1.0 / self.level:g} is enough (anytime-valid p = {at_most(self.pvalue, 2)}){best}"
+            f"{1.0 / self.level:g} is needed (anytime-valid p = {at_most(self.pvalue, 2)}){best}"
         )
 
 

@@ -71,8 +71,8 @@ class SmoothTolerantResult(Result):
         more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
         return (
             f"{said}: the population's lower distance from calibration is at least {low}, and at most {high}, each "
-            f"with {confidence(self.level)} confidence ({counted(self.n_rows, 'row')}, whose smooth error is "
-            f"{self.statistic:.4f}){more}"
+            f"with {confidence(self.level)} confidence (smooth error {self.statistic:.4f} on these "
+            f"{counted(self.n_rows, 'row')}){more}"
         )
 
 

@@ -60,7 +60,7 @@ class TolerantResult(Result):
         }[self.verdict]
         more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
         proved = where(self.verdict, self.lower_distance, self.level)
-        return f"{said}: {proved} ({counted(self.n_rows, 'row')}, whose own is {self.statistic:.4f}){more}"
+        return f"{said}: {proved} ({self.statistic:.4f} on these {counted(self.n_rows, 'row')}){more}"
 
 
 def tolerant_calibration_test(

@@ -58,7 +58,7 @@ class CorpDecomposition(Result):
         """Say what the score is made of."""
         return (
             f"Mean score {self.mean_score:.6g}: miscalibration costs {self.miscalibration:.6g}, discrimination gains "
-            f"{self.discrimination:.6g}, and {self.uncertainty:.6g} is the base rate's own."
+            f"{self.discrimination:.6g}, and the base rate alone scores {self.uncertainty:.6g}."
         )
 
 
