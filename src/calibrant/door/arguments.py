@@ -108,7 +108,7 @@ def check_level(level: float) -> float:
     if isinstance(level, int | float) and not isinstance(level, bool) and 0.5 < level < 100.0:
         sure = level if level < 1.0 else level / 100.0
         hint = f". For {sure:g} confidence pass {1.0 - sure:.6g}" if 0.5 < sure < 1.0 else ""
-        raise InputError("level", f"is {level:g}", allowed=f"it is alpha, the chance of error, at most 0.5{hint}")
+        raise InputError("level", f"is {level:g}", allowed=f"it is alpha, the probability of error, at most 0.5{hint}")
     return fraction(level, "level")
 
 

@@ -52,7 +52,7 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
     except InputError as problem:
         if problem.argument != "once":
             raise
-        said = f"holds the very rows of a batch that {str(state)!r} has already"
+        said = f"holds exactly the rows of a batch that {str(state)!r} already has"
         ways = "--again adds them once more; without FILE the command says what is proved so far"
         raise InputError("FILE", said, allowed=ways) from None
     gate.save(state)

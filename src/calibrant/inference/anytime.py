@@ -132,7 +132,7 @@ class AnytimeEnds:
                 f"contradicts the rows before: together they prove a distance of at least {least} and of at most "
                 f"{most}, which one population allows with probability {2.0 * level:g} at most: the predictor or the "
                 "population has changed",
-                allowed="begin a new gate; a monitor says since when",
+                allowed="begin a new gate; CalibrationMonitor finds when it changed",
             )
         return cls(found, spread, bets, level, Interval(low, high))
 

@@ -60,7 +60,7 @@ def draws_of(
 ) -> tuple[Sample, Units]:
     """Take rows with weights, trials or groups that were validated already, with outcomes as shares of events."""
     if max_weight is None:
-        problem = "is needed with weights, trials or groups: the largest that is seen bounds nothing"
+        problem = "is needed with weights, trials or groups: the largest weight in the rows is no bound"
         allowed = "the most that one row can weigh (a row of trials: their number; with groups: a whole group)"
         raise InputError("max_weight", problem, allowed=f"{allowed}, known before the rows were drawn")
     most = positive(max_weight, "max_weight")

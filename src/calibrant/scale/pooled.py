@@ -98,7 +98,7 @@ def draws_of_cells(
         raise InputError("sketch", "holds event rates; the proof needs single outcomes, each 0 or 1")
     if max_weight is None:
         if not unweighted(sample):
-            problem = "is needed, for the sketch holds weights: the largest that was seen bounds nothing"
+            problem = "is needed, as the sketch holds weights: the largest weight in the rows is no bound"
             allowed = "the most that one row can weigh, known before the rows were drawn"
             raise InputError("max_weight", problem, allowed=allowed)
         count, ones = sample.count, sample.ones

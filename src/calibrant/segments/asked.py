@@ -29,7 +29,7 @@ class Asked:
         """Refuse what cannot be used."""
         for name, least, most in (("max_depth", 1, _DEEPEST), ("n_bins", 2, _MOST_BINS)):
             if whole_from(getattr(self, name), name, least) > most:
-                raise InputError(name, f"is {getattr(self, name):,}", allowed=f"it is from {least} to {most}")
+                raise InputError(name, f"is {getattr(self, name):,}", allowed=f"it must be from {least} to {most}")
         whole_from(self.min_rows, "min_rows", 1)
         check_resamples(self.n_resamples, BY_REDRAWS * check_level(self.level))
         generator(self.random_state)
