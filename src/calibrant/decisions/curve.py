@@ -239,7 +239,9 @@ def breakpoints(cuts: Cuts) -> FloatArray:
 def _asked(thresholds: Sequence[float] | FloatArray) -> FloatArray:
     at = as_numbers(np.asarray(thresholds), "thresholds")
     if at.size == 0:
-        raise InputError("thresholds", "is empty", allowed="at least one is needed, or None for every bend of the curve")
+        raise InputError(
+            "thresholds", "is empty", allowed="at least one is needed, or None for every bend of the curve"
+        )
     bad = ~((at >= 0.0) & (at < 1.0))
     if bad.any():
         row = int(np.argmax(bad))
