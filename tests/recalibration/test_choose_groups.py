@@ -62,7 +62,7 @@ def test_effects_of_groups_are_not_taken_for_knowledge():
     [
         (np.zeros(60), "groups: has 1 groups for 5 parts"),
         (np.arange(59), r"groups: has shape \(59,\)"),
-        (np.where(np.arange(60) < 30, np.arange(60), 99), "groups: leave one outcome alone"),
+        (np.where(np.arange(60) < 30, np.arange(60), 99), "groups: leave only one outcome"),
     ],
 )
 def test_what_is_refused(groups, message):

@@ -198,7 +198,7 @@ def test_names_and_filesystems_that_lead_nowhere_are_refused(tmp_path):
     said = refused(folder, filesystem="nowhere://key:secret@host/x")
     assert "filesystem: cannot be opened" in said
     assert "secret" not in said
-    assert "filesystem: is where a name is looked up" in refused(WHOLE, filesystem="local")
+    assert "filesystem: is for names of files" in refused(WHOLE, filesystem="local")
     assert "can be read only once" in refused(WHOLE.to_reader())
     assert "can be read only once" in refused(ds.dataset(folder + "/a.parquet").scanner())
 

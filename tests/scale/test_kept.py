@@ -119,7 +119,7 @@ def test_weighted_sketches_are_gated_with_their_bound_and_say_so_without(tmp_pat
     weight = np.random.default_rng(1).random(2000)
     sketch = CalibrationSketch().update(table["y"], table["p"], sample_weight=weight)
     (tmp_path / "w.sketch").write_bytes(sketch.to_bytes())
-    assert "is needed, for the sketch holds weights" in run(
+    assert "is needed, as the sketch holds weights" in run(
         "gate", tmp_path / "w.sketch", "--max-distance", ".5", code=2
     )
     run("gate", tmp_path / "w.sketch", "--max-distance", ".5", "--max-weight", "1")

@@ -319,7 +319,7 @@ def test_bad_tables_are_refused():
     assert find_segments(small(weight=[1.0, 2.0, 3.0] * 40), unweighted=True, n_resamples=39, **NAMES).left_out == {}
     with pytest.raises(InputError, match="single values"):
         find_segments(small(q=[[1]] * 120), **NAMES, features=["q"])
-    with pytest.raises(InputError, match="no columns but"):
+    with pytest.raises(InputError, match="no columns except"):
         find_segments(small().drop_columns(["k"]), **NAMES)
     with pytest.raises(InputError, match="row 3 is"):
         find_segments(small().set_column(0, "y", [[0, 1, 0, None] * 30]), **NAMES)
