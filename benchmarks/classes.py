@@ -237,7 +237,7 @@ def main() -> None:
     theirs = subprocess.run([options.peers, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = len(os.sched_getaffinity(0))
-    page = f"""# Many classes beside the peers
+    page = f"""# Many classes, beside other libraries
 
 Written by benchmarks/classes.py: each line is a process of its own, after its imports and a run on a few rows. Seconds
 are the processor's, of all threads together; megabytes are the peak above what was held before, when the input was

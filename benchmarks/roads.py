@@ -132,13 +132,13 @@ def main() -> None:
                 running.terminate()
         size = Path(days).stat().st_size / 1e6, Path(every).stat().st_size / 1e6
     TARGET.write_text(
-        f"""# Cost by road
+        f"""# Cost by kind of input
 
-Written by benchmarks/roads.py: {rows:,} rows of two columns in {DAYS} days, audited by every road that takes files;
+Written by benchmarks/roads.py: {rows:,} rows of two columns in {DAYS} days, audited by every command and kind of input that takes files;
 each in a process of its own, start of Python included, on {platform.machine()} with {os.cpu_count()} processors,
 DuckDB {duckdb.__version__}. The bucket is that of a server on the same machine.
 
-| road | rows are | processor seconds | peak MB | smooth calibration error |
+| input | rows are | processor seconds | peak MB | smooth calibration error |
 | --- | --- | ---: | ---: | ---: |
 {chr(10).join(lines)}
 
