@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.errors import InputError, Ways
 from calibrant.findings.table_faults import in_table, or_left_out, refuse_own_columns
-from calibrant.scale.drift import RESOLUTION, SINGLE, periods_of_groups
-from calibrant.scale.reference import FINE, beside_reference
-from calibrant.segments import finding, named
 from calibrant.segments.asked import names_of
 
 if TYPE_CHECKING:
@@ -30,19 +27,24 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
     grouped = {"grouped": bool(more), "exclude_bad": asked.exclude_bad}
     refuse_own_columns(asked.by, names)
     if asked.by:
+        from calibrant.segments.named import RESOLUTION, segments_of_groups
+
         told.progress("Segments")
-        groups = table.groups(names, [*asked.by, *more], named.RESOLUTION, exclude_bad=asked.exclude_bad)
-        segments = named.segments_of_groups(groups, float(asked.level), **grouped)
+        groups = table.groups(names, [*asked.by, *more], RESOLUTION, exclude_bad=asked.exclude_bad)
+        segments = segments_of_groups(groups, float(asked.level), **grouped)
         audit = replace(audit, segments=tuple(segments), segmented_by=asked.by)
     if asked.find:
         told.progress("Finding segments")
         audit = replace(audit, found_segments=_found(table, audit, asked))
     if asked.drift:
+        from calibrant.scale import drift
+        from calibrant.scale.reference import FINE, beside_reference
+
         told.progress("Drift")
         keys = [asked.drift, *more]
-        groups = table.groups(names, keys, RESOLUTION, exclude_bad=asked.exclude_bad, option="drift")
+        groups = table.groups(names, keys, drift.RESOLUTION, exclude_bad=asked.exclude_bad, option="drift")
         try:
-            periods = periods_of_groups(groups, asked.level, **grouped)
+            periods = drift.periods_of_groups(groups, asked.level, **grouped)
             if asked.reference is not None:
                 told.progress("Since the reference")
                 fine = table.groups(names, keys, FINE, exclude_bad=asked.exclude_bad, option="drift")
@@ -57,15 +59,15 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
 
 def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
     """The segments that are found in the columns that are asked for, by the audit's own seed."""
+    from calibrant.segments.finding import found_in_table
+
     of_search = asked.of_search
     assert of_search is not None
     if audit.seed is not None:
         of_search = replace(of_search, random_state=audit.seed)
     features = None if asked.find == EVERY else names_of(asked.find, "find")
     try:
-        return finding.found_in_table(
-            table, audit.columns, features, of_search, exclude_bad=asked.exclude_bad, option="find"
-        )
+        return found_in_table(table, audit.columns, features, of_search, exclude_bad=asked.exclude_bad, option="find")
     except InputError as problem:
         raise or_left_out(in_table(problem, audit.columns)) from None
 
@@ -73,6 +75,8 @@ def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
 def check_drift(asked: Asked, names: Mapping[str, str]) -> None:
     """Refuse weights: the evidence of drift has no place for them."""
     if asked.drift and "sample_weight" in names:
+        from calibrant.scale.drift import SINGLE
+
         column = names["sample_weight"]
         ways = Ways("unweighted=True leaves them out", "--unweighted leaves them out")
         raise InputError("drift", f"{SINGLE}, and column {column!r} holds weights", allowed=ways)

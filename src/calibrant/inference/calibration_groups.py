@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
 from calibrant.inference.calibration_units import Units
 from calibrant.resampling.redraw import random_signs
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _AT_ONCE = 64  # resamples
 
@@ -23,6 +26,8 @@ def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[
     group's sums along directions that do not depend on outcomes. Products of different groups are what is left: their
     mean is 0 for calibrated predictions with any dependence within groups, and for random signs.
     """
+    from scipy import sparse
+
     group, excess = units.group, units.excess
     assert group is not None
     n_groups = int(group.max()) + 1
@@ -70,4 +75,6 @@ def _sums(group: IntArray, column: FloatArray, n_groups: int) -> FloatArray:
 
 def _joining(n_blocks: int, groups: int) -> sparse.csr_array:
     k = np.arange(n_blocks)
-    return sparse.coo_array((np.ones(n_blocks), (k, k * groups // n_blocks)), (n_blocks, groups)).tocsr()
+    from scipy.sparse import coo_array
+
+    return coo_array((np.ones(n_blocks), (k, k * groups // n_blocks)), (n_blocks, groups)).tocsr()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.resampling.redraw import random_signs
@@ -23,8 +22,10 @@ def signed_curves(
 
     `smoother` is (points, strata); `stratum`, `residual` and `group` are of rows.
     """
+    from scipy.sparse import coo_array
+
     n_groups = int(group.max()) + 1
-    each = sparse.coo_array((residual, (stratum, group)), (smoother.shape[1], n_groups)).tocsc()
+    each = coo_array((residual, (stratum, group)), (smoother.shape[1], n_groups)).tocsc()
     squared = np.zeros(smoother.shape[0])
     curves = [smoother @ np.asarray(each @ np.ones((n_groups, 1)))]
     for start in range(0, n_resamples, _BLOCK):

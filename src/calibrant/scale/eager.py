@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import narwhals as nw
-
 from calibrant.door.columns import numbers_or_nan
 from calibrant.door.errors import InputError
 
@@ -21,6 +19,7 @@ def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[s
     InputError
         If a column holds no numbers, or keys of several kinds.
     """
+    import narwhals as nw
     import pyarrow
 
     columns = {
@@ -33,6 +32,7 @@ def in_arrow(table: Any, numbers: Mapping[str, tuple[str, str]], keys: Mapping[s
 
 def keys_of(column: Any, name: str, option: str) -> Any:
     """Keys as Arrow; a period of pandas is the time at which it starts, an interval or a UUID its text."""
+    import narwhals as nw
     import pyarrow
 
     native, values = nw.to_native(column), None

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-import narwhals as nw
 import numpy as np
 
 from calibrant.door.columns import IntArray
@@ -196,6 +195,8 @@ class KeptSketches(Table):
         """
         if exclude_bad:
             self._of_rows("exclude_bad")
+        import narwhals as nw
+
         self.require(by, option)
         index, cells, of = [], [], []
         for at, where, found in self.stored():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +12,7 @@ IntArray = npt.NDArray[np.int64]
 
 def told_apart(keys: Any) -> tuple[Any, bool]:
     """The keys as Arrow with 0 for -0 and null for NaN, and whether keys that an engine told apart may be one now."""
+    import narwhals as nw
     import pyarrow
     import pyarrow.compute as pc
 

@@ -8,7 +8,6 @@ from typing import Any
 from calibrant.door.errors import InputError
 from calibrant.scale.datasets import OpenedDataset
 from calibrant.scale.filesystems import filesystem_of
-from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.kept import KeptSketches, hold_sketches
 from calibrant.scale.opened import OpenedFile
 from calibrant.scale.readers import input_files
@@ -54,4 +53,6 @@ def open_table(table: Any, *, filesystem: Any = None, pos_label: Any = None, arg
     if kinds & {"RecordBatchReader", "Scanner"}:
         way = "table.read_all(), or the dataset itself" if "Scanner" not in kinds else "the dataset itself"
         raise InputError(argument, "is a stream, which can be read only once", allowed=way)
+    from calibrant.scale.frames import OpenedFrame  # narwhals, which files can do without
+
     return OpenedFrame(table, argument, pos_label)

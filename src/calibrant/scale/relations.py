@@ -5,16 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
-
-import narwhals as nw
+from typing import TYPE_CHECKING, Any
 
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import FileError, InputError
 from calibrant.scale.duck import group_relation, json_segments, quoted
 from calibrant.scale.eager import in_arrow
 from calibrant.scale.engine import connect
-from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.keys import ranks_of
 from calibrant.scale.numbers import (
@@ -27,6 +24,9 @@ from calibrant.scale.numbers import (
     texts_in_rows,
 )
 from calibrant.scale.tables import BoolArray, Chosen, Table
+
+if TYPE_CHECKING:
+    from calibrant.scale.frames import OpenedFrame
 
 
 class InDuckDB(Table):
@@ -117,6 +117,8 @@ class InDuckDB(Table):
         """These columns as a relation: numbers as doubles, features as numbers or times where every text is one."""
         import duckdb
 
+        from calibrant.scale.frames import OpenedFrame
+
         self.require(features, option)
         with self._explained():
             relation = self._rows(list(names.values()), features)
@@ -136,6 +138,8 @@ class InDuckDB(Table):
 
     def ranks(self, name: str, option: str) -> IntArray:
         """Number of each row's value in a column of keys."""
+        import narwhals as nw
+
         with self._explained():
             relation = self._rows([], [name])
             if self.kind == "json":
@@ -159,6 +163,8 @@ class InDuckDB(Table):
         option: str = "by",
     ) -> Groups:
         """Sums of cells by one GROUP BY; never loaded."""
+        import narwhals as nw
+
         self.require(by, option)
         with self._explained(), self._in_any_order():
             relation = self._rows(list(names.values()), by)

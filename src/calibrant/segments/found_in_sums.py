@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
@@ -139,6 +138,8 @@ class TailSearch:
 
 def _climbs(summed: Summed, said: Stated, level: float) -> tuple[float, float]:
     """Largest climb of any segment, at the ends of cells, over the weight of all; and what noise stays below."""
+    from scipy.optimize import brentq
+
     cells = summed.cells
     off = cells[:, sketching.OUTCOME] - said.expected
     weight = np.maximum(cells[:, sketching.WEIGHT], 1e-300)
@@ -150,8 +151,8 @@ def _climbs(summed: Summed, said: Stated, level: float) -> tuple[float, float]:
         largest = max(largest, max(path.max(), 0.0) - min(path.min(), 0.0))
     all_rows = float(cells[summed.starts[0] : summed.ends[0], sketching.WEIGHT].sum())
 
-    def spare(x: float) -> float:  # the range of a Brownian path exceeds x with probability about 8 norm.sf(x)
-        return float(8.0 * norm.sf(x / deviation).sum() - level)
+    def spare(x: float) -> float:  # the range of a Brownian path exceeds x with probability about 8 ndtr(-x)
+        return float(8.0 * ndtr(-x / deviation).sum() - level)
 
     return largest / all_rows, brentq(spare, 0.0, 40.0 * float(deviation.max())) / all_rows
 
