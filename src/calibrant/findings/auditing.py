@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["audit"]
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, cast
 
@@ -35,9 +34,10 @@ from calibrant.inference.gate import check_gate
 from calibrant.kernels.sums import dot
 from calibrant.measures.discrimination import auc_from_sample
 from calibrant.measures.lower import audited_certificate, lower_distance_of_certificate
-from calibrant.measures.registry import measures
+from calibrant.measures.registry import Measure, measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
+from calibrant.resampling.threads import beside
 from calibrant.scale.pooled import weights_differ
 
 _COSTLY = 100_000
@@ -262,63 +262,57 @@ def audit_sample(
 
     tell("Witness")
     witness = witness_from_sample(sample)  # first, so that what numba imports at its first call is there for threads
-    # Kernels release the interpreter's lock: the longest of what depends on nothing else runs beside the rest.
-    with ThreadPoolExecutor(1) as beside:
-        certified = beside.submit(audited_certificate, sample)
-        found: dict[str, MeasureValue] = {}
-        for name, measure in measures().items():
-            value, why_not = None, None
-            if measure.maximum_rows is not None and sample.n_distinct > measure.maximum_rows:
-                why_not = f"not computed above {measure.maximum_rows:,} distinct predictions"
-            elif name != _CERTIFIED:
-                tell(measure.title)
-                value = measure.on_sample(sample, **measure.parameters)
-            found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+    # Kernels release the interpreter's lock: what depends on nothing else runs beside the rest.
+    with beside() as thread:
+        certified = thread.submit(audited_certificate, sample)
+        measured = {
+            name: thread.submit(measure.on_sample, sample, **measure.parameters)
+            for name, measure in measures().items()
+            if name != _CERTIFIED and _too_many(measure, sample) is None
+        }
         tell("Reliability diagram")
         table = reliability(sample, level, n_resamples, rng, rows)
         tell("Tests")
         weighted = weights_differ(sample)
         most = None if draws is None else draws.most
         drawn = int(rng.integers(2**31))
+        costing = thread.submit(_costs, sample, rows, threshold, level, n_resamples, drawn)
         # The displacement is more than what rounding has misplaced.
         tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
         test = tests["calibration_test"].result
         tell("Lower distance")
         certificate = certified.result()
-    lower = found[_CERTIFIED]
-    if lower.not_computed is None:
-        lower = found[_CERTIFIED] = replace(lower, value=lower_distance_of_certificate(certificate, sample))
-    tell("Inequalities")
-    ties = tie(sample, witness, certificate, {name: measure.value for name, measure in found.items()})
-    if lower.value is None:
-        found[_CERTIFIED] = in_its_bracket(lower, ties.lower_distance_bracket)
-    elif lower.value - ties.lower_distance_bracket.lower > _LOOSE:
-        said = f"{lower.sentence} Proved: {proved(ties.lower_distance_bracket.lower, lower.value)[0]}."
-        found[_CERTIFIED] = replace(lower, sentence=said)
-    interval = found["interval_calibration_error"]
-    if interval.value is None:
-        above = above_interval_error({name: measure.value for name, measure in found.items()})
-        bracket = Bracket(ties.lower_distance_bracket.lower, above)
-        found["interval_calibration_error"] = in_its_bracket(interval, bracket)
-    tell("Bounds")
-    mass = sample.mass()
-    mean_prediction = min(1.0, dot(mass, sample.prediction))
-    base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
-    limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
-    with ThreadPoolExecutor(1) as beside:
-        costing = beside.submit(_costs, sample, rows, threshold, level, n_resamples, drawn)
+        found: dict[str, MeasureValue] = {}
+        for name, measure in measures().items():
+            value, why_not = None, _too_many(measure, sample)
+            if name in measured:
+                tell(measure.title)
+                value = measured[name].result()
+            elif why_not is None:
+                value = lower_distance_of_certificate(certificate, sample)
+            found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+        tell("Inequalities")
+        ties = tie(sample, witness, certificate, {name: measure.value for name, measure in found.items()})
+        _say_brackets(found, ties.lower_distance_bracket)
+        tell("Bounds")
+        mass = sample.mass()
+        mean_prediction = min(1.0, dot(mass, sample.prediction))
+        base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
+        limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
         bounds, gate = population(
             sample, rows, draws, weighted, limit, level, witness.value, ties.lower_distance_bracket, displacement
         )
         tell("What it costs")
         cost, acting = costing.result()
-    # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
-    regions = regions_from_witness(sample, witness, rows) if test is None or rejected(test, gate) else ()
-    tell("What to do")
-    advised = not_compared("not asked for")
-    if advise:
-        state = decide(test, gate)
-        advised = advice_on_sample(sample, weighted, state, level, int(rng.integers(2**31)), rows)
+        # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
+        telling = test is None or rejected(test, gate)
+        regional = thread.submit(regions_from_witness, sample, witness, rows) if telling else None
+        tell("What to do")
+        advised = not_compared("not asked for")
+        if advise:
+            state = decide(test, gate)
+            advised = advice_on_sample(sample, weighted, state, level, int(rng.integers(2**31)), rows)
+        regions = () if regional is None else regional.result()
     return Audit(
         title=title,
         n_rows=sample.n_rows,
@@ -350,6 +344,26 @@ def audit_sample(
         cost_of_acting=cost,
         acting=acting,
     )
+
+
+def _too_many(measure: Measure, sample: Sample) -> str | None:
+    """Why a measure is not computed of so many distinct predictions; None where it is."""
+    if measure.maximum_rows is None or sample.n_distinct <= measure.maximum_rows:
+        return None
+    return f"not computed above {measure.maximum_rows:,} distinct predictions"
+
+
+def _say_brackets(found: dict[str, MeasureValue], distance: Bracket) -> None:
+    """Say of numbers that were not computed, or not to the last digit shown, between which others they lie."""
+    lower, interval = found[_CERTIFIED], found["interval_calibration_error"]
+    if lower.value is None:
+        found[_CERTIFIED] = in_its_bracket(lower, distance)
+    elif lower.value - distance.lower > _LOOSE:
+        said = f"{lower.sentence} Proved: {proved(distance.lower, lower.value)[0]}."
+        found[_CERTIFIED] = replace(lower, sentence=said)
+    if interval.value is None:
+        above = above_interval_error({name: measure.value for name, measure in found.items()})
+        found["interval_calibration_error"] = in_its_bracket(interval, Bracket(distance.lower, above))
 
 
 def _costs(

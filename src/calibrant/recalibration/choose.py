@@ -38,6 +38,7 @@ from calibrant.recalibration.judging import (
     smooth_half_width,
 )
 from calibrant.recalibration.softmax_fit import OutOfTime
+from calibrant.resampling.threads import beside
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
@@ -49,6 +50,7 @@ Criterion = Literal["brier", "log", "distance"]
 
 CLASS_METHODS = ("temperature", "vector", "dirichlet")
 _DISTANCE_TOLERANCE = 1e-5
+_THREADS = 2  # that measure distances: fits, which are made meanwhile, end first
 _SIMPLE = (TemperatureCurve, PlattCurve)  # of one and of two numbers
 _ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
 _MOST_WORK = 5e8  # rows times the square of the classes, above which an audit leaves Dirichlet scaling out
@@ -146,8 +148,8 @@ def choose_recalibrator(
     """
     rows = Rows.of(y_true, y_prob, sample_weight, pos_label, groups)
     clock = Clock(time_limit)
-    with ThreadPoolExecutor(1) as beside:
-        choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress, beside)
+    with beside(_THREADS) as threads:
+        choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress, threads)
     found = choice.recalibrator
     return replace(choice, recalibrator=found.as_estimator()) if isinstance(found, Curve) else choice
 
@@ -174,8 +176,8 @@ def choose_on_rows(
             methods = tuple(name for name in CLASS_METHODS if name != "dirichlet")
             skipped["dirichlet"] = f"takes minutes with {k:,} classes"
     clock = Clock(None)
-    with ThreadPoolExecutor(1) as beside:
-        choice = _choose_on(found, methods, 5, "brier", level, n_resamples, random_state, clock, progress, beside)
+    with beside(_THREADS) as threads:
+        choice = _choose_on(found, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads)
     return replace(choice, skipped=ReadOnly({**skipped, **choice.skipped}))
 
 
@@ -189,7 +191,7 @@ def _choose_on(
     random_state: RandomState,
     clock: Clock,
     progress: Callable[[str], None] | None,
-    beside: ThreadPoolExecutor,
+    threads: ThreadPoolExecutor,
 ) -> RecalibrationChoice:
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
@@ -219,7 +221,7 @@ def _choose_on(
         outcome, prediction = rows.question(crossed)
         sample = Sample.of_arrays(outcome, prediction, rows.weight)
         smooth = smooth_error_from_sample(sample)
-        distance = beside.submit(lower_distance_from_sample, sample, tol=_DISTANCE_TOLERANCE)
+        distance = threads.submit(lower_distance_from_sample, sample, tol=_DISTANCE_TOLERANCE)
         half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng, rows.group)
         scores = (
             smooth,

@@ -1,17 +1,20 @@
-"""Resamples in blocks, on all processors; the blocks never show in the result."""
+"""Threads for what releases the interpreter's lock: resamples in blocks, and work beside other work."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 WORTH_A_THREAD = 2_000_000  # labels drawn; less is done at once
 
 
 def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multiple: int = 1) -> None:
     """Call fill(first, last) for blocks of range(total), each a multiple of `multiple` long except the last.
+
+    The blocks never show in the result.
 
     `fill` must release the interpreter's lock and write to its own block alone; `work` is the whole number of labels.
     """
@@ -22,3 +25,13 @@ def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multip
     step = multiple * max(1, math.ceil(total / multiple / (4 * workers)))
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(lambda first: fill(first, min(first + step, total)), range(0, total, step)))
+
+
+@contextmanager
+def beside(workers: int = 1) -> Iterator[ThreadPoolExecutor]:
+    """Threads for work that goes on beside the caller's; where the caller fails, what has not begun is dropped."""
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
