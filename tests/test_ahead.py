@@ -1,53 +1,84 @@
-"""A process beside the first run compiles what that run needs late; nothing is started where it would not help."""
+"""A process beside the first run compiles half of what that run needs; none is started where it would not help."""
 
+import gc
 import subprocess
-from pathlib import Path
+import types
 
+import numpy as np
 import pytest
 
+import calibrant
 from calibrant import ahead
-from calibrant.kernels.calibration import redrawn_statistics
+from calibrant.kernels import lower
 
 
 @pytest.fixture
-def compiling(monkeypatch):
-    """What is called when a kernel is compiled, how often it was told, and the processes that were started."""
-    told, started, asked = [], [], []
+def started(monkeypatch):
+    """Commands of the processes that were started, where there are two processors."""
+    found = []
 
-    class Started:
-        def __init__(self, command, **_):
-            started.append(command)
+    def start(command, **_):
+        found.append(command)
+        return types.SimpleNamespace(kill=lambda: None)
 
-        def kill(self):
-            pass
-
-    monkeypatch.setattr(ahead, "when_compiling", asked.append)
-    monkeypatch.setattr(subprocess, "Popen", Started)
-    ahead.compile_beside(lambda: told.append(True))
-    return asked[0], told, started
-
-
-def test_one_process_helps_the_first_run(compiling, monkeypatch, tmp_path):
-    begun, told, started = compiling
+    monkeypatch.setattr(ahead, "when_compiling", lambda _told: None)
     monkeypatch.setattr(ahead, "_processors", lambda: 2)
-    begun(str(tmp_path))
-    begun(str(tmp_path))
-    assert len(told) == 2
+    monkeypatch.setattr(subprocess, "Popen", start)
+    return found
+
+
+def _kept_in(folder, monkeypatch):
+    kernel = types.SimpleNamespace(stats=types.SimpleNamespace(cache_path=folder and str(folder)))
+    monkeypatch.setattr(ahead, "redrawn_statistics", kernel)
+
+
+def test_one_process_helps_the_first_run(started, monkeypatch, tmp_path):
+    _kept_in(tmp_path, monkeypatch)
+    ahead.compile_beside(lambda: None)
     assert len(started) == 1
     assert "-P" in started[0]
 
 
 @pytest.mark.parametrize("why", ["no cache", "one processor", "not the first run"])
-def test_no_process_is_started_where_it_would_not_help(compiling, monkeypatch, tmp_path, why):
-    begun, told, started = compiling
-    monkeypatch.setattr(ahead, "_processors", lambda: 1 if why == "one processor" else 2)
+def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp_path, why):
+    _kept_in(None if why == "no cache" else tmp_path, monkeypatch)
+    if why == "one processor":
+        monkeypatch.setattr(ahead, "_processors", lambda: 1)
     if why == "not the first run":
-        (tmp_path / f"{ahead._LATE}-77.py311.nbi").touch()
-    begun(None if why == "no cache" else str(tmp_path))
-    assert (told, started) == ([True], [])
+        (tmp_path / "calibration.redrawn_statistics-77.py311.nbi").touch()
+    ahead.compile_beside(lambda: None)
+    assert started == []
 
 
-def test_the_late_kernel_is_compiled_and_known_by_its_file():
+def test_the_run_is_told_whenever_a_kernel_is_compiled(monkeypatch):
+    told, asked = [], []
+    monkeypatch.setattr(ahead, "when_compiling", asked.append)
+    monkeypatch.setattr(ahead, "_processors", lambda: 1)
+    ahead.compile_beside(lambda: told.append(True))
+    asked[0](None)
+    asked[0]("folder")
+    assert told == [True, True]
+
+
+def test_after_an_audit_the_first_run_is_over():
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(50)
+    calibrant.audit(rng.random(50) < y_prob, y_prob, random_state=0)
+    assert not ahead._first_run()
+
+
+@pytest.fixture
+def _garbage_collected():
+    yield
+    gc.enable()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_garbage_collected")
+def test_what_is_compiled_ahead_is_of_the_types_that_an_audit_uses():
     ahead.compile_late()
-    assert redrawn_statistics.signatures
-    assert list(Path(redrawn_statistics.stats.cache_path).glob(f"{ahead._LATE}*.nbi"))
+    before = [len(kernel.signatures) for kernel in (lower.start, lower.solve)]
+    rng = np.random.default_rng(1)
+    y_prob = rng.random(400)
+    calibrant.audit(rng.random(400) < y_prob**2, y_prob, random_state=0)
+    assert before == [len(kernel.signatures) for kernel in (lower.start, lower.solve)]

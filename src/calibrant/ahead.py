@@ -7,6 +7,7 @@ files are put in place whole; if the one beside fails, nothing is lost but time.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import subprocess
 import sys
@@ -15,55 +16,69 @@ from pathlib import Path
 
 import numpy as np
 
+from calibrant.door.columns import FloatArray
+from calibrant.kernels.calibration import redrawn_statistics
 from calibrant.kernels.compiled import when_compiling
 
-_LATE = "calibration.redrawn_statistics"
-"""A kernel that every audit needs, and needs late: where it is cached, the run is not the first."""
+_FIRST = ("smooth_calibration_error", "lower_calibration_distance")
+"""Measures whose kernels the run itself compiles, for it needs the most of them first."""
 
 
 def compile_beside(told: Callable[[], None]) -> None:
-    """See that `told` is called whenever a kernel is compiled, and that at the first of them a process helps."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def compiling(cache: str | None) -> None:
-        told()
-        if cache is None or started or _processors() == 1 or not sys.executable:
-            return
-        if any(Path(cache).glob(f"{_LATE}*.nbi")):
-            return
-        # -P: nothing is imported from the folder that the user happens to be in.
-        command = [sys.executable, "-P", "-c", "from calibrant.ahead import compile_late; compile_late()"]
-        null = subprocess.DEVNULL
-        try:
-            started.append(subprocess.Popen(command, stdin=null, stdout=null, stderr=null))
-        except OSError:  # it would only have been faster
-            return
-        atexit.register(started[0].kill)
-
-    when_compiling(compiling)
+    """See that `told` is called whenever a kernel is compiled, and before a first run start a process that helps."""
+    when_compiling(lambda _cache: told())
+    if _processors() == 1 or not sys.executable or not _first_run():
+        return
+    # -P: nothing is imported from the folder that the user happens to be in.
+    command = [sys.executable, "-P", "-c", "from calibrant.ahead import compile_late; compile_late()"]
+    null = subprocess.DEVNULL
+    try:
+        helper = subprocess.Popen(command, stdin=null, stdout=null, stderr=null)
+    except OSError:  # it would only have been faster
+        return
+    atexit.register(helper.kill)
 
 
 def compile_late() -> None:
-    """Compile what an audit needs after the witness and the lower distance, from the last to the first."""
+    """Compile what an audit needs beside and after its witness and its test, in the order of its needs."""
+    gc.disable()  # little of what compiling leaves behind, in a process that ends soon
+    rng = np.random.default_rng(0)
+    prediction = np.sort(rng.random(500))
+    happened = rng.random(500) < prediction**1.5
+    _solve_once(np.linspace(0.0, 1.0, 9))
+
     from calibrant.decisions.acting import acting_from_sample
     from calibrant.decisions.cost import cost_from_sample
-    from calibrant.door.rows import Rows
     from calibrant.door.sample import Sample
-    from calibrant.inference.calibration import calibration_test_on_rows
+    from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, value_of_potentials
     from calibrant.measures.registry import measures
     from calibrant.recalibration.curves.formulas import PlattCurve
 
-    rng = np.random.default_rng(0)
-    prediction = rng.random(500)
-    happened = rng.random(500) < prediction**1.5
     sample = Sample.of_labels(happened, prediction)
-    PlattCurve().fit_sample(sample)
+    for name, measure in measures().items():
+        if name not in _FIRST:
+            measure.on_sample(sample, **measure.parameters)
+    one = np.ones(500)
+    cost_of_coupling(Coupling(prediction, prediction, happened * one, one / 500.0), sample)
+    value_of_potentials(Potentials(prediction, 0.0 * one, 0.0 * one), sample)
     cost = cost_from_sample(sample, 0.05)
     acting_from_sample(sample, cost.threshold, 0.05, 99, rng, single=True)
-    calibration_test_on_rows(Rows(happened.astype(np.int64), prediction), 0.05, 99, 0)
-    for name, measure in reversed(list(measures().items())):
-        if name != "lower_calibration_distance":
-            measure.on_sample(sample, **measure.parameters)
+    PlattCurve().fit_sample(sample)
+
+
+def _solve_once(u: FloatArray) -> None:
+    """Compile the largest kernel, which the lower distance needs only after some others."""
+    from calibrant.kernels import lower
+
+    mass = np.full(u.size, 0.5 / u.size)
+    x = np.full((u.size, 2), -0.05)
+    lower.solve(u, mass, mass, 1.0, 1, 1e-13, x, lower.start(u, x), np.zeros(u.size))
+
+
+def _first_run() -> bool:
+    """Whether there is a cache, and a kernel that every audit needs is not in it yet."""
+    cache = redrawn_statistics.stats.cache_path
+    return cache is not None and not any(Path(cache).glob("calibration.redrawn_statistics*.nbi"))
 
 
 def _processors() -> int:
