@@ -1,4 +1,4 @@
-"""How often an audit of calibrated predictions calls a stretch beyond noise."""
+"""How often an audit of calibrated predictions calls a range beyond noise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROWS = ("unweighted", "weights over 1,000 times", "groups of 10, shared chance"
 
 
 def beyond_noise(quick: bool = False, _data: Path | None = None) -> Reproduction:
-    """Share of calibrated samples of which some stretch is called beyond noise."""
+    """Share of calibrated samples of which some range is called beyond noise."""
     trials = 20 if quick else 2000
     cells = [(design, rows, trials) for design in _DESIGNS for rows in _ROWS]
     found = list(on_all_processors(_share, cells))
@@ -38,7 +38,7 @@ def beyond_noise(quick: bool = False, _data: Path | None = None) -> Reproduction
         "rows (docs/report.md). In groups of 10 the rows share one draw with probability 0.3: the rule assumes "
         "independent rows.\n\n"
         + table(
-            ["predictions", "rows", "drawn how", "some stretch beyond noise"],
+            ["predictions", "rows", "drawn how", "some range beyond noise"],
             [
                 [design, f"{_DESIGNS[design][0]:,}", rows, f"{share:.4f}"]
                 for (design, rows, _), share in zip(cells, found, strict=True)

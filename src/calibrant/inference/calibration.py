@@ -57,7 +57,7 @@ class TestComponent(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TestRegion(Result):
-    """The stretch of predictions that a test points at.
+    """The range of predictions where the fault that a test found is clearest.
 
     Attributes
     ----------

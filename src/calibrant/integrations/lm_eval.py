@@ -1,4 +1,4 @@
-"""A metric for lm-evaluation-harness: a multiple-choice task that reports how calibrated the likeliest choice is."""
+"""A metric for lm-evaluation-harness: a multiple-choice task that reports how calibrated its top choice is."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CalibratedTask(ConfigurableTask):  # type: ignore[misc]
 
     Notes
     -----
-    The confidence is the likeliest choice's probability among the choices, which is right where ``acc`` says so: what
+    The confidence is the most probable choice's probability among all, which is right where ``acc`` says so: what
     ``calibrant audit`` reads from the samples that the harness logs.
     """
 
