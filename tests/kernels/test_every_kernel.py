@@ -130,9 +130,10 @@ ARGUMENTS = {
         np.stack([rates(m)] * 128, axis=1), ones(m), p(m), ints(range(m)), ints(range(m)), whole(m), out(3, 1, 128)
     ),
     "found.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
+    "interval.best_partition": lambda m: (
+        v(m), r(m + 1), u(m - 1), np.argsort(r(m + 1)), out(m + 1), ints(range(m + 1))
+    ),
     "interval.group_starts": lambda m: (ints(max(0, j - 1) for j in range(m + 1)),),
-    "interval.queue_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1))),
-    "interval.search_partition": lambda m: (v(m), r(m + 1), u(m - 1), out(m + 1), ints(range(m + 1)), 1000),
     "interval.sliding_window": lambda m: (v(m), r(m), 0.3),
     "lattice.shortest_path": lambda m: (side(m), side(m), corridor(m), 1000, stop()),
     "logistic.logistic_derivatives": lambda m: (np.stack([v(m), r(m)]), rates(m), p(m), np.array([0.5, 1.0])),

@@ -61,17 +61,13 @@ def test_kernels_of_the_smooth_error(where, row):
     assert np.isnan(largest_correlation(unsorted, np.ones(3)))
 
 
-@pytest.mark.parametrize("kernel", ["search", "queue"])
 @pytest.mark.parametrize("which", [0, 1, 2])
 @pytest.mark.parametrize("m", [1, 3, 200])
-def test_kernels_of_the_interval_error(kernel, which, m):
+def test_kernels_of_the_interval_error(which, m):
     v, s, w = np.linspace(0.1, 0.9, m), np.cumsum(np.full(m + 1, 0.01)), np.linspace(0.0, 1.0, m + 1)
     (v, s, w)[which][-1] = np.nan
     cost, start = np.empty(m + 1), np.full(m + 1, 10**15)
-    if kernel == "search":
-        interval.search_partition(v, s, w, cost, start, 10**6)
-    else:
-        interval.queue_partition(v, s, w, cost, start)
+    interval.best_partition(v, s, w, np.argsort(s), cost, start)
     assert np.isnan(cost[m]) or (which == 0 and m > 1)  # the last prediction's own width is 0 times a mass of its group
     assert np.all(start[1:] < np.arange(1, m + 1))
     assert np.all(start[1:] >= 0)

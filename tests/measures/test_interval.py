@@ -35,17 +35,6 @@ def check_partition(y_true, y_prob, weight, partition):
     assert partition.evaluate(y_true, y_prob, sample_weight=weight) == pytest.approx(cost, abs=1e-12)
 
 
-def by_search_and_by_queues(y_true, y_prob, weight):
-    """The least cost by either kernel, whichever would have been called."""
-    sample = Sample.from_columns(y_true, y_prob, weight)
-    values = []
-    for leaves_a_prediction in (10**6, 0):
-        cost, start = least_costs(sample, leaves_a_prediction)
-        assert np.all((start[1:] >= 0) & (start[1:] < np.arange(1, start.size)))
-        values.append(cost[-1])
-    return values
-
-
 @examples(1500)
 @given(samples())
 def test_interval_error_equals_all_partitions(sample):
@@ -56,14 +45,27 @@ def test_interval_error_equals_all_partitions(sample):
     check_partition(*sample, partition)
 
 
+def every_cost(sample):
+    """Least cost of partitioning the first j distinct predictions, for every j, by trying every last group."""
+    v = sample.prediction
+    s, mass = np.append(0.0, np.cumsum(sample.residual())), np.append(0.0, np.cumsum(sample.mass()))
+    best = np.zeros(v.size + 1)
+    for j in range(1, v.size + 1):
+        best[j] = np.min(best[:j] + np.abs(s[j] - s[:j]) + (mass[j] - mass[:j]) * (v[j - 1] - v[:j]))
+    return best
+
+
 @examples(1000)
 @given(samples())
-def test_search_and_queues_agree(sample):
-    expected = oracle.interval_calibration_error(*sample)
-    assert by_search_and_by_queues(*sample) == pytest.approx([expected, expected], abs=1e-12)
+def test_every_step_of_the_dynamic_program(given_rows):
+    sample = Sample.from_columns(*given_rows)
+    cost, start = least_costs(sample)
+    assert cost == pytest.approx(every_cost(sample), abs=1e-12)
+    assert np.all((start[1:] >= 0) & (start[1:] < np.arange(1, start.size)))
 
 
 LARGER = ["calibrated", "biased", "drift", "few ties", "alternating", "crowded", "weights", "wild sums"]
+LARGER += ["dithered", "dithered narrowly", "zigzag", "bits reversed", "one class", "grid"]
 
 
 def larger_sample(kind, n):
@@ -80,29 +82,32 @@ def larger_sample(kind, n):
         y_true = np.arange(n) % 2 * 1.0
     if kind == "wild sums":  # running sums in random order, so that every block of them looks alike
         y_true = np.clip(y_prob + np.diff(rng.random(n) / 2, prepend=0.0), 0.0, 1.0)
+    if kind.startswith("dithered"):  # running sums that stay within one row's residual
+        y_prob = 0.45 + np.sort(y_prob) * (1e-3 if kind == "dithered narrowly" else 0.1)
+        y_true = np.diff(np.floor(np.cumsum(y_prob)), prepend=0.0)
+    if kind == "zigzag":
+        y_true = np.clip(y_prob + 0.5 * (np.arange(n) % 2 * 2 - 1) * np.linspace(0, 1, n), 0.0, 1.0)
+    if kind == "bits reversed":
+        y_prob = 0.5 + 1e-3 * (np.sort(y_prob) - 0.5)
+        reversed_bits = sum((np.arange(n) >> k & 1) / 2.0 ** (k + 1) for k in range(20))
+        y_true = np.clip(y_prob + 0.1 * np.diff(reversed_bits, prepend=0.0), 0.0, 1.0)
+    if kind == "one class":
+        y_true = np.zeros(n)
+    if kind == "grid":
+        y_prob = np.linspace(0, 1, n)
+        y_true = (rng.random(n) < y_prob) * 1.0
     return y_true, y_prob, weight
 
 
 @pytest.mark.parametrize("kind", LARGER)
 def test_nothing_is_lost_on_larger_samples(kind):
     y_true, y_prob, weight = larger_sample(kind, 1500)
-    w = np.ones_like(y_prob) if weight is None else weight
-    v, at = np.unique(y_prob, return_inverse=True)
-    s = np.concatenate([[0], np.cumsum(np.bincount(at, w * (y_true - y_prob)))]) / w.sum()
-    mass = np.concatenate([[0], np.cumsum(np.bincount(at, w))]) / w.sum()
-    best = np.zeros(v.size + 1)
-    for j in range(1, v.size + 1):
-        best[j] = np.min(best[:j] + np.abs(s[j] - s[:j]) + (mass[j] - mass[:j]) * (v[j - 1] - v[:j]))
+    sample = Sample.from_columns(y_true, y_prob, weight)
+    best = every_cost(sample)
+    assert least_costs(sample)[0] == pytest.approx(best, abs=1e-12)
     partition = interval_calibration_partition(y_true, y_prob, sample_weight=weight)
     assert partition.value == pytest.approx(best[-1], abs=1e-12)
-    assert by_search_and_by_queues(y_true, y_prob, weight) == pytest.approx([best[-1], best[-1]], abs=1e-12)
     check_partition(y_true, y_prob, weight, partition)
-
-
-@pytest.mark.parametrize("kind", LARGER)
-def test_search_and_queues_agree_on_large_samples(kind):
-    by_search, by_queues = by_search_and_by_queues(*larger_sample(kind, 30_000))
-    assert by_search == pytest.approx(by_queues, abs=1e-12)
 
 
 def test_a_partition_bounds_other_samples_and_refuses_predictions_outside_it():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibrant.kernels.bits import leading_zeros
 from calibrant.kernels.compiled import njit
-from calibrant.kernels.types import FloatArray, IntArray
+from calibrant.kernels.types import FloatArray, IntArray, UIntArray
 
 
 @njit(cache=True, nogil=True)
@@ -45,200 +46,178 @@ def sliding_window(v: FloatArray, r: FloatArray, width: float) -> float:
     return total / (scale * width)
 
 
-_LEAF_BITS = 4
-_LEAF = 1 << _LEAF_BITS
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_SIX = np.uint64(6)  # a word of 64 bits, so six bits of a rank choose the bit and the rest the word
+_LOW = np.uint64(63)
 
 
 @njit(cache=True, nogil=True)
-def _skippable(least: FloatArray, offset: IntArray, leaf: int, s: float, limit: float) -> int:
-    """Return the level of the largest subtree that ends before a leaf and cannot get below limit, or -1."""
-    level = 0
-    while (leaf >> level) & 1 == 0:
-        level += 1
-    while level >= 0:
-        node = offset[level] + (leaf >> level) - 1
-        if least[node, 0] + s >= limit or least[node, 1] - s >= limit:
-            return level
-        level -= 1
-    return -1
+def _empty_set(n: int) -> tuple[UIntArray, IntArray]:
+    """A set of numbers below n, as bits in a tree of 64-way words, and where each of its levels begins."""
+    offset = np.zeros(12, np.int64)
+    levels = 0
+    words = n
+    while levels == 0 or words > 1:
+        words = (words >> 6) + 1
+        levels += 1
+        offset[levels] = offset[levels - 1] + words
+    return np.zeros(offset[levels], np.uint64), offset[:levels]
 
 
 @njit(cache=True, nogil=True)
-def _add_leaf(least: FloatArray, offset: IntArray, cost: FloatArray, s: FloatArray, first: int, leaf: int) -> None:
-    """Enter a leaf that is full, whose candidates begin at the first, and every subtree that it completes."""
-    minus = np.inf
-    plus = np.inf
-    for i in range(first, first + _LEAF):
-        minus = min(minus, cost[i] - s[i])
-        plus = min(plus, cost[i] + s[i])
-    least[leaf, 0] = minus
-    least[leaf, 1] = plus
-    level = 0
-    while leaf & 1:
-        right = offset[level] + leaf
-        leaf >>= 1
-        level += 1
-        parent = offset[level] + leaf
-        least[parent, 0] = min(least[right - 1, 0], least[right, 0])
-        least[parent, 1] = min(least[right - 1, 1], least[right, 1])
+def _add(tree: UIntArray, offset: IntArray, r: np.uint64) -> None:
+    for first in offset:
+        i = first + np.int64(r >> _SIX)
+        word = tree[i]
+        tree[i] = word | (_ONE << (r & _LOW))
+        if word != _ZERO:
+            break
+        r >>= _SIX
 
 
 @njit(cache=True, nogil=True)
-def search_partition(
-    v: FloatArray, s: FloatArray, w: FloatArray, cost: FloatArray, start: IntArray, budget: int
-) -> bool:
-    """Fill cost and start by branch and bound; give up, and return False, after a budget of leaves.
+def _remove(tree: UIntArray, offset: IntArray, r: np.uint64) -> None:
+    for first in offset:
+        i = first + np.int64(r >> _SIX)
+        tree[i] ^= _ONE << (r & _LOW)
+        if tree[i] != _ZERO:
+            break
+        r >>= _SIX
+
+
+@njit(cache=True, nogil=True)
+def _next_below(tree: UIntArray, offset: IntArray, r: np.uint64) -> np.int64:
+    """Return the largest number in the set that is below r, or -1."""
+    for level in range(offset.size):
+        word = tree[offset[level] + np.int64(r >> _SIX)] & ((_ONE << (r & _LOW)) - _ONE)
+        if word != _ZERO:
+            r = (r | _LOW) - leading_zeros(word)
+            while level > 0:
+                level -= 1
+                r = ((r << _SIX) | _LOW) - leading_zeros(tree[offset[level] + np.int64(r)])
+            return np.int64(r)
+        r >>= _SIX
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def _overtaken(i: int, k: int, j: int, v: FloatArray, s: FloatArray, w: FloatArray, cost: FloatArray) -> int:
+    """Return j if candidate k > i is no worse than i from j on, whatever S_j is; else a later j at which to ask again.
+
+    It is so once cost[k] + |S_k - S_i| is at most cost[i] + the width term of i less that of k, which only grows. What
+    is returned is never beyond that j, and is that j where it is no further ahead than 64 times the age of k.
+    """
+    needed = cost[k] - cost[i] + abs(s[k] - s[i])
+    apart = v[k] - v[i]
+    between = w[k] - w[i]
+    if (w[j] - w[k]) * apart + between * (v[j - 1] - v[i]) >= needed:
+        return j
+    low = j + 1
+    high = min(v.size, j + 64 * (j - k))
+    if (w[high] - w[k]) * apart + between * (v[high - 1] - v[i]) < needed:
+        return high + 1
+    while low < high:
+        middle = (low + high) // 2
+        if (w[middle] - w[k]) * apart + between * (v[middle - 1] - v[i]) >= needed:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(cache=True, nogil=True)
+def best_partition(
+    v: FloatArray, s: FloatArray, w: FloatArray, order: IntArray, cost: FloatArray, start: IntArray
+) -> None:
+    """Fill cost and start in O(m log m) for any data, with O(m) memory; order sorts s.
 
     cost[j], the least cost of partitioning the first j predictions, is the minimum over i < j of cost[i] +
     |S_j - S_i| + (M_j - M_i)(v_{j-1} - v_i), with s and w the running sums S and M of residual and mass; start[j] is
     the i that attains it, where the last group begins.
 
-    Candidates i are scanned from the nearest back, a leaf of 16 at a time; a binary tree over the leaves holds
-    min(cost - S) and min(cost + S). Since |x| >= x and |x| >= -x, and the width term grows with the distance, no
-    candidate of a subtree that ends before i = end costs less than
-
-        max(min(cost - S) + S_j, min(cost + S) - S_j) + (M_j - M_{end-1})(v_{j-1} - v_{end-1}),
-
-    so the largest subtree ending there for which this is no better than what was found is skipped whole.
+    Let h_i be cost[i] and the width term. Over the line of S each candidate is a cone |S - S_i| that stands on its
+    apex (S_i, h_i). As j grows the apexes rise, older ones faster, for the width term is Monge: once the apex of i lies
+    in the cone of some k > i it stays there, i is never better again, and is dropped. The apex of a new k is in no
+    older cone, for cost[k] is the least of them, and no older candidate ever rises less. So among those left no apex is
+    in another's cone, and the lowest cone at S_j belongs to one of the two neighbours of S_j. It is enough that
+    neighbours are compared, and when the older one drops out is known beforehand: a calendar holds, for each j, the
+    pairs of neighbours to look at, each under its left one.
     """
     m = v.size
-    leaves = (m + 1) >> _LEAF_BITS
-    levels = 0
-    offset = np.zeros(64, np.int64)  # of a level of the tree; level 0 is the leaves
-    while leaves >> levels:
-        offset[levels + 1] = offset[levels] + (leaves >> levels)
-        levels += 1
-    least = np.empty((offset[levels], 2))
+    end = m + 1  # stands at both ends of the row of candidates and of each day's list
+    rank = np.empty(m + 1, np.uint32)
+    for k in range(m + 1):
+        rank[order[k]] = k
+    tree, offset = _empty_set(m + 1)
+    left = np.empty(m + 2, np.int32)
+    right = np.empty(m + 2, np.int32)
+    day = np.full(m + 2, end, np.int32)  # first of a day's list
+    due = np.zeros(m + 2, np.int32)  # the day in whose list a candidate is
+    before = np.empty(m + 2, np.int32)
+    after = np.empty(m + 2, np.int32)
     cost[0] = 0.0
+    left[0] = right[0] = end
+    left[end] = right[end] = 0
+    _add(tree, offset, np.uint64(rank[0]))
     for j in range(1, m + 1):
+        looked = 0
+        while True:
+            if looked == 0:
+                a = left[j - 1]
+            elif looked == 1:
+                a = j - 1
+            else:
+                a = day[j]
+                if a == end:
+                    break
+                day[j] = after[a]
+                before[after[a]] = end
+                due[a] = 0
+            looked += 1
+            while a != end and right[a] != end:  # of what is dropped, right is the end
+                b = right[a]
+                older = min(a, b)
+                turn = _overtaken(older, max(a, b), j, v, s, w, cost)
+                if turn > j:
+                    if due[a] > 0:
+                        if before[a] == end:
+                            day[due[a]] = after[a]
+                        else:
+                            after[before[a]] = after[a]
+                        before[after[a]] = before[a]
+                    due[a] = turn
+                    before[a] = end
+                    after[a] = day[turn]
+                    before[day[turn]] = a
+                    day[turn] = a
+                    break
+                a = left[older]
+                b = right[older]
+                right[a] = b
+                left[b] = a
+                right[older] = end
+                _remove(tree, offset, np.uint64(rank[older]))
+        r = np.uint64(rank[j])
+        below = _next_below(tree, offset, r)
+        a = order[below] if below >= 0 else end
+        b = right[a]
         best = np.inf
         start[j] = j - 1  # stays where nothing is below infinity: what is not a number must not leave a stray index
-        end = j
-        begin = (j - 1) & -_LEAF
-        while end > 0:
-            for i in range(begin, end):
-                c = cost[i] + abs(s[j] - s[i]) + (w[j] - w[i]) * (v[j - 1] - v[i])
-                if c < best:
-                    best = c
-                    start[j] = i
-            budget -= 1
-            end = begin
-            while end > 0:
-                limit = best - (w[j] - w[end - 1]) * (v[j - 1] - v[end - 1])
-                level = _skippable(least, offset, end >> _LEAF_BITS, s[j], limit)
-                if level < 0:
-                    break
-                end -= _LEAF << level
-            begin = end - _LEAF
-        cost[j] = best if best < np.inf else np.nan
-        if budget < 0:
-            return False
-        if (j + 1) % _LEAF == 0:
-            _add_leaf(least, offset, cost, s, j + 1 - _LEAF, j >> _LEAF_BITS)
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _overtakes(i: int, k: int, key: FloatArray, v: FloatArray, w: FloatArray) -> int:
-    """Return the first j > k at which candidate k > i costs no more than i at one sign of S_j - S_i, or m + 1.
-
-    The width term is Monge, -(M_j' - M_j)(v_k - v_i) - (M_k - M_i)(v_j' - v_j) <= 0, so k stays ahead from there on.
-    """
-    low, high = k + 1, v.size + 1
-    while low < high:
-        j = (low + high) // 2
-        last = v[j - 1]
-        if key[k] + (w[j] - w[k]) * (last - v[k]) <= key[i] + (w[j] - w[i]) * (last - v[i]):
-            high = j
-        else:
-            low = j + 1
-    return low
-
-
-@njit(cache=True, nogil=True)
-def _insert(
-    queue: IntArray, ends: IntArray, position: int, k: int, key: FloatArray, v: FloatArray, w: FloatArray
-) -> None:
-    """Append candidate k to the queues of every Fenwick node above its position."""
-    while position < ends.shape[0]:
-        head, tail = ends[position]
-        turn = k + 1
-        while tail > head:
-            turn = _overtakes(queue[tail - 1, 0], k, key, v, w)
-            if turn > max(k + 1, queue[tail - 1, 1]):
-                break
-            tail -= 1  # k is ahead before this one's turn comes
-        if turn <= v.size:
-            queue[tail, 0] = k
-            queue[tail, 1] = turn
-            tail += 1
-        ends[position, 1] = tail
-        position += position & -position
-
-
-@njit(cache=True, nogil=True)
-def _cheapest(
-    queue: IntArray, ends: IntArray, position: int, j: int, key: FloatArray, v: FloatArray, w: FloatArray
-) -> int:
-    """Return the best candidate at positions up to the given one, or -1; j never decreases between calls."""
-    best = np.inf
-    found = -1
-    while position > 0:
-        head, tail = ends[position]
-        if tail > head:
-            while head + 1 < tail and queue[head + 1, 1] <= j:
-                head += 1
-            ends[position, 0] = head
-            i = queue[head, 0]
-            c = key[i] + (w[j] - w[i]) * (v[j - 1] - v[i])
-            if c < best:
-                best = c
-                found = i
-        position -= position & -position
-    return found
-
-
-@njit(cache=True, nogil=True)
-def queue_partition(v: FloatArray, s: FloatArray, w: FloatArray, cost: FloatArray, start: IntArray) -> None:
-    """Fill cost and start in O(m log(m)**2) for any data, with O(m log m) memory.
-
-    A Fenwick tree over the rank of S splits the candidates into those below S_j and those above, where |S_j - S_i|
-    loses its bars. What is left in a node is Monge: later candidates overtake earlier ones once and for good, so a
-    queue of candidates, each with the j at which its turn comes, gives the best. The second tree is mirrored.
-    """
-    m = v.size
-    n = m + 1
-    rank = np.empty(n, np.int64)
-    rank[np.argsort(s)] = np.arange(1, n + 1)
-    ends_below = np.empty((n + 1, 2), np.int64)
-    room = 0
-    for node in range(n + 1):  # a node has room for the positions it covers
-        ends_below[node, :] = room
-        room += node & -node
-    ends_above = ends_below.copy()
-    below = np.empty((room, 2), np.int32)
-    above = np.empty((room, 2), np.int32)
-    minus = np.empty(n)  # cost - S, for candidates with S_i <= S_j
-    plus = np.empty(n)  # cost + S
-    cost[0] = 0.0
-    for j in range(1, n):
-        k = j - 1
-        minus[k] = cost[k] - s[k]
-        plus[k] = cost[k] + s[k]
-        _insert(below, ends_below, rank[k], k, minus, v, w)
-        _insert(above, ends_above, n + 1 - rank[k], k, plus, v, w)
-        best = np.inf
-        start[j] = k
-        for i in (
-            _cheapest(below, ends_below, rank[j], j, minus, v, w),
-            _cheapest(above, ends_above, n + 1 - rank[j], j, plus, v, w),
-        ):
-            if i >= 0:
+        for side in range(2):
+            i = b if side else a
+            if i != end:
                 c = cost[i] + abs(s[j] - s[i]) + (w[j] - w[i]) * (v[j - 1] - v[i])
                 if c < best:
                     best = c
                     start[j] = i
         cost[j] = best if best < np.inf else np.nan
+        if j < m:
+            left[j] = a
+            right[j] = b
+            right[a] = j
+            left[b] = j
+            _add(tree, offset, r)
 
 
 @njit(cache=True, nogil=True)
