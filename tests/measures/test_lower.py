@@ -9,8 +9,13 @@ from scipy.optimize import linprog
 
 from calibrant import InputError, expected_calibration_error, smooth_calibration_error
 from calibrant.door.sample import Sample
-from calibrant.measures.lower import lower_calibration_certificate, lower_calibration_distance
+from calibrant.measures.lower import (
+    lower_calibration_certificate,
+    lower_calibration_distance,
+    lower_distance_from_sample,
+)
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
+from calibrant.measures.lower_pooled import pooled_by_cells
 from tests import exact
 from tests.oracles import lower as oracle
 from tests.strategies import examples, samples
@@ -153,6 +158,44 @@ def test_a_wider_tolerance_is_kept():
     rough = proven(y_true, y_prob, tol=1e-3)
     assert rough.lower <= sharp.upper
     assert rough.upper >= sharp.lower
+
+
+@examples(300)
+@given(samples(), st.floats(0.5, 60.0))
+def test_pooling_by_cells_keeps_every_sum_and_says_how_far_rows_moved(rows, cells):
+    y_true, y_prob, weight = rows
+    w = np.ones_like(y_prob) if weight is None else weight
+    pooled, moved = pooled_by_cells(Sample.from_columns(*rows), cells)
+    cell = np.floor(y_prob * cells)
+    held = [cell == each for each in np.unique(cell)]
+    means = np.array([np.average(y_prob[h], weights=w[h]) if w[h].sum() > 0 else np.nan for h in held])
+    known = ~np.isnan(means)
+    assert pooled.prediction[known] == pytest.approx(means[known], abs=1e-12)
+    assert pooled.count.tolist() == [h.sum() for h in held]
+    assert pooled.ones.tolist() == [(y_true[h] == 1).sum() for h in held]
+    for name, column in (("weight", w), ("weighted_outcome", w * y_true), ("squared_weight", w * w)):
+        assert getattr(pooled, name) == pytest.approx([column[h].sum() for h in held], rel=1e-9)
+    far = sum((w[h] * np.abs(y_prob[h] - m)).sum() for h, m in zip(held, means, strict=True) if not np.isnan(m))
+    assert moved == pytest.approx(far / w.sum(), rel=2e-9, abs=1e-15)  # rounded up
+    assert moved >= far / w.sum() * (1.0 - 1e-12) - 1e-16
+
+
+@pytest.mark.parametrize("kind", ["calibrated", "cubed", "weights", "rates", "at the ends of cells"])
+def test_a_coarse_tolerance_holds_where_rows_are_pooled(kind):
+    tol, rng = 1e-2, np.random.default_rng(4)
+    y_prob, weight = rng.random(1500), None
+    if kind == "weights":
+        weight = 10.0 ** rng.uniform(-3, 0, 1500)
+    if kind == "at the ends of cells":
+        y_prob = np.clip((np.floor(y_prob / 0.016) + rng.integers(0, 2, 1500) * 0.98) * 0.016 + 1e-7 * y_prob, 0, 1)
+    y_true = (rng.random(1500) < (y_prob**3 if kind == "cubed" else y_prob)) * 1.0
+    if kind == "rates":
+        y_true = np.clip(y_prob + rng.normal(size=1500) / 5, 0.0, 1.0)
+    sample = Sample.from_columns(y_true, y_prob, weight)
+    certificate = lower_calibration_certificate(y_true, y_prob, sample_weight=weight)
+    value = lower_distance_from_sample(sample, tol=tol)
+    assert certificate.lower - 1e-12 <= value <= certificate.upper + tol
+    assert (value == lower_calibration_distance(y_true, y_prob, sample_weight=weight, tol=tol)) == ("ends" in kind)
 
 
 @pytest.mark.slow
