@@ -67,6 +67,7 @@ FOUND_SEGMENT: dict[str, Any] = {
     "pvalue": "number",
     "marginal_pvalue": "number",
     "detectable": "number",
+    "n_groups": "integer|null",
 }
 IMPOSSIBLE: dict[str, Any] = {"n_rows": "integer", "row": "integer|null", "predicted": "number"}
 FOUND_SEGMENTS: dict[str, Any] = {
@@ -89,6 +90,9 @@ FOUND_SEGMENTS: dict[str, Any] = {
     "n_resamples": "integer",
     "n_excluded": "integer",
     "summed": "boolean",
+    "n_groups": "integer|null",
+    "n_few_groups": "integer",
+    "n_by_bound": "integer",
 }
 
 AUDIT: dict[str, Any] = {

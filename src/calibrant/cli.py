@@ -254,6 +254,7 @@ def gate(
         str | None,
         typer.Option(help="Columns, separated by commas, or all: fail if a segment of them is proved beyond."),
     ] = None,
+    max_depth: Annotated[int, typer.Option(min=1, max=4, help="With --find: columns that a segment fixes.")] = 2,
     baseline: Annotated[
         str | None, typer.Option(metavar="FILE|SKETCH", help="The last release's file: fail where FILE is worse.")
     ] = None,
@@ -287,10 +288,10 @@ def gate(
     FILE must hold new rows; rows that were added before are refused, unless --again is given. Without FILE it prints
     what STATE proves so far.
 
-    With --by every segment must be within. With --find no combination of up to two of the columns may be proved beyond
-    by its mean error, all of them together. With --baseline the smooth calibration error may be above the baseline's by
-    at most --max-worse: a paired test if both hold the same outcomes in the same order, else a test of two samples;
-    above 200,000 rows the proved ends of both.
+    With --by every segment must be within. With --find no combination of up to --max-depth of the columns may be proved
+    beyond by its mean error, all of them together. With --baseline the smooth calibration error may be above the
+    baseline's by at most --max-worse: a paired test if both hold the same outcomes in the same order, else a test of
+    two samples; above 200,000 rows the proved ends of both.
 
     --junit has a failure for each check that is beyond, an error for each that is undecided. --summary adds the same to
     a Markdown file: --summary "$GITHUB_STEP_SUMMARY".
@@ -322,6 +323,7 @@ def gate(
                 trials=trials,
                 by=() if by is None else tuple(by.split(",")),
                 find=() if find is None else tuple(find.split(",")),
+                max_depth=max_depth,
                 baseline=baseline,
                 max_worse=max_worse,
                 again=again,

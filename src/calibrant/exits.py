@@ -39,6 +39,8 @@ _OPTIONS = {
     "unweighted": "--unweighted",
     "level": "--level",
     "by": "--by",
+    "find": "--find",
+    "max_depth": "--max-depth",
     "max_distance": "--max-distance",
     "max_weight": "--max-weight",
     "max_regret": "--max-regret",

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import calibrant
 from calibrant import InputError, audit_table
+from calibrant.cli import app
 from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw
 from calibrant.report.html import document
 from calibrant.scale.opened import OpenedFile
@@ -101,6 +103,8 @@ def test_sound_predictions_stay_fine():
         (FRAME[:200], {"find": "nothing"}, "there is no column 'nothing'"),
         (FRAME[:200].assign(all=1), {"find": "all"}, "the name of one"),
         (FRAME[:200], {"find": "country", "max_depth": 9}, "max_depth: is 9"),
+        (FRAME[:200].assign(g=np.arange(200) % 20), {"find": "country", "groups": "g"}, "groups: .*hold events in"),
+        (FRAME[:200].assign(g=1), {"find": ["country", "g"], "groups": "g"}, "find: names 'g', the column of groups"),
         (FRAME[:200], {"find": "country", "n_resamples": 0}, "n_resamples"),
         (FRAME[:200].assign(y_true=0.5), {"find": "country"}, "counts single outcomes"),
         (calibrant.CalibrationSketch().update([0, 1], [0.3, 0.4]), {"find": "country"}, "find: is for tables"),
@@ -109,6 +113,36 @@ def test_sound_predictions_stay_fine():
 def test_what_cannot_be_searched_is_refused(table, options, why):
     with pytest.raises(InputError, match=why):
         audit_table(table, **(OPTIONS | options))
+
+
+@pytest.mark.slow
+def test_rows_of_a_group_are_taken_together_by_every_road(tmp_path):
+    table = FRAME.assign(patient=[f"{k % 300:03d}" for k in range(N)])
+    found = audit_table(table, find=["country", "device"], groups="patient", **OPTIONS)
+    wanted = calibrant.find_segments(table, y_true="y_true", y_prob="y_prob", groups="patient", **OPTIONS)
+    assert found.found_segments == wanted
+    assert wanted.n_groups == 300
+    assert [each.name for each in wanted.segments] == ["country = jp and device = tablet"]
+    assert f"rows of {wanted.segments[0].n_groups} groups" in " ".join(found.summary().split())
+    assert json.loads(found.to_json())["found_segments"]["segments"][0]["n_groups"] == wanted.segments[0].n_groups
+    table.to_csv(tmp_path / "a.csv", index=False)
+    done = CliRunner().invoke(
+        app,
+        [
+            "audit",
+            str(tmp_path / "a.csv"),
+            "--find",
+            "country,device",
+            "--groups",
+            "patient",
+            "--resamples",
+            "99",
+            "--json",
+        ],
+    )
+    again = json.loads(done.stdout)["found_segments"]
+    assert [each["n_groups"] for each in again["segments"]] == [each.n_groups for each in wanted.segments]
+    assert again["pvalue"] == pytest.approx(wanted.pvalue)
 
 
 def test_small_lazy_tables_are_read_to_be_searched_though_they_are_summed():

@@ -157,6 +157,49 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     assert json.loads(done.stdout)["checks"][1]["n_beyond"] == 3
 
 
+@pytest.mark.slow
+def test_found_segments_of_groups_are_bounded_by_groups(tmp_path):
+    """Rows ten times over: without groups a mean error is proved beyond that their groups do not prove."""
+    v, y = np.repeat(ROWS[:600], 10), np.repeat(BENT[:600], 10)
+    columns = {"place": np.repeat(PLACE[:600], 10), "patient": np.repeat(np.arange(600), 10)}
+    path = written(tmp_path / "groups.parquet", y_true=y, y_prob=v, **columns)
+    asked = {"find": ("place",), "max_distance": 0.15}
+    alone = gated(path, **asked).checks[1].result
+    grouped = gated(path, **asked, groups="patient", max_weight=10).checks
+    assert (alone.n_beyond, alone.verdict) == (3, "beyond")
+    assert (grouped[1].result.n_beyond, grouped[1].verdict) == (0, "none beyond")
+    assert grouped[1].result.largest.proved < alone.largest.proved
+    # A group is a draw whose error is from -10 to 10: Maurer and Pontil's bound, for two ends of three segments.
+    off, n, log = (BENT - ROWS)[:600], 600, np.log(4 * 3 / 0.025)
+    reach = np.sqrt(2 * off.var(ddof=1) * log / n) + 14 * log / (3 * (n - 1))
+    every = gated(path, **asked | {"max_distance": 0.01}, groups="patient", max_weight=10).checks[1].result
+    held = next((each for each in every.beyond if each.name == "all rows"), None)
+    assert held is not None
+    assert tuple(held.bias_interval) == pytest.approx([off.mean() - reach, off.mean() + reach])
+
+
+@pytest.mark.slow
+def test_groups_of_a_file_that_would_be_summed_are_read(tmp_path, monkeypatch):
+    v, y, patient = (np.repeat(each[:600], 10) for each in (ROWS, BENT, np.arange(600)))
+    path = written(tmp_path / "groups.parquet", y_true=y, y_prob=v, patient=patient, place=patient % 2)
+    asked = {"max_distance": 0.15, "groups": "patient", "max_weight": 10, "unweighted": True}
+    read = gated(path, **asked).checks[0].result
+    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    assert gated(path, **asked).checks[0].result == read
+    with pytest.raises(InputError, match=r"groups: .*cannot be searched by in a table of so many rows"):
+        gated(path, **asked, find=("place",))
+
+
+@pytest.mark.slow
+def test_the_depth_of_a_gate_is_that_of_its_search(tmp_path):
+    device = np.where(np.arange(6_000) % 2 == 0, "phone", "tablet")
+    path = written(tmp_path / "two.parquet", y_true=CALIBRATED, y_prob=ROWS, place=PLACE, device=device)
+    assert [gated(path, find=("place", "device"), max_depth=k).checks[1].result.n_tested for k in (1, 2)] == [5, 9]
+    done = run(path, "--max-distance", 0.1, "--find", "place,device", "--max-depth", 1)
+    assert "of 5 segments made of place, device, is proved" in " ".join(done.stdout.split())
+    assert run(path, "--max-distance", 0.1, "--find", "place", "--max-depth", 5).exit_code == 2
+
+
 def test_what_a_gate_cannot_find_is_refused(rows):
     with pytest.raises(InputError, match="find: is of --max-distance only"):
         gated(rows, find=("place",), max_distance=None, max_regret=0.1)
@@ -377,6 +420,8 @@ def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
         (("--by", "place", "--anytime", "{folder}/s.gate"), "--anytime: adds up the rows of one population"),
         (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), f"--by: {SINGLE}"),
         (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), f"--baseline: {SINGLE}"),
+        (("--by", "place", "--groups", "place", "--max-weight", 9), f"--by: {SINGLE}"),
+        (("--find", "place", "--trials", "y_prob", "--max-weight", 2), "--find: cannot be combined with weights or"),
         (("--trials", "a", "--sample-weight", "b", "--max-weight", 2), "--trials: is one column of weights"),
         (("--by", "where"), "--by: there is no column 'where'"),
         (("--baseline", "{folder}/none.csv"), "none.csv' does not exist"),

@@ -302,7 +302,7 @@ def small(**more):
         ({"n_resamples": 10}, "n_resamples"),
         ({"level": 0.95}, "level"),
         ({"random_state": "0"}, "random_state"),
-        ({"groups": "k"}, "groups"),
+        ({"groups": "nothing"}, "groups"),
         ({"trials": "k", "sample_weight": "k"}, "sample_weight"),
         ({"exclude_bad": 1}, "exclude_bad"),
     ],

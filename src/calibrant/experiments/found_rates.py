@@ -15,6 +15,7 @@ from calibrant.door.rows import Rows
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.inference.poisson_binomial import two_sided_log_pvalues
+from calibrant.segments.by_rows import ByRows
 from calibrant.segments.explained import explained_once
 from calibrant.segments.features import Feature
 from calibrant.segments.formed import Formed, Units, form, units_of
@@ -177,7 +178,7 @@ def _power(fault: str, trial: int) -> list[float]:
     values, depth = (0,) * len(members), len(members)
     units, formed, found, beyond = _searched(rows, features, max(2, depth), trial)
     at = next(i for i in range(len(formed)) if formed.chosen[i] == members and formed.values[i] == values)
-    told = explained_once(units, formed, found, beyond)
+    told = explained_once(units, formed, ByRows(units, formed, found, _REDRAWS), beyond)
     exact = _exact(rows, formed)
     by_share = np.flatnonzero(false_discovery_control(exact) <= LEVEL)
     sigma = float(_sigmas(formed, found)[at])

@@ -85,9 +85,10 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
     features = None if asked.find == EVERY else names_of(asked.find, "find")
     if "y_true" not in names:
         raise InputError("find", OF_ROWS)
-    held = {argument: names[argument] for argument in ("y_true", "y_prob")}
+    held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
+    search = SearchAsked(max_depth=asked.max_depth)
     with named_as_in_table(names):
-        return bounded_in_table(table, held, features, SearchAsked(), level=asked.level / shares, max_distance=limit)
+        return bounded_in_table(table, held, features, search, level=asked.level / shares, max_distance=limit)
 
 
 def check_state(state: Path, max_distance: float | None = None) -> Gated:

@@ -159,8 +159,10 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
     table.require(asked.find if asked.find != EVERY else (), "find")
     if asked.find == EVERY and "all" in table.columns:
         raise InputError("find", "is 'all', which means every column and is the name of one; rename that")
-    if asked.find and asked.groups:
-        raise InputError("find", "cannot take groups yet: it redraws single rows; by (--by) takes groups")
+    if asked.find and asked.groups and table.many:
+        from calibrant.segments.finding import many_in_groups
+
+        raise many_in_groups()
     summed = not harness and table.summed
     if summed and asked.groups and isinstance(table, InDuckDB):
         why = "rows of a file as large as this are summed by cell, which does not tell groups apart"

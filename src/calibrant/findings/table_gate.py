@@ -26,6 +26,7 @@ from calibrant.scale.columns import perhaps_groups
 from calibrant.scale.kept import OF_ROWS, KeptSketches
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.segments.asked import MAX_DEPTH
 
 _BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
 _LEFT_OUT = "or leave them out with --unweighted"
@@ -53,6 +54,7 @@ class Asked:
     groups: str | None = None
     pos_label: str | None = None
     find: tuple[str, ...] = ()
+    max_depth: int = MAX_DEPTH
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
@@ -94,9 +96,15 @@ class Asked:
                 raise InputError(option, "is of --max-distance only")
             if wanted and self.state is not None:
                 raise InputError("--anytime", f"adds up the rows of one population; leave out --{option}")
-            if wanted and self.weighted:
-                problem = "cannot be combined with weights, trials or groups yet: it takes single, independent rows"
-                raise InputError(option, problem)
+            if wanted and self.weighted and not (option == "find" and self.in_groups):
+                taken = "single rows, independent or in groups" if option == "find" else "single, independent rows"
+                others = "weights or trials" if option == "find" else "weights, trials or groups"
+                raise InputError(option, f"cannot be combined with {others} yet: it takes {taken}")
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether groups of rows are drawn, which differ in size alone."""
+        return self.groups is not None and self.sample_weight is None and self.trials is None
 
     @property
     def weighted(self) -> bool:
@@ -148,14 +156,14 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
         return _top_label(table, classes, asked, unweighted, told)
     weight = asked.sample_weight if asked.trials is None else asked.trials
     names = {"y_true": asked.y_true, "y_prob": asked.y_prob, "sample_weight": weight}
-    if unweighted and table.summed:
+    if unweighted and table.summed and asked.groups is None:
         return _summed(table, names, told)
     keys = [] if asked.groups is None else [asked.groups]
     table.require(keys, "groups")
     read = table.read(exclude_bad=False, unweighted=unweighted, groups=asked.groups, grouped_by=keys, **names)
     say_guessed(read.names, read.guessed, told.say)
     if asked.groups is None:
-        alone = next((option for option in ("by", "find", "baseline") if getattr(asked, option)), None)
+        alone = next((option for option in ("by", "baseline") if getattr(asked, option)), None)
         _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told, alone)
     return read, read.names
 
@@ -179,7 +187,9 @@ def _say_independent(table: tables.Table, spoken: Collection[str], told: Told, a
 
 def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) -> tuple[Read, dict[str, str]]:
     """Sums of rows in cells, which cost the gate what its bounds say (docs/bounds.md)."""
-    chosen = table.choose(y_true=asked["y_true"], y_prob=asked["y_prob"], unweighted=True)
+    chosen = table.choose(
+        y_true=asked["y_true"], y_prob=asked["y_prob"], sample_weight=asked["sample_weight"], unweighted=True
+    )
     sketch, _ = table.sketched(chosen.names)
     say_guessed(chosen.names, chosen.guessed, told.say)
     told.say(road_of(table, sketch))
@@ -239,7 +249,7 @@ def decided(read: Read, asked: Asked, told: Told, shares: int = 1) -> GateResult
     weight = {"sample_weight" if asked.trials is None else "trials": read.sample_weight}
     sample, units = read_draws(read.y_true, read.y_prob, **weight, groups=read.groups, max_weight=asked.max_weight)
     _say_loose(sample, limit, told)
-    return gate_from_ends(Ends.of(sample, level, units), limit, sample.n_rows)
+    return gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
 
 
 def _say_loose(sample: Sample, limit: float, told: Told) -> None:

@@ -18,7 +18,7 @@ from calibrant.scale.duck import as_double, group_relation
 from calibrant.scale.eager import in_arrow, keys_of
 from calibrant.scale.groups import Groups, good_groups, no_rows
 from calibrant.scale.keys import ranks_of
-from calibrant.scale.tables import MANY_ROWS, BoolArray, Rows, Table
+from calibrant.scale.tables import MANY_ROWS, BoolArray, Rows, RowsWithFeatures, Table
 
 _NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
 """What numbers are called in the queries."""
@@ -104,18 +104,30 @@ class OpenedFrame(Table):
         return arrays, np.array(good, dtype=np.bool_)
 
     def with_features(
-        self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
-    ) -> tuple[dict[str, Any], dict[str, Any], int]:
-        """Columns as the table holds them, and those of features as Arrow."""
+        self,
+        names: Mapping[str, str],
+        features: Sequence[str],
+        option: str,
+        *,
+        exclude_bad: bool = False,
+        groups: str | None = None,
+    ) -> RowsWithFeatures:
+        """Columns as the table holds them, those of features as Arrow, and groups as numbers."""
         self.require(features, option)
-        table = self._eager({**names, **{name: name for name in features}})
+        more = [] if groups is None else [groups]
+        table = self._eager({**names, **{name: name for name in [*features, *more]}})
         self._require_rows(table)
         keys = {name: keys_of(table[name], name, option) for name in features}
+        group = None if groups is None else ranks_of(in_arrow(table, {}, {"_s0": groups}, "groups"))
         if not exclude_bad:
-            return {argument: nw.to_native(table[name]) for argument, name in names.items()}, keys, 0
+            return RowsWithFeatures(
+                {argument: nw.to_native(table[name]) for argument, name in names.items()}, keys, group
+            )
         good = self._good(table, names)
         arrays = {argument: nw.to_native(table[name].filter(good)) for argument, name in names.items()}
-        return arrays, {name: column.filter(_arrow(good)) for name, column in keys.items()}, good.count(False)
+        keys = {name: column.filter(_arrow(good)) for name, column in keys.items()}
+        group = None if group is None else group[np.array(good, dtype=np.bool_)]
+        return RowsWithFeatures(arrays, keys, group, good.count(False))
 
     def _good(self, table: Any, names: Mapping[str, str]) -> list[bool]:
         """Which rows are good; one is, at least."""

@@ -268,10 +268,16 @@ class KeptSketches(Table):
         self._of_rows(option)
 
     def with_features(
-        self, _names: Mapping[str, str], _features: Sequence[str], option: str, *, exclude_bad: bool = False
-    ) -> tuple[dict[str, Any], dict[str, Any], int]:
+        self,
+        _names: Mapping[str, str],
+        _features: Sequence[str],
+        option: str,
+        *,
+        exclude_bad: bool = False,
+        groups: str | None = None,
+    ) -> NoReturn:
         """Raise: there are no rows."""
-        self._of_rows("exclude_bad" if exclude_bad else option)
+        self._of_rows("exclude_bad" if exclude_bad else "groups" if groups else option)
 
     def lazily(self, _names: Mapping[str, str], _features: Sequence[str], option: str) -> NoReturn:
         """Raise: there are no rows."""

@@ -23,7 +23,7 @@ from calibrant.scale.numbers import (
     numbers_in_sql,
     texts_in_rows,
 )
-from calibrant.scale.tables import BoolArray, Chosen, Table
+from calibrant.scale.tables import BoolArray, Chosen, RowsWithFeatures, Table
 
 if TYPE_CHECKING:
     from calibrant.scale.frames import OpenedFrame
@@ -97,10 +97,17 @@ class InDuckDB(Table):
             return fetch_good(relation, self._numbers(relation, names))
 
     def with_features(
-        self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
-    ) -> tuple[dict[str, Any], dict[str, Any], int]:
-        """Numbers of columns as float64, and columns of features as Arrow."""
+        self,
+        names: Mapping[str, str],
+        features: Sequence[str],
+        option: str,
+        *,
+        exclude_bad: bool = False,
+        groups: str | None = None,
+    ) -> RowsWithFeatures:
+        """Numbers of columns as float64, columns of features as Arrow, and groups as numbers."""
         self.require(features, option)
+        group = None if groups is None else self.ranks(groups, "groups")
         with self._explained():
             relation = self._rows(list(names.values()), features)
             numbers = self._numbers(relation, names)
@@ -108,9 +115,10 @@ class InDuckDB(Table):
                 relation = json_segments(relation, list(features), option)
             keys = features_of(relation, features, as_text=self.kind == "csv")
             if not exclude_bad:
-                return fetch(relation, names, numbers, len(self.files)), keys, 0
+                return RowsWithFeatures(fetch(relation, names, numbers, len(self.files)), keys, group)
             arrays, good = fetch_good(relation, numbers)
-            return arrays, {name: column.filter(good) for name, column in keys.items()}, int((~good).sum())
+        keys = {name: column.filter(good) for name, column in keys.items()}
+        return RowsWithFeatures(arrays, keys, None if group is None else group[good], int((~good).sum()))
 
     @contextmanager
     def lazily(self, names: Mapping[str, str], features: Sequence[str], option: str) -> Iterator[OpenedFrame]:

@@ -69,6 +69,35 @@ class Rows:
     groups: IntArray | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsWithFeatures:
+    """Rows read with other columns than those of numbers.
+
+    Attributes
+    ----------
+    arrays : dict
+        Argument -> numbers of its column.
+    keys : dict
+        Name -> column of a feature, as Arrow.
+    group : ndarray of shape (n,) or None
+        Number of each row's group, -1 where there is none; where groups were asked for.
+    n_excluded : int
+        Bad rows that were left out.
+    """
+
+    arrays: dict[str, Any]
+    keys: dict[str, Any]
+    group: IntArray | None = None
+    n_excluded: int = 0
+
+    def kept(self, good: BoolArray) -> RowsWithFeatures:
+        """These rows alone."""
+        arrays = {argument: np.asarray(column)[good] for argument, column in self.arrays.items()}
+        keys = {name: column.filter(good) for name, column in self.keys.items()}
+        group = None if self.group is None else self.group[good]
+        return RowsWithFeatures(arrays, keys, group, self.n_excluded + int((~good).sum()))
+
+
 class Table(ABC):
     """Rows under named columns, wherever they lie.
 
@@ -139,10 +168,16 @@ class Table(ABC):
 
     @abstractmethod
     def with_features(
-        self, names: Mapping[str, str], features: Sequence[str], option: str, *, exclude_bad: bool = False
-    ) -> tuple[dict[str, Any], dict[str, Any], int]:
-        """Columns as `arrays` or `good_arrays` give them, Arrow columns of features in the same rows, and how many
-        rows were left out; `option` is who named the features.
+        self,
+        names: Mapping[str, str],
+        features: Sequence[str],
+        option: str,
+        *,
+        exclude_bad: bool = False,
+        groups: str | None = None,
+    ) -> RowsWithFeatures:
+        """Columns as `arrays` or `good_arrays` give them, and features and groups in the same rows; `option` is who
+        named the features.
         """
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from calibrant.door.outwards import at_least
 from calibrant.door.values import Result, counted
 from calibrant.scale.tables import Table
 from calibrant.segments.asked import Asked, AskedOf
-from calibrant.segments.finding import read_to_search, taken_features
+from calibrant.segments.finding import many_in_groups, read_to_search, taken_features
 from calibrant.segments.formed import form, units_of
 from calibrant.segments.found_in_sums import summed_to_search
 from calibrant.segments.totals import totals_of
@@ -125,13 +125,16 @@ def bounded_in_table(
     taken = taken_features(table, names, features, "find")
     of = AskedOf(features is not None, trials=False, exclude_bad=False, option="find")
     if table.many:
+        if "groups" in names:
+            raise many_in_groups()
         with table.lazily(names, taken, "find") as lazy:
             summed, _, _, lazy_ones, _ = summed_to_search(lazy, dict(names), taken, asked, of)
         totals, said = summed.totals, [each.name for each in lazy_ones]
         conditions = [summed.conditions(lazy_ones, i) for i in range(len(summed))]
     else:
         rows, held, _, _ = read_to_search(table, names, taken, asked, of)
-        formed = form(units_of(rows, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
+        alone = replace(rows, group=None)  # bounds hold for any number of groups
+        formed = form(units_of(alone, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
         totals, said = totals_of(rows, formed), [each.name for each in held]
         conditions = [formed.conditions(i) for i in range(len(formed))]
     low, high = totals.population_intervals(level)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
 from calibrant.segments.formed import Formed, Units
-from calibrant.segments.search import Search, scored
 
 MOST = 20
 """Segments that are told one by one."""
@@ -17,7 +17,22 @@ _CLIP = 1e-40
 _HALF = 0.5  # an outcome, as predicted, at either end of a segment: its line stays finite where outcomes are all alike
 
 
-def explained_once(units: Units, formed: Formed, found: Search, beyond: IntArray) -> list[int]:
+class Scored(Protocol):
+    """Evidence of segments, with what is beyond noise, and the evidence that other predictions would leave."""
+
+    @property
+    def score(self) -> FloatArray:
+        """Of each segment."""
+
+    @property
+    def critical(self) -> float:
+        """Scores above it are beyond noise."""
+
+    def scored(self, prediction: FloatArray, segments: IntArray) -> FloatArray:
+        """Scores of some segments, were the units predicted otherwise."""
+
+
+def explained_once(units: Units, formed: Formed, found: Scored, beyond: IntArray) -> list[int]:
     """Numbers of the segments that explain all of those `beyond` noise, the one with the most evidence first.
 
     The strongest segment is taken; its predictions are corrected by the line in their log-odds that fits it best;
@@ -34,7 +49,7 @@ def explained_once(units: Units, formed: Formed, found: Search, beyond: IntArray
         taken.append(int(left[best]))
         left = np.delete(left, best)
         prediction = _corrected(units, formed, prediction, taken[-1])
-        score = scored(units, formed, prediction, left)
+        score = found.scored(prediction, left)
     return taken
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,7 +15,9 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.values import counted
 from calibrant.kernels import found as kernel
+from calibrant.resampling.redraw import LEAST_GROUPS
 from calibrant.segments.features import Feature
+from calibrant.segments.group_sums import in_many_groups
 
 LEAST_INFORMATION = 1.0
 """Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others."""
@@ -37,6 +39,8 @@ class Units:
         Number of its prediction among the distinct ones.
     codes : ndarray of shape (features, k)
         Values of the features.
+    group : ndarray of shape (k,) or None
+        Number of its rows' group, where rows of one group depend on one another.
     """
 
     prediction: FloatArray
@@ -45,6 +49,12 @@ class Units:
     weight: FloatArray
     rank: IntArray
     codes: IntArray
+    group: IntArray | None = None
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return 0 if self.group is None else int(self.group.max(initial=-1)) + 1
 
     @property
     def drawn_type(self) -> type[np.generic]:
@@ -57,15 +67,18 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> Units:
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
     if rows.weight is not None:
         used &= rows.held
+    told = [*((each.code, len(each.labels)) for each in features)]
+    if rows.group is not None:
+        told.append((rows.group, int(rows.group.max()) + 1))
     codes = np.stack([each.code[used] for each in features])
     joint = np.zeros(codes.shape[1], np.int64)
     size = 1
-    for each, code in zip(features, codes, strict=True):
-        if size > 2**62 // len(each.labels):
+    for code, values in told:
+        if size > 2**62 // values:
             joint = np.asarray(np.unique(joint, return_inverse=True)[1], np.int64)
             size = int(joint.max(initial=0)) + 1
-        joint = joint * len(each.labels) + code
-        size *= len(each.labels)
+        joint = joint * values + code[used]
+        size *= values
     v = np.clip(rows.y_prob[used], _LEAST, _MOST)
     w = np.ones(v.size) if rows.weight is None else rows.weight[used]
     order = np.lexsort((joint, v) if rows.weight is None else (joint, w, v))
@@ -73,12 +86,13 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> Units:
     new = np.ones(v.size, np.bool_)
     new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1]) | (joint[1:] != joint[:-1])
     first = np.flatnonzero(new)
+    group = None if rows.group is None else rows.group[used][order][first]
     if not first.size:
-        return Units(v, v, v, v, joint, codes)
+        return Units(v, v, v, v, joint, codes, group)
     count, ones = (np.add.reduceat(each[used][order], first) for each in (rows.count, rows.y_true.astype(np.float64)))
     v = v[first]
     rank = np.cumsum(np.concatenate([[False], v[1:] != v[:-1]]), dtype=np.int64)
-    return Units(v, count, ones, w[first], rank, codes[:, order[first]])
+    return Units(v, count, ones, w[first], rank, codes[:, order[first]], group)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +115,9 @@ class Formed:
         Variance and third central moment of its total, were the predictions calibrated.
     handicap : ndarray of shape (segments,)
         Logarithm of the number of segments that fix as many features.
+    n_few_groups : int
+        Combinations that are no segments for this alone: their events, or non-events, are to be expected in too few
+        groups.
     """
 
     features: tuple[Feature, ...]
@@ -111,6 +128,7 @@ class Formed:
     second: FloatArray
     third: FloatArray
     handicap: FloatArray
+    n_few_groups: int = 0
 
     def __len__(self) -> int:
         """Number of segments."""
@@ -153,7 +171,8 @@ def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: in
     chosen: list[tuple[int, ...]] = []
     values: list[tuple[int, ...]] = []
     orders, ends = [], []
-    place = 0
+    place = n_few_groups = 0
+    of_groups = np.argsort(np.zeros(0) if units.group is None else units.group, kind="stable")
     for members in sets:
         shape = tuple(sizes[i] for i in members)
         n_cells = math.prod(shape)
@@ -166,6 +185,16 @@ def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: in
         for axis in range(len(members)):
             parent = held[members[:axis] + members[axis + 1 :]]
             enough &= (held[members] < np.expand_dims(parent, axis)).ravel()
+        if units.group is not None:
+            many = in_many_groups(units, of_groups, cell[of_groups], n_cells)
+            if not (members or many[0]):
+                raise InputError(
+                    "groups",
+                    f"are to be expected to hold events, or non-events, in the equal of fewer than {LEAST_GROUPS}",
+                    allowed="with so few, nothing can be told by groups",
+                )
+            n_few_groups += int((enough & ~many).sum())
+            enough &= many
         if not enough.any():
             continue
         # Of small integers a stable sort is by their digits: time goes as the rows.
@@ -184,7 +213,29 @@ def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: in
     depth = np.array([len(each) for each in chosen])
     handicap = np.log(np.bincount(depth)[depth])
     second, third = kernel.cumulants(v, count, units.weight, joined, bounds)
-    return Formed(tuple(features), chosen, values, joined, bounds, second, third, handicap)
+    return Formed(tuple(features), chosen, values, joined, bounds, second, third, handicap, n_few_groups)
+
+
+def each_set(
+    formed: Formed, codes: IntArray | Sequence[IntArray], size: int
+) -> Iterator[tuple[int, int, IntArray, IntArray]]:
+    """Of each set of features its first segment and how many there are, the rows in them, and in which each is.
+
+    `codes` (features, size) are the features of any rows.
+    """
+    first = 0
+    while first < len(formed):
+        members, last = formed.chosen[first], first
+        while last < len(formed) and formed.chosen[last] == members:
+            last += 1
+        shape = tuple(len(formed.features[i].labels) for i in members)
+        values = np.array(formed.values[first:last], np.int64).reshape(last - first, len(members))
+        number = np.full(math.prod(shape), -1)
+        number[np.ravel_multi_index(tuple(values.T), shape) if members else [0]] = np.arange(last - first)
+        of = number[cell_of([codes[i] for i in members], shape, size)]
+        held = np.flatnonzero(of >= 0)
+        yield first, last - first, held, of[held]
+        first = last
 
 
 def cell_of(codes: Sequence[IntArray], shape: tuple[int, ...], size: int) -> IntArray:

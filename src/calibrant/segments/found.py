@@ -59,8 +59,8 @@ def find_segments(
         Column of non-negative weights. They are kept where outcomes are redrawn, so they must not depend on them.
     trials : str, optional
         Column of how many independent outcomes are behind each row.
-    groups : optional
-        Refused: no test is known that is valid in segments of few groups.
+    groups : str, optional
+        Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent.
     level : float, default 0.05
         Largest probability that any segment is named in whose rows every predicted probability is right; and one minus
         the coverage of the intervals.
@@ -86,7 +86,8 @@ def find_segments(
     ------
     InputError
         If a column or parameter cannot be used: a feature that is constant, nested, of dates, of texts that are all
-        different, or the outcome or prediction itself; if there are too many segments, or too few resamples.
+        different, or the outcome or prediction itself; if there are too many segments, or too few resamples; with
+        `groups` if too few hold events, or there are more than 5,000,000 rows.
 
     See Also
     --------
@@ -100,10 +101,14 @@ def find_segments(
     hypothesis that every row of a segment has its predicted probability. Predictions that are right on average in a
     segment, and wrong within it, are errors as well: ``marginal_pvalue`` (Holm) is about the average alone, and weaker.
     If no redraw is as extreme, Chernoff bounds of the segments' sums give p-values below 1 / (1 + n_resamples).
-    Segments whose error the correction of those already named explains are not named. Rows of a lazy table of more than
-    5,000,000 are not read: segments are summed by the table's engine in 64 cells of predictions and tested by proved
-    tails, with Holm's correction; nothing is redrawn, and ``summed`` is true. Cost: a sort, then O(n) per resample and
-    combination of features, on all processors; about 128 bytes per row and processor, and 4 per row and combination.
+    Segments whose error the correction of those already named explains are not named. With `groups` whole groups get
+    random signs instead, the same in all segments: exact if groups' errors and their opposites are equally likely,
+    nearly so with many groups. Segments need events, and non-events, in the equal of 30 groups; ``n_few_groups`` says
+    how many combinations were left out for that. Beside it e-values of each segment's total, with a hundredth of the
+    level, are proved for groups of any kind. Rows of a lazy table of more than 5,000,000 are not read: segments are
+    summed by the table's engine in 64 cells of predictions and tested by proved tails, with Holm's correction; nothing
+    is redrawn, and ``summed`` is true. Cost: a sort, then O(n) per resample and combination of features, on all
+    processors; about 128 bytes per row and processor, and 4 per row and combination.
 
     References
     ----------
@@ -126,12 +131,12 @@ def find_segments(
     >>> [(segment.name, segment.direction) for segment in found.segments]
     [('country = jp and device = tablet', 'too high')]
     """
-    not_taken("it redraws single rows; calibration_by_segment takes columns and groups", groups=groups)
     for argument, name in {
         "y_true": y_true,
         "y_prob": y_prob,
         "sample_weight": sample_weight,
         "trials": trials,
+        "groups": groups,
     }.items():
         text(name, argument)
     if trials is not None:
@@ -142,7 +147,11 @@ def find_segments(
     table = OpenedFrame(frame, "frame")
     wanted = names_of(features)
     weights = sample_weight if trials is None else trials
-    names = table.spoken(y_true, y_prob, weights, unweighted and trials is None, wanted or ())
+    keys = (*(wanted or ()), *([] if groups is None else [groups]))
+    names = table.spoken(y_true, y_prob, weights, unweighted and trials is None, keys)
+    if groups is not None:
+        table.require([groups], "groups")
+        names["groups"] = groups
     with watched(progress) as tell:
         tell("Finding segments")
         return found_in_table(table, names, wanted, asked, trials=trials is not None, exclude_bad=exclude_bad)

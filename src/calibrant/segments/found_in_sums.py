@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
@@ -24,7 +23,7 @@ from calibrant.segments.explained import MOST, Line
 from calibrant.segments.found_results import FoundSegment, FoundSegments
 from calibrant.segments.lazy_features import LazyFeature, lazy_features
 from calibrant.segments.sums import RESOLUTION, Block, Sets, Summed, added_up, all_sets, form_sums, summed_by
-from calibrant.segments.tails import SHARES, Stated, segment_tails
+from calibrant.segments.tails import SHARES, Stated, reached_by_noise, segment_tails
 from calibrant.segments.totals import holm
 
 _Again = Callable[[Sequence[int], Sets], list[Block]]
@@ -138,8 +137,6 @@ class TailSearch:
 
 def _climbs(summed: Summed, said: Stated, level: float) -> tuple[float, float]:
     """Largest climb of any segment, at the ends of cells, over the weight of all; and what noise stays below."""
-    from scipy.optimize import brentq
-
     cells = summed.cells
     off = cells[:, sketching.OUTCOME] - said.expected
     weight = np.maximum(cells[:, sketching.WEIGHT], 1e-300)
@@ -150,11 +147,7 @@ def _climbs(summed: Summed, said: Stated, level: float) -> tuple[float, float]:
         path = np.cumsum(off[first:last])
         largest = max(largest, max(path.max(), 0.0) - min(path.min(), 0.0))
     all_rows = float(cells[summed.starts[0] : summed.ends[0], sketching.WEIGHT].sum())
-
-    def spare(x: float) -> float:  # the range of a Brownian path exceeds x with probability about 8 ndtr(-x)
-        return float(8.0 * ndtr(-x / deviation).sum() - level)
-
-    return largest / all_rows, brentq(spare, 0.0, 40.0 * float(deviation.max())) / all_rows
+    return largest / all_rows, reached_by_noise(deviation, level) / all_rows
 
 
 def _explained(

@@ -33,7 +33,7 @@ class FoundSegment(Result):
         Mean of outcome minus prediction: the size of the error.
     bias_interval : Interval
         Holds the mean over its rows of the outcome's probability minus the prediction, in all tested segments at once
-        with probability 1 - level, at any number of rows.
+        with probability 1 - level, at any number of rows; of rows in groups nearly so, where groups are many.
     direction : str
         "too low" or "too high": predictions, where the evidence is strongest.
     where : tuple of float
@@ -44,6 +44,8 @@ class FoundSegment(Result):
         Adjusted for all tested segments (Holm), of the weaker hypothesis that predictions are right on average in it.
     detectable : float
         Means of outcome minus prediction from here on, in either direction, are beyond noise in this segment.
+    n_groups : int or None
+        Groups with rows in it, where rows of one group may depend on one another.
 
     See Also
     --------
@@ -61,6 +63,7 @@ class FoundSegment(Result):
     pvalue: float
     marginal_pvalue: float
     detectable: float
+    n_groups: int | None = None
 
     @property
     def name(self) -> str:
@@ -88,7 +91,8 @@ class FoundSegment(Result):
             said = (
                 f"predictions from {low:.3g} to {high:.3g} are {self.direction}, those of all its rows {off:.2g} {seen}"
             )
-        return f"{self.name}: {said}, {counted(self.n_rows, 'row')}, p = {self.pvalue:.2g}"
+        groups = "" if self.n_groups is None else f" of {counted(self.n_groups, 'group')}"
+        return f"{self.name}: {said}, {counted(self.n_rows, 'row')}{groups}, p = {self.pvalue:.2g}"
 
     @staticmethod
     def _side(end: float) -> str:
@@ -124,6 +128,14 @@ class FoundSegments(TestResult):
         Most features that a segment combines, redraws, and bad rows that were left out.
     summed : bool
         Whether rows were too many to be read, so that their sums by cell of predictions were tested, without redraws.
+    n_groups : int or None
+        Groups, where rows of one group may depend on one another and groups were given.
+    n_few_groups : int
+        Combinations that are not among the tested segments, because events, or non-events, are to be expected in the
+        equal of fewer than 30 groups.
+    n_by_bound : int
+        Tested segments in which they were seen in fewer: random signs say nothing there, and only a proved bound,
+        which takes larger errors, can name them.
     tested : ndarray of shape (n_tested, 3)
         Of all tested segments: single outcomes, mean of outcome less prediction, and adjusted p-value.
     made_of : tuple of tuple
@@ -146,6 +158,9 @@ class FoundSegments(TestResult):
     n_resamples: int
     n_excluded: int = 0
     summed: bool = False
+    n_groups: int | None = None
+    n_few_groups: int = 0
+    n_by_bound: int = 0
     tested: FloatArray = field(default_factory=lambda: np.empty((0, 3)), compare=False, repr=False)
     made_of: tuple[tuple[tuple[int, int], ...], ...] = field(default=(), compare=False, repr=False)
 
@@ -154,9 +169,16 @@ class FoundSegments(TestResult):
         """What the segments are, such as "combinations of up to 2 features"; of a table that was not read, that too."""
         most = min(self.max_depth, len(self.features))
         said = "values of one feature" if most == 1 else f"combinations of up to {most} features"
-        return (
-            f"{said}; rows were too many to be read, and were summed by cells of predictions" if self.summed else said
-        )
+        if self.summed:
+            return f"{said}; rows were too many to be read, and were summed by cells of predictions"
+        few = []
+        if self.n_few_groups:
+            few.append(f"{counted(self.n_few_groups, 'combination')} more {_be(self.n_few_groups)} not tested")
+        if self.n_by_bound:
+            few.append(
+                f"{self.n_by_bound:,} {_be(self.n_by_bound)} tested by a bound alone, which sees large errors only"
+            )
+        return f"{said}; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else said
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, all but `tested` and `made_of`."""
@@ -192,3 +214,7 @@ class FoundSegments(TestResult):
     def _certain(self) -> str:
         """Rows that were predicted 0 or 1 and came out otherwise, which no test of chance can weigh."""
         return "" if self.impossible is None else f" Not among the segments: {self.impossible.summary()}"
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -76,20 +76,20 @@ def search(units: Units, formed: Formed, n_resamples: int, level: float, seed: n
 
     in_blocks(fill, draws_of_all, work=formed.order.size * draws_of_all, multiple=kernel.LANES)
     weight = float((units.weight * units.count).sum())
-    spare = _spare(draws_of_all, level)
+    over = spare(draws_of_all, level)
     return Search(
         score=scores[:, 0],
         total=observed[0],
         rise=observed[1],
         fall=observed[2],
         pvalue=stepped_down(scores),
-        critical=float(np.sort(scores[:, 1:].max(axis=0))[-1 - spare]),
+        critical=float(np.sort(scores[:, 1:].max(axis=0))[-1 - over]),
         error=float(largest[0]) / weight,
-        chance_error=float(np.sort(largest[1:])[-1 - spare]) / weight,
+        chance_error=float(np.sort(largest[1:])[-1 - over]) / weight,
     )
 
 
-def _spare(draws: int, level: float) -> int:
+def spare(draws: int, level: float) -> int:
     """How many redraws may be as extreme as the outcomes where the p-value is at most the level."""
     return max(0, math.floor(level * draws * (1.0 + 1e-12)) - 1)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.inference.poisson_binomial import two_sided_log_pvalues
@@ -80,3 +81,13 @@ def segment_tails(
     counts = np.add.reduceat(cells[:, [sketching.ONES, sketching.COUNT]], starts)
     where = [(float(a), float(b)) for a, b in at]
     return np.exp(np.clip(best, -700.0, 0.0)), where, sign > 0.0, (counts[:, 0], counts[:, 1]) if equal else None
+
+
+def reached_by_noise(deviation: FloatArray, level: float) -> float:
+    """What the climbs of all segments stay below but for about `level`: as Brownian paths with these deviations."""
+    from scipy.optimize import brentq
+
+    def spare(x: float) -> float:  # the range of a Brownian path exceeds x with probability about 8 ndtr(-x)
+        return float(8.0 * ndtr(-x / deviation).sum() - level)
+
+    return float(brentq(spare, 0.0, 40.0 * float(deviation.max())))

@@ -8,10 +8,37 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import rel_entr
 
-from calibrant.door.columns import FloatArray
+from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.poisson_binomial import mean_chance_interval, mean_chance_pvalues
-from calibrant.segments.formed import Formed, cell_of
+from calibrant.segments.formed import Formed, each_set
+from calibrant.segments.group_sums import squared as squares
+from calibrant.segments.group_sums import sums_by_group
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByGroup:
+    """What the groups of each segment add up to.
+
+    Attributes
+    ----------
+    squares, products, sizes : ndarray of shape (segments,)
+        Sums over the groups of r r, r s and s s: r is a group's weighted events less those expected, s its weight.
+    largest : ndarray of shape (segments,)
+        The largest s.
+    number : ndarray of shape (segments,)
+        Groups with rows in the segment.
+    """
+
+    squares: FloatArray
+    products: FloatArray
+    sizes: FloatArray
+    largest: FloatArray
+    number: FloatArray
+
+    def about(self, bias: FloatArray) -> FloatArray:
+        """Sums of the squares of r - bias s."""
+        return np.maximum(self.squares - 2.0 * bias * self.products + bias * bias * self.sizes, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +55,8 @@ class Totals:
         Whether weights differ.
     square : ndarray of shape (segments,) or None
         Sum of squared predictions of rows without weights, where it was summed.
+    by_group : ByGroup or None
+        Where rows of one group depend on one another, and only groups are drawn independently.
     """
 
     count: FloatArray
@@ -38,6 +67,7 @@ class Totals:
     prediction: FloatArray
     weighted: bool
     square: FloatArray | None = None
+    by_group: ByGroup | None = None
 
     @property
     def bias(self) -> FloatArray:
@@ -46,20 +76,30 @@ class Totals:
 
     @property
     def marginal(self) -> FloatArray:
-        """P-values of "right on average in the segment", one by one; Hoeffding's inequality where weights differ."""
-        if not self.weighted:
+        """P-values of "right on average in the segment", one by one; Hoeffding's with weights or groups."""
+        if self._exact:
             return mean_chance_pvalues(self.ones, self.count, self.prediction / self.weight)
         off = self.outcome - self.prediction
-        return np.asarray(np.minimum(1.0, 2.0 * np.exp(-2.0 * off * off / self.squared)))
+        return np.asarray(np.minimum(1.0, 2.0 * np.exp(-2.0 * off * off / self._draws)))
+
+    @property
+    def _exact(self) -> bool:
+        """Whether a segment's events are a sum of independent ones that count alike."""
+        return not self.weighted and self.by_group is None
+
+    @property
+    def _draws(self) -> FloatArray:
+        """Sum of the squared weights of what is drawn independently: rows, or groups."""
+        return self.squared if self.by_group is None else self.by_group.sizes
 
     def intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends for the mean over the segment's rows of chance less prediction, in all segments at once."""
         mean = self.prediction / self.weight
-        if not self.weighted:
+        if self._exact:
             miss = min(level / (2.0 * self.count.size), np.nextafter(0.25, 0.0))
             low, high = mean_chance_interval(self.ones, self.count, miss)
             return low - mean, high - mean
-        effective = self.weight * self.weight / self.squared
+        effective = self.weight * self.weight / self._draws
         reach = np.sqrt(math.log(2.0 * self.count.size / level) / (2.0 * effective))
         return np.maximum(self.bias - reach, -mean), np.minimum(self.bias + reach, 1.0 - mean)
 
@@ -68,7 +108,10 @@ class Totals:
 
         Half of the level is the mean outcome's (a binomial's, exactly), half the mean prediction's: by the empirical
         Bernstein bound of Maurer and Pontil (2009, theorem 4), or Hoeffding's of 1963 (theorem 1) without squares.
+        Of groups that same bound is of their sums.
         """
+        if self.by_group is not None:
+            return self._of_groups(level)
         low, high = self.intervals(level / 2.0)
         mean = self.prediction / self.count
         log = math.log(8.0 * self.count.size / level)  # 2 / delta, delta a side of one segment
@@ -79,6 +122,17 @@ class Totals:
         variance = np.maximum(self.square - self.count * mean * mean, 0.0) / rest
         reach = np.sqrt(2.0 * variance * log / self.count) + 7.0 * log / (3.0 * rest)
         return np.maximum(low - reach, -1.0), np.minimum(high + reach, 1.0)
+
+    def _of_groups(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """The same where groups are drawn: a group of s rows has a sum from -s to s, and sizes are given."""
+        held = self.by_group
+        assert held is not None
+        log = math.log(4.0 * self.count.size / level)
+        rest = np.maximum(held.number - 1.0, 1.0)
+        off = self.outcome - self.prediction
+        variance = np.maximum(held.squares - off * off / held.number, 0.0) / rest
+        reach = np.sqrt(2.0 * held.number * variance * log) + 14.0 * held.largest * held.number * log / (3.0 * rest)
+        return np.maximum(self.bias - reach / self.count, -1.0), np.minimum(self.bias + reach / self.count, 1.0)
 
 
 def _entropy_ends(mean: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -111,23 +165,38 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
         columns += [w * count, w * w * count, w * ones, w * count * v]
     code = [each.code[order] for each in formed.features]
     found = np.empty((len(columns), len(formed)))
-    at = 0
-    while at < len(formed):
-        members = formed.chosen[at]
-        end = at
-        while end < len(formed) and formed.chosen[end] == members:
-            end += 1
-        shape = tuple(len(formed.features[i].labels) for i in members)
-        cell = cell_of([code[i] for i in members], shape, v.size)
-        values = np.array(formed.values[at:end], np.int64).reshape(end - at, len(members))
-        wanted = np.ravel_multi_index(tuple(values.T), shape) if members else np.zeros(1, np.int64)
+    for first, n, held, of in each_set(formed, code, v.size):
         for k, column in enumerate(columns):
-            found[k, at:end] = np.bincount(cell, column, math.prod(shape))[wanted]
-        at = end
+            found[k, first : first + n] = np.bincount(of, column[held], n)
+    by_group = (
+        None if rows.group is None else _by_group(formed, code, rows.group[order], w * (ones - count * v), w * count)
+    )
     if rows.weight is None:
-        return Totals(found[0], found[1], found[0], found[0], found[1], found[2], weighted=False, square=found[3])
+        return Totals(
+            found[0],
+            found[1],
+            found[0],
+            found[0],
+            found[1],
+            found[2],
+            weighted=False,
+            square=found[3],
+            by_group=by_group,
+        )
     weight, squared, outcome, prediction = found[3:]
-    return Totals(found[0], found[1], weight, squared, outcome, prediction, weighted=True)
+    return Totals(found[0], found[1], weight, squared, outcome, prediction, weighted=True, by_group=by_group)
+
+
+def _by_group(formed: Formed, codes: list[IntArray], group: IntArray, excess: FloatArray, mass: FloatArray) -> ByGroup:
+    n_groups = int(group.max()) + 1
+    order = np.argsort(group, kind="stable")
+    group, excess, mass, codes = group[order], excess[order], mass[order], [code[order] for code in codes]
+    parts = []
+    for _, n, held, of in each_set(formed, codes, group.size):
+        off, size = (sums_by_group(of, group[held], each[held], (n, n_groups)) for each in (excess, mass))
+        most = size.max(axis=1).toarray().ravel()
+        parts.append([squares(off), squares(off, size), squares(size), most, np.diff(size.indptr)])
+    return ByGroup(*(np.concatenate(each).astype(np.float64) for each in zip(*parts, strict=True)))
 
 
 def _weight(rows: Rows) -> FloatArray:
