@@ -195,19 +195,19 @@ def test_the_time_left_follows_the_stages_that_are_done():
     at[0] = 7.0
     assert clock.words() == "7 s"
     total = 2.0 * sum(told._SHARES.values())
-    at[0] = 5.0 + 18.0
+    at[0] = 5.0 + 16.0
     clock.next("Bounds")
-    assert clock.words() == "23 s"
-    at[0] += 15.0  # 100 seconds for the whole of the shares
+    assert clock.words() == "21 s"
+    at[0] += 14.0  # 100 seconds for the whole of the shares
     clock.next("What to do")
     said = clock.words()
-    assert said == f"38 s, about {100.0 * total - 33.0:.0f} s left"
+    assert said == f"35 s, about {100.0 * total - 30.0:.0f} s left"
     at[0] += 10.0
-    assert clock.words() == f"48 s, about {100.0 * total - 43.0:.0f} s left"
+    assert clock.words() == f"45 s, about {100.0 * total - 40.0:.0f} s left"
     at[0] += 40.0
-    assert clock.words() == "88 s"  # longer than usual
+    assert clock.words() == "85 s"  # longer than usual
     clock.next("Comparison")
-    assert clock.words() == "88 s"
+    assert clock.words() == "85 s"
 
 
 def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
