@@ -45,11 +45,12 @@ def fit_logistic(features: FloatArray, rate: FloatArray, mass: FloatArray, start
 
 def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
     enough = _GRADIENT if rate.size > 8 * _POOLED else 1e-12
-    theta = _newton(features, rate, mass, start, enough)
-    if theta is None:
+    found = _newton(features, rate, mass, start, enough)
+    if found is None:
         theta = _trusted(features, rate, mass, start, enough)
+        found = theta, *logistic_derivatives(features, rate, mass, theta)[1:]
     # So near, the loss cannot tell a better point from a worse one, but a last Newton step squares the distance.
-    _, gradient, hessian = logistic_derivatives(features, rate, mass, theta)
+    theta, gradient, hessian = found
     step = np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]
     if np.linalg.norm(gradient) <= _GRADIENT and np.linalg.norm(step) < 1e-2:
         theta = theta - step
@@ -58,15 +59,19 @@ def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: F
 
 def _newton(
     features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray, enough: float
-) -> FloatArray | None:
-    """Where full Newton steps end, if all descend and the loss is round; None sends for the slower, surer method."""
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Where full Newton steps end, with gradient and Hessian, if all descend and the loss is round.
+
+    None sends for the slower, surer method.
+    """
     theta: FloatArray = start
     value, gradient, hessian = logistic_derivatives(features, rate, mass, theta)
     step = np.zeros_like(start)
     for _ in range(_STEPS):
         if np.linalg.norm(gradient) <= enough:
             # Of separable outcomes, which have no optimum, the gradient falls and the steps do not.
-            return theta if np.linalg.norm(step) <= 1e-3 * (1.0 + np.linalg.norm(theta)) else None
+            short = np.linalg.norm(step) <= 1e-3 * (1.0 + np.linalg.norm(theta))
+            return (theta, gradient, hessian) if short else None
         bend = np.linalg.eigvalsh(hessian) if np.isfinite(hessian).all() else np.zeros(1)
         if not bend[0] > _ROUND * bend[-1]:
             return None

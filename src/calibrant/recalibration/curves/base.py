@@ -54,10 +54,11 @@ class Levels:
     @property
     def separable(self) -> bool:
         """Whether a threshold on the prediction tells the outcomes apart, so that no logistic fit is the likeliest."""
-        zeros, ones = self.prediction[self.rate < 1.0], self.prediction[self.rate > 0.0]
-        if zeros.size == 0 or ones.size == 0:
+        zero, one = self.rate < 1.0, self.rate > 0.0
+        if not (zero.any() and one.any()):
             return True
-        return bool(zeros[-1] <= ones[0] or ones[-1] <= zeros[0])
+        last = self.rate.size - 1
+        return bool(last - zero[::-1].argmax() <= one.argmax() or last - one[::-1].argmax() <= zero.argmax())
 
     @property
     def base_log_odds(self) -> float:
