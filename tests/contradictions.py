@@ -138,11 +138,11 @@ def faults(audit):
         check(state != "too small to matter" or high <= answer["max_distance"], "small, and not within")
         check(gate["lower_distance"]["high"] == high, "another upper end")
         for number in re.findall(r"at most ([0-9.e-]*[0-9])", " ".join(answer["details"])):
-            check(float(number) >= 100.0 * high - 1e-9, f"printed {number}, proved {high}")
+            check(float(number) >= high - 1e-9, f"printed {number}, proved {high}")
             small = state in ("no evidence", "too small to matter")
-            check(not small or float(number) <= 100.0 * answer["max_distance"] * 1.005, "small, and printed beyond")
+            check(not small or float(number) <= answer["max_distance"] * 1.005, "small, and printed beyond")
         for number in re.findall(r"at least ([0-9.e-]*[0-9])", " ".join(answer["details"])):
-            check(float(number) <= 100.0 * low + 1e-9, f"printed {number}, proved {low}")
+            check(float(number) <= low + 1e-9, f"printed {number}, proved {low}")
     lower = found["lower_distance_bracket"]
     check(lower["lower"] - 1e-12 <= answer["size"] <= lower["upper"] + 2e-9, "size")
     chosen, scores = found["advice"]["chosen"], {each["method"]: each for each in found["advice"]["scores"]}
@@ -153,7 +153,7 @@ def faults(audit):
     falls = re.search(r"falls from ([0-9.e-]+) to ([0-9.e-]+[0-9])", said)
     if falls:
         for name, number in zip(("unchanged", chosen), falls.groups(), strict=True):
-            distance = 100.0 * scores[name]["lower_calibration_distance"]
+            distance = scores[name]["lower_calibration_distance"]
             check(abs(float(number) - distance) <= 0.051 * distance, "the distance falls otherwise")
     check("could be noise" not in page, "could be noise")
     check(all(each["holds"] for each in found["inequalities"]), "an inequality fails")

@@ -150,3 +150,10 @@ def test_a_wrong_docstring_is_found_out():
         "b",
         "rest",
     ]
+
+
+@pytest.mark.parametrize("name", sorted(ANY))
+def test_examples_import_from_where_users_do(name):
+    doc = inspect.getdoc(ANY[name]) or ""
+    inner = re.findall(r"^>>> from (calibrant\.(?!integrations)\w+\.\w+) import", doc, flags=re.MULTILINE)
+    assert not inner

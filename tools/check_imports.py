@@ -29,6 +29,7 @@ FLOORS = (
     {"findings"},
     {"report"},
     {"scoring", "torch", "integrations", "demo", "experiments", "terminal", "ahead"},
+    {"cli_options"},
     {"cli_sketches", "cli_once"},
     {"cli"},
     {"__main__"},
@@ -58,6 +59,7 @@ LIBRARIES: dict[str, set[str]] = {
     "ahead": {"numpy"},
     "cli_sketches": {"typer"},
     "cli_once": {"typer"},
+    "cli_options": {"typer"},
     "cli": {"typer"},
 }
 PACKAGE_ITSELF = {"experiments", "report", "cli"}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from calibrant import cli_sketches
 from calibrant.cli_once import Once
-from calibrant.cli_sketches import FILESYSTEM
+from calibrant.cli_options import EXCLUDE_BAD, FILESYSTEM, SHARE, names
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.progress import Progress
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
 MOST_FILES = 8
 
-
-def _share(text: str) -> float:
-    """A number as an option takes it: 0.05 or 5%; a decimal comma is refused with the spelling."""
-    said = str(text).strip()
-    try:
-        return float(Decimal(said[:-1].strip()) / 100) if said.endswith("%") else float(said)
-    except (ValueError, ArithmeticError):
-        if "," in said:
-            raise typer.BadParameter(f"{said!r} has a comma; write {said.replace(',', '.')}") from None
-        raise typer.BadParameter(f"{said!r} is not a number; write it like 0.05 or 5%") from None
-
-
-_SHARE: dict[str, Any] = {"parser": _share, "metavar": "SHARE"}
-"""Of options that take a number from 0 to 1, or a percentage."""
 
 app = typer.Typer(
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
@@ -83,21 +69,21 @@ def audit_file(
     max_distance: Annotated[
         float | None,
         typer.Option(
-            help="Distance that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less.", **_SHARE
+            help="Distance that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less.", **SHARE
         ),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
             help="Predictions from here on are acted on: report what that loses; default: the worst threshold.",
-            **_SHARE,
+            **SHARE,
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained report here.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the page.")] = False,
     level: Annotated[
         float,
-        typer.Option(help="Probability of error allowed to each test, the population's bounds and the band.", **_SHARE),
+        typer.Option(help="Probability of error allowed to each test, the population's bounds and the band.", **SHARE),
     ] = 0.05,
     resamples: Annotated[int, typer.Option(help="Resamples behind the band; 0 for none.")] = 999,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
@@ -115,11 +101,9 @@ def audit_file(
         str | None, typer.Option(help="Column of days or other periods: the period from which on it is proved wrong.")
     ] = None,
     reference: Annotated[
-        str | None, typer.Option(help="With --drift: reference periods, separated by commas; what has changed since?")
+        str | None, typer.Option(help="With --drift: reference periods, A,B or A..B; what has changed since?")
     ] = None,
-    exclude_bad: Annotated[
-        bool, typer.Option("--exclude-bad", help="Leave out rows with nulls, NaN, text or numbers out of range.")
-    ] = False,
+    exclude_bad: Annotated[bool, typer.Option("--exclude-bad", help=EXCLUDE_BAD)] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
     groups: Annotated[
         str | None,
@@ -143,6 +127,7 @@ def audit_file(
         from calibrant.ahead import compile_beside
         from calibrant.findings.forecasts import audit_forecasts
         from calibrant.findings.table import Asked, Told, audit_opened
+        from calibrant.findings.table_faults import said_of
         from calibrant.scale.opening import open_table
 
         compile_beside(progress.compiling)
@@ -158,7 +143,7 @@ def audit_file(
             y_true,
             forecasts[0] if len(forecasts) == 1 else None,
             sample_weight,
-            () if by is None else tuple(by.split(",")),
+            names(by),
             drift,
             exclude_bad,
             unweighted,
@@ -171,7 +156,7 @@ def audit_file(
             max_weight=max_weight,
             pos_label=pos_label,
             reference=None if reference is None else reference.split(","),
-            find=() if find is None else tuple(find.split(",")),
+            find=names(find),
             max_depth=max_depth,
         )
         found: Audit | Comparison
@@ -180,19 +165,20 @@ def audit_file(
                 raise InputError("y_prob", "is given several times", allowed="that compares forecasts of one FILE")
             found = audit_forecasts(opened[0], forecasts, asked, Told(progress, tell))
         else:
-            audited = [
-                audit_opened(table, asked, Told(progress, tell if len(files) == 1 else partial(_tell_of, file)))
-                for file, table in zip(files, opened, strict=True)
-            ]
+            audited = []
+            for file, table in zip(files, opened, strict=True):
+                with said_of(file) if len(files) > 1 else nullcontext():
+                    say = tell if len(files) == 1 else partial(_tell_of, file)
+                    audited.append(audit_opened(table, asked, Told(progress, say)))
             found = audited[0].audit
         if len(files) > 1:
             from calibrant.findings.comparison import compare
 
             progress("Comparison")
-            names = [table.name or file for file, table in zip(files, opened, strict=True)]
-            names = names if len(set(names)) == len(names) else files
+            titles = [table.name or file for file, table in zip(files, opened, strict=True)]
+            titles = titles if len(set(titles)) == len(titles) else files
             parts = [each.audit for each in audited], [each.rows for each in audited]
-            found = compare(names, *parts, groups=[each.groups for each in audited], level=level, seed=seed)
+            found = compare(titles, *parts, groups=[each.groups for each in audited], level=level, seed=seed)
         if html is not None:
             progress("Writing the report")
             found.to_html(html)
@@ -212,19 +198,17 @@ def gate(
         str | None, typer.Argument(help="CSV, Parquet, JSON lines, Arrow, sketches; a folder; a quoted pattern.")
     ] = None,
     max_distance: Annotated[
-        float | None, typer.Option(help="Largest allowed distance from calibration; or use --max-regret.", **_SHARE)
+        float | None, typer.Option(help="Largest allowed distance from calibration; or use --max-regret.", **SHARE)
     ] = None,
     max_regret: Annotated[
         float | None,
-        typer.Option(help="The most per row that acting on the predictions may lose against the best cut.", **_SHARE),
+        typer.Option(help="The most per row that acting on the predictions may lose against the best cut.", **SHARE),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(
-            help="With --max-regret: predictions from here on are acted on; default: any threshold.", **_SHARE
-        ),
+        typer.Option(help="With --max-regret: predictions from here on are acted on; default: any threshold.", **SHARE),
     ] = None,
-    level: Annotated[float, typer.Option(help="The verdict is wrong with at most this probability.", **_SHARE)] = 0.05,
+    level: Annotated[float, typer.Option(help="The verdict is wrong with at most this probability.", **SHARE)] = 0.05,
     y_true: Annotated[str | None, typer.Option(help="Column of outcomes, 0 or 1.")] = None,
     y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
     sample_weight: Annotated[str | None, typer.Option(help="Column of weights; needs --max-weight.")] = None,
@@ -261,12 +245,13 @@ def gate(
     max_worse: Annotated[
         float | None,
         typer.Option(
-            help="How much worse than the baseline is allowed; 0.02, or a tenth of the rarer rate if less.", **_SHARE
+            help="How much worse than the baseline is allowed; 0.02, or a tenth of the rarer rate if less.", **SHARE
         ),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit XML.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Append the checks to this Markdown file.")] = None,
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
+    exclude_bad: Annotated[bool, typer.Option("--exclude-bad", help=EXCLUDE_BAD)] = False,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a limit on its population.
@@ -321,14 +306,15 @@ def gate(
                 max_regret=max_regret,
                 threshold=threshold,
                 trials=trials,
-                by=() if by is None else tuple(by.split(",")),
-                find=() if find is None else tuple(find.split(",")),
+                by=names(by),
+                find=names(find),
                 max_depth=max_depth,
                 baseline=baseline,
                 max_worse=max_worse,
                 again=again,
                 groups=groups,
                 pos_label=pos_label,
+                exclude_bad=exclude_bad,
             )
         opened = None if file is None else open_table(file, filesystem=filesystem, pos_label=pos_label)
         held = [*([] if opened is None else opened.sources), *([] if baseline is None else [baseline])]

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from calibrant.cli_options import EXCLUDE_BAD, FILESYSTEM, names
 from calibrant.exits import explained, show, tell
 from calibrant.progress import Progress
 from calibrant.terminal import check_target
 
-FILESYSTEM = "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine."
 _OUT = typer.Option("--out", "-o", help="File to write, ending in .sketch or .parquet.")
 _OVERWRITE = typer.Option("--overwrite", help="Replace OUT if it exists.")
 
@@ -25,9 +25,7 @@ def sketch(
     by: Annotated[
         str | None, typer.Option(help="Columns, separated by commas: a sketch for each of their values, in Parquet.")
     ] = None,
-    exclude_bad: Annotated[
-        bool, typer.Option("--exclude-bad", help="Leave out rows with nulls, NaN, text or numbers out of range.")
-    ] = False,
+    exclude_bad: Annotated[bool, typer.Option("--exclude-bad", help=EXCLUDE_BAD)] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
@@ -46,7 +44,7 @@ def sketch(
 
         opened = open_table(file, filesystem=filesystem, pos_label=pos_label, argument="FILE")
         check_target(out, "--out", opened.sources)
-        asked = Asked(y_true, y_prob, sample_weight, by=_names(by), exclude_bad=exclude_bad, unweighted=unweighted)
+        asked = Asked(y_true, y_prob, sample_weight, by=names(by), exclude_bad=exclude_bad, unweighted=unweighted)
         found = keep_rows(opened, out, asked, Told(progress, tell), overwrite=overwrite)
         progress.stop()
         show(found.summary(out))
@@ -77,14 +75,10 @@ def merge(
         kept = [open_sketches(file) for file in files]
         check_target(out, "--out", [each for held in kept for each in held.files])
         progress("Adding up")
-        found = keep_merged(kept, out, by=_names(by), overwrite=overwrite)
+        found = keep_merged(kept, out, by=names(by), overwrite=overwrite)
         progress.stop()
         if found.same:
             (first, second), *more = found.same
             also = f", and so do {len(more):,} other pairs" if more else ""
             tell(f"{first} and {second} hold exactly the same sums{also}; rows of a copy are counted twice.")
         show(found.summary(out))
-
-
-def _names(listed: str | None) -> tuple[str, ...]:
-    return () if listed is None else tuple(listed.split(","))

@@ -51,6 +51,7 @@ _OPTIONS = {
     "groups": "--groups",
     "pos_label": "--pos-label",
     "drift": "--drift",
+    "filesystem": "--filesystem",
     "reference": "--reference",
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",

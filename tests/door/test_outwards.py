@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calibrant import CalibrationMonitor
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import at_least, at_most, outwards
-from calibrant.findings.answer_words import most_points, points
+from calibrant.findings.answer_words import in_short, most_in_short
 from calibrant.findings.words import proved
 from calibrant.inference.compare import ComparisonResult
 from calibrant.inference.gate import GateResult
@@ -81,8 +81,8 @@ def test_an_interval_that_leaves_0_out_is_not_shown_with_it():
 
 
 def test_bounds_of_the_population_and_widths():
-    assert points(0.01238, ROUND_FLOOR) == "1.2"
-    assert most_points(Interval(0.01238, 0.07543), 0.5) == "7.6"
-    assert most_points(Interval(0.0, 0.01949), 0.0195) == "1.95"  # rounded up, and yet within the limit
-    assert [points(share) for share in (0.0, 1.0, 3.1e-6, 0.027)] == ["0", "100", "0.00031", "2.7"]
+    assert in_short(0.01238, ROUND_FLOOR) == "0.012"
+    assert most_in_short(Interval(0.01238, 0.07543), 0.5) == "0.076"
+    assert most_in_short(Interval(0.0, 0.01949), 0.0195) == "0.0195"  # rounded up, and yet within the limit
+    assert [in_short(share) for share in (0.0, 1.0, 3.1e-6, 0.027)] == ["0", "1.0", "0.0000031", "0.027"]
     assert proved(0.05, 0.05 + 1.3e-9)[1] == "is 0.0500 (proved to within 2e-09)"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from calibrant import audit
 from calibrant.cli import app
-from calibrant.findings.answer_words import points
+from calibrant.findings.answer_words import in_short
 from calibrant.findings.comparison import compare
 
 
@@ -51,8 +51,8 @@ def test_two_files_are_compared(tmp_path):
 def test_names_and_numbers_are_in_one_order():
     y, v = rows()
     good, bad = (audit(y, each, n_resamples=0, random_state=0) for each in (v, v**3))
-    first, second = (points(each.smooth_calibration_error) for each in (good, bad))
-    said = f"Smooth errors in percentage points: good {first}, bad {second};"
+    first, second = (in_short(each.smooth_calibration_error) for each in (good, bad))
+    said = f"Smooth errors: good {first}, bad {second};"
     columns = (y.astype(float), v), (y.astype(float), v**3)
     assert said in compare(("good", "bad"), (good, bad), columns, seed=0).sentence
     assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).sentence

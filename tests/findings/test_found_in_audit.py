@@ -164,7 +164,7 @@ def test_pairs_are_drawn_with_what_is_proved_framed(audited):
     shown = dict(zip(found.made_of, found.tested.tolist(), strict=True))
     pairs = {fixed: each for fixed, each in shown.items() if len(fixed) == 2}
     assert len(pairs) == 6
-    assert all(f">{100 * off:+.1f}<" in text for _, off, _ in pairs.values())
+    assert all(f">{off:+.3f}<".replace("0.", ".", 1) in text for _, off, _ in pairs.values())
     proved = sum(pvalue <= found.level for *_, pvalue in pairs.values())
     assert proved > 0
     assert text.count("stroke-width: 1.8") == proved  # their frames

@@ -271,11 +271,16 @@ def test_each_is_told_in_its_own_words(tmp_path, road, fault, options, python, c
     assert "=True" not in on_the_command_line
 
 
-def test_a_gate_is_not_told_of_options_it_has_not(tmp_path):
-    path = ROADS["csv"](pa.table({"label": [0, 1], "score": [0.2, None]}), tmp_path)
-    done = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.1"])
-    assert done.exit_code == 2
-    assert "is null; every row needs a value\n" in done.stderr
+@pytest.mark.parametrize("more", [[], ["--by", "g"]])
+def test_a_gate_leaves_bad_rows_out_where_it_is_told_to(tmp_path, more):
+    table = pa.table({"label": [0, 1, 0], "score": [0.2, None, 0.1], "g": ["a", "b", "a"]})
+    asked = ["gate", str(ROADS["csv"](table, tmp_path)), "--max-distance", "0.1", *more]
+    refused = CliRunner().invoke(app, asked)
+    assert refused.exit_code == 2
+    assert "is null; every row needs a value, or --exclude-bad leaves such rows out\n" in refused.stderr
+    done = CliRunner().invoke(app, [*asked, "--exclude-bad", "--json"])
+    assert json.loads(done.stdout)["checks"][0]["n_rows"] == 2
+    assert "Left out 1 row" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,18 @@ def test_order_and_seed():
     )
 
 
+@pytest.mark.parametrize("ties", [False, True])
+def test_it_is_the_same_whichever_is_named_first(ties):
+    y, v = drawn(300, 2)
+    v = np.round(v, 1) if ties else v
+    near = np.clip(1.07 * v, 0.0, 1.0)
+    options = {"n_resamples": 199, "random_state": 1}
+    assert compare_calibration(y, v, near, **options) == compare_calibration(y, near, v, **options).swapped()
+    several = {"one": v, "near": near, "squared": v**2}
+    turned = dict(reversed(several.items()))
+    assert compare_all(y, several, **options) == compare_all(y, turned, **options)
+
+
 def test_one_predictor_twice():
     y, v = drawn(300, 2)
     result = compare_calibration(y, v, v, n_resamples=199, random_state=1)

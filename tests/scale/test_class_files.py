@@ -10,7 +10,7 @@ import pytest
 from pyarrow import feather
 from typer.testing import CliRunner
 
-from calibrant import FileError, InputError, audit_table, smooth_calibration_error
+from calibrant import FileError, InputError, audit, audit_table, smooth_calibration_error
 from calibrant.cli import app
 from calibrant.scale.opened import OpenedFile
 
@@ -115,6 +115,25 @@ def test_the_command(tmp_path):
     refused = CliRunner().invoke(app, ["audit", path])
     assert refused.exit_code == 2
     assert "no class" in refused.stderr
+
+
+@pytest.mark.slow
+def test_rows_of_one_group_are_audited_as_the_columns_are(tmp_path):
+    group = np.arange(40) // 2
+    path, table = written(tmp_path, ["p0", "p1", "p2"], patient_id=group)
+    options = {"max_weight": 2, "random_state": 0}
+    found = audit_table(path, groups="patient_id", **options)
+    there = audit(np.arange(40) % 3, table, groups=group, **options)
+    assert found.gate == there.gate
+    assert found.answer == there.answer
+    assert dict(found.columns)["groups"] == "patient_id"
+    assert "say --groups patient_id" in " ".join(audit_table(path, random_state=0).sentences)
+    command = ["gate", path, "--max-distance", "0.9", "--groups", "patient_id", "--max-weight", "2", "--json"]
+    (check,) = json.loads(CliRunner().invoke(app, command).stdout)["checks"]
+    assert check["lower_distance"]["high"] == pytest.approx(found.gate.lower_distance.high)
+    pd.read_csv(path).assign(patient_id=[None, *range(39)]).to_csv(path, index=False)
+    with pytest.raises(InputError, match="groups: column 'patient_id': row 0 is missing"):
+        audit_table(path, groups="patient_id")
 
 
 def test_of_two_columns_the_positive_class_is_audited(tmp_path):

@@ -125,7 +125,7 @@ def test_beside_a_reference_a_change_is_found_that_calibration_does_not_tell():
     assert last.reference == "0 to 9"
     assert last.difference < -0.05
     assert last.summary().startswith("changed since 0 to 9 (anytime-valid p = ")
-    assert "less frequent than they were at the same predictions" in periods[-1].summary()
+    assert "lower than it was at the same predictions" in periods[-1].summary()
 
 
 @pytest.mark.slow
@@ -235,7 +235,7 @@ def test_where_it_changed_is_told():
     assert reading.reject
     assert reading.where[0] == pytest.approx(0.8, abs=0.08)
     assert reading.where[1] > 0.95
-    assert " percentage points less frequent than they were at the same predictions between " in reading.summary()
+    assert " lower than it was at the same predictions between " in reading.summary()
     assert reading.difference_there < -0.1
 
 
@@ -248,16 +248,19 @@ def test_a_change_is_told_in_the_direction_that_it_has_there():
     assert abs(reading.difference) < 0.02
     assert reading.where == (0.2, 0.2)
     assert reading.difference_there == pytest.approx(0.25, abs=0.05)
-    assert (
-        " percentage points more frequent than they were at the same predictions where they are 0.2"
-        in reading.summary()
-    )
+    assert " higher than it was at the same predictions where they are 0.2" in reading.summary()
 
 
-@pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], []])
+@pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], [], "0..29", "3..1", "0..", ".."])
 def test_a_reference_needs_a_period_after_it(reference):
-    with pytest.raises(InputError, match=r"reference: is .* name periods before the last, of '0', '1'"):
+    with pytest.raises(InputError, match=r"reference: is .* name periods before the last, .* of '0', '1'"):
         beside(bent(0, 1.0, 1.0, 2), reference)
+
+
+def test_a_reference_may_be_a_range_of_periods():
+    table = bent(0, 1.0, 1.0, 2)
+    one, several = beside(table, ["1..3", 0])[0], beside(table, [0, 1, 2, 3])[0]
+    assert one == several
 
 
 @pytest.mark.slow
@@ -265,7 +268,7 @@ def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp
     path = tmp_path / "rows.csv"
     pd.DataFrame(bent(0, 1.5, 2.5).to_pydict()).to_csv(path, index=False)
     names = ["--y-true", "y", "--y-prob", "p", "--resamples", "0", "--seed", "0"]
-    done = CliRunner().invoke(app, ["audit", str(path), *names, "--drift", "day", "--reference", "0,1,2,3,4"])
+    done = CliRunner().invoke(app, ["audit", str(path), *names, "--drift", "day", "--reference", "0,1..3,4"])
     assert done.exit_code == 0, done.output
     assert "Beside the reference, by 2" in " ".join(done.stdout.split())
     refused = CliRunner().invoke(app, ["audit", str(path), *names, "--reference", "0"])

@@ -198,8 +198,8 @@ def bad(tmp_path, name, content):
     [
         ("empty.csv", b"", "is empty"),
         ("header.csv", b"y_true,y_prob\n", "no rows"),
-        ("broken.parquet", b"PAR1 this is not parquet", "cannot be read as parquet"),
-        ("broken.feather", b"ARROW1 this is not arrow", "cannot be read as arrow"),
+        ("broken.parquet", b"PAR1 this is not PAR1", "cannot be read as parquet"),
+        ("broken.feather", b"ARROW1 this is not arrow", "is not that of an Arrow file"),
         ("rows.xlsx", b"x", "the ending is not one that is read"),
         ("rows", b"x", "the ending is not one that is read"),
         ("text.csv", b"y_true,y_prob\n0,low\n1,high\n", "y_prob: row 0 (counted from 0) holds text, 'low'"),

@@ -69,7 +69,8 @@ def test_a_file_of_sketches_has_a_row_a_day_that_anyone_can_read(days):
 
 def test_merged_by_any_way_it_is_the_sketch_of_all_rows(days):
     one = days / "one.sketch"
-    assert "1 sketch of 600 rows" in run("merge", days / "days.parquet", "-o", one)
+    said = run("merge", days / "days.parquet", "-o", one)
+    assert f"{days / 'days.parquet'}: 600 rows Wrote {one}: 1 sketch of 600 rows" in said
     assert_same_sketch(open_sketches(str(one)).sketch(), whole())
     run("sketch", days / "rows.parquet", *NAMES, "-o", days / "all.parquet")
     assert_same_sketch(CalibrationSketch.from_parquet(days / "all.parquet"), whole())

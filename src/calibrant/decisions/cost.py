@@ -52,7 +52,7 @@ class Cost(Result):
         else:
             acts = f"acting from {self.threshold:.6g} on"
             if self.worst:
-                short = f"{self.threshold:.3g}"
+                short = threshold_in_words(self.threshold)
                 short = f"just above {short}" if short == f"{self.best_cut:.3g}" else short
                 acts = f"acting from {short} on, the worst threshold,"
             said = f"{acts} loses as much as {self._as_cases()} in 1,000 rows, against {acting_from(self.best_cut)}"
@@ -73,6 +73,15 @@ class Cost(Result):
         where = " at any threshold" if self.worst and not least else where
         sure = f"({confidence(self.level)} confidence; a missed event costs 1 - t, a needless action t)"
         return f"; in the population {least}at most {at_most(high, 2)} per row{where} {sure}"
+
+
+def threshold_in_words(threshold: float, digits: int = 3) -> str:
+    """A threshold in so many digits; the least number above 0, where only rows predicted 0 do not act, by name.
+
+    >>> threshold_in_words(0.25), threshold_in_words(5e-324)
+    ('0.25', 'just above 0')
+    """
+    return "just above 0" if 0.0 < threshold < np.finfo(np.float64).tiny else f"{threshold:.{digits}g}"
 
 
 def acting_from(cut: float) -> str:

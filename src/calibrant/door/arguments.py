@@ -83,7 +83,11 @@ def between(value: float, name: str, low: float, high: float) -> float:
     """Return a number from low on, below high."""
     number = _real(value)
     if number is None or not low <= number < high:
-        raise InputError(name, f"is {value!r:.40}", allowed=f"it must lie between {low:g} and {high:g}")
+        raise InputError(
+            name,
+            f"is {value!r:.40}",
+            allowed=f"it must lie between {low:g} and {high:g}{_of_percent(number) if high == 1.0 else ''}",
+        )
     return number
 
 
@@ -91,8 +95,15 @@ def fraction(value: float, name: str) -> float:
     """Return a number strictly between 0 and 1."""
     number = _real(value)
     if number is None or not 0.0 < number < 1.0:
-        raise InputError(name, f"is {value!r:.40}", allowed="it must lie strictly between 0 and 1")
+        raise InputError(
+            name, f"is {value!r:.40}", allowed=f"it must lie strictly between 0 and 1{_of_percent(number)}"
+        )
     return number
+
+
+def _of_percent(number: float | None) -> str:
+    """How to write a share that may have been meant in percent."""
+    return f"; for {number:g}% write {number / 100.0:g}" if number is not None and 1.0 <= number < 100.0 else ""
 
 
 def power_of_two(value: int, name: str, least: int, most: int) -> int:

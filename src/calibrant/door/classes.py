@@ -252,7 +252,7 @@ def multiclass_sample(
     Examples
     --------
     >>> from calibrant import smooth_calibration_error
-    >>> from calibrant.door.classes import multiclass_sample
+    >>> from calibrant.door import multiclass_sample
     >>> table = [[0.75, 0.25, 0.0], [0.5, 0.25, 0.25]]
     >>> sample = multiclass_sample(["cat", "dog"], table, classes=["cat", "dog", "eel"])
     >>> top = sample.top_label()

@@ -252,9 +252,11 @@ def _check_predictions(prediction: FloatArray) -> None:
     if high <= 0.0:
         message += ". These look like log-probabilities: pass numpy.exp of them"
     elif low < 0.0 and low < -0.05:
-        message += ". These look like logits (log-odds): pass scipy.special.expit of them"
+        message += ". These look like logits (log-odds): pass 1 / (1 + exp(-x)) of each, scipy.special.expit"
     elif low >= 0.0 and 1.5 < high <= 100.0:
         message += ". These look like percentages: divide them by 100"
+    elif low >= 0.0 and high > 100.0:
+        message += ". These look like scores or ranks: a score becomes a probability by a map fitted to outcomes"
     raise InputError("y_prob", message, row=row)
 
 
@@ -264,9 +266,11 @@ def _check_outcomes(outcome: FloatArray) -> None:
     row = _first_bad("y_true", outcome, (outcome >= 0.0) & (outcome <= 1.0))
     message = f"row {row} is {_shown(outcome[row])}; outcomes must be 0 or 1, or event rates in [0, 1]"
     if np.isin(outcome, (-1.0, 1.0)).all():
-        message += ". These are -1/+1 labels: pass (y_true + 1) / 2"
+        message += (
+            ". These are -1/+1 labels: pass (y_true + 1) / 2; tables take the event's as pos_label (--pos-label 1)"
+        )
     elif np.isin(outcome, (1.0, 2.0)).all():
-        message += ". These are 1/2 labels: pass y_true - 1"
+        message += ". These are 1/2 labels: pass y_true - 1; tables take the event's as pos_label (--pos-label 2)"
     elif outcome.min() >= 0.0 and (outcome == np.floor(outcome)).all():
         message += (
             ". Of counts of events a measure takes the rates, count / trials; of labels of classes, 1 where the class "

@@ -39,6 +39,7 @@ NOT_DUE: dict[str, str] = {
     "not tested": "calibration was not tested",
 }
 """Why nothing is compared, by the state of the answer."""
+_LABELS = "give the probabilities behind these labels (in scikit-learn predict_proba, not predict)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -160,7 +161,11 @@ def _advice_on_sample(
         return not_compared(NO_TRIALS if not sample.binary else NOT_DUE[state])
     if weighted and rows is None:
         return not_compared("that takes single rows, and these were summed in cells, which mix their weights")
+    if np.isin(sample.prediction, (0.0, 1.0)).all():
+        return not_compared(_LABELS)
     n, events = sample.n_rows, float(sample.ones.sum())
+    if events in (0.0, n):
+        return not_compared("they need rows with the event and rows without")
     # Rare events need more rows: what is not seen in a few of them may be plain in all.
     rarer = min(events, n - events) / n
     most = min(_MOST_ANY, max(_MOST_ROWS, int(_EVENTS / rarer) if rarer > 0.0 else n))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import readable
 from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
 from calibrant.findings.parts_off import parts_off
-from calibrant.findings.words import rate, sentence, whole
+from calibrant.findings.words import LABELS, MAX_WEIGHT, one_outcome, rate, sentence, whole
 from calibrant.inference.gate import rounded_rows
 
 if TYPE_CHECKING:
@@ -47,7 +49,24 @@ def says_where(found: Answer, test: TestResult | None) -> bool:
 
 
 def headline(found: Answer, audit: Audit) -> str:
-    """In which direction it errs, with an example, and whether that is chance."""
+    """What is odd about the rows; in which direction predictions err, with an example, and whether that is chance."""
+    return " ".join((*_odd_rows(audit), _in_brief(found, audit)))
+
+
+def _odd_rows(audit: Audit) -> list[str]:
+    """Predictions that are labels, and outcomes that are all the same: there a reader should look first."""
+    if audit.classes is not None:
+        return []
+    told = []
+    at = audit.reliability.prediction[audit.reliability.mass > 0.0]
+    if audit.n_distinct <= 2 and np.isin(at, (0.0, 1.0)).all():
+        told.append(LABELS)
+    if audit.auc is None:
+        told.append(one_outcome(audit.n_rows, events=audit.base_rate > 0.5))
+    return told
+
+
+def _in_brief(found: Answer, audit: Audit) -> str:
     if found.pvalue is None:
         return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
     p = "p < 1e-15" if found.pvalue < 1e-15 else f"p = {found.pvalue:.2g}"
@@ -127,24 +146,24 @@ def details(found: Answer, audit: Audit) -> tuple[str, ...]:
 
 def _how_far(found: Answer, audit: Audit) -> str:
     """How far on these rows, in the population, and what would be too small to matter."""
-    here = f"{points(found.size)} percentage points on these rows"
+    here = f"{in_short(found.size)} on these rows"
     if found.interval is None:
-        needs = "" if audit.rates else " without max_weight, the most that one draw can weigh"
+        needs = "" if audit.rates else f" without {MAX_WEIGHT}, the most that one draw can weigh"
         return f"Distance from calibration: {here}; the population's is not bounded{needs}."
-    sure, limit = confidence(audit.level), f"{100.0 * found.max_distance:.3g}"
+    sure, limit = confidence(audit.level), f"{found.max_distance:.3g}"
     if found.max_distance < USUAL_LIMIT and found.max_distance == default_limit(audit.base_rate, audit.mean_prediction):
         limit += " (a tenth of the rarer outcome's rate, seen or predicted)"
-    most = most_points(found.interval, found.max_distance)
+    most = most_in_short(found.interval, found.max_distance)
     if _by_classes(found, audit):
         whose = "Distance from calibration of the most probable class"
-        return f"{whose}: at most {most} percentage points in the population ({sure} confidence)."
+        return f"{whose}: at most {most} in the population ({sure} confidence)."
     if found.state in ("no evidence", "too few rows"):
         would = "is" if found.state == "no evidence" else "would be"
         return (
-            f"Distance from calibration: at most {most} percentage points in the population ({sure} confidence); up to "
+            f"Distance from calibration: at most {most} in the population ({sure} confidence); up to "
             f"{limit} {would} too small to matter."
         )
-    least = f"at least {points(found.interval.low, ROUND_FLOOR)} and " if found.interval.low > 0.0 else ""
+    least = f"at least {in_short(found.interval.low, ROUND_FLOOR)} and " if found.interval.low > 0.0 else ""
     each = "each with " if least else ""
     is_small = "is" if found.state == "too small to matter" else "would be"
     open_ = found.state == "worth correcting" and found.interval.low <= found.max_distance
@@ -162,7 +181,8 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         needed = audit.gate.rows_needed if audit.gate is not None else None
         told = needed is not None and needed <= _MOST_NEEDED
         more = (
-            f" About {whole(rounded_rows((needed or 0) - audit.n_rows))} more like these would settle it."
+            f" About {whole(rounded_rows((needed or 0) - audit.n_rows))} more like these would "
+            f"show whether the distance is within {found.max_distance:.3g}."
             if told
             else ""
         )
@@ -198,27 +218,27 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random,"
     if near < far:
-        falls = f"the distance falls from {points(far)} to {points(near)}"
+        falls = f"the distance falls from {in_short(far)} to {in_short(near)}"
         return [f"{do} On {of_rows} that it was not fitted to, {falls}."]
     return [f"{do} On {of_rows} that it was not fitted to, the log score is better."]
 
 
-def points(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:
-    """A share in percentage points, in two significant digits and without an exponent."""
-    exact = 100 * Decimal(repr(float(share)))
+def in_short(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:
+    """A distance or an error in two significant digits and without an exponent."""
+    exact = Decimal(repr(float(share)))
     if not exact:
         return "0"
     place = min(0, exact.adjusted() - digits + 1)
     return f"{exact.quantize(Decimal(1).scaleb(place), rounding):f}"
 
 
-def most_points(interval: Interval, limit: float) -> str:
-    """The upper end in percentage points, rounded up, and never beyond a limit that it keeps to."""
+def most_in_short(interval: Interval, limit: float) -> str:
+    """The upper end, rounded up, and never beyond a limit that it keeps to."""
     for digits in (2, 3, 4, 5):
-        shown = points(interval.high, ROUND_CEILING, digits)
-        if not interval.high <= limit < float(shown) / 100.0:
+        shown = in_short(interval.high, ROUND_CEILING, digits)
+        if not interval.high <= limit < float(shown):
             return shown
-    return f"{100.0 * limit:.3g}"
+    return f"{limit:.3g}"
 
 
 def two_rates(one: float, other: float) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from calibrant.door.arguments import seeded
 from calibrant.door.columns import IntArray
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
-from calibrant.findings.answer_words import most_points, points
+from calibrant.findings.answer_words import in_short, most_in_short
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number
@@ -78,20 +78,20 @@ class Comparison(Finding):
         first, second = self.names
         said, low, high = self.result, *self.result.interval
         sure = f"{confidence(said.level)} confidence"
-        one, other = points(said.value_a), points(said.value_b)
+        one, other = in_short(said.value_a), in_short(said.value_b)
         if not said.reject:
             return (
                 f"Neither of {first} and {second} is proved better calibrated.",
-                f"Smooth errors in percentage points: {first} {one}, {second} {other}; in the population the first "
-                f"less the second is between {points(low, ROUND_FLOOR)} and {points(high, ROUND_CEILING)} ({sure}).",
+                f"Smooth errors: {first} {one}, {second} {other}; in the population the first less the second is "
+                f"between {in_short(low, ROUND_FLOOR)} and {in_short(high, ROUND_CEILING)} ({sure}).",
             )
         better, worse = (first, second) if said.statistic < 0.0 else (second, first)
         less, more = (one, other) if said.statistic < 0.0 else (other, one)
         near, far = sorted((abs(low), abs(high)))
-        least, most = points(near, ROUND_FLOOR), points(far, ROUND_CEILING)
+        least, most = in_short(near, ROUND_FLOOR), in_short(far, ROUND_CEILING)
         return (
             f"{better} is better calibrated than {worse}. This is not chance (p = {said.pvalue:.2g}).",
-            f"Smooth errors in percentage points: {better} {less}, {worse} {more}; in the population they differ by "
+            f"Smooth errors: {better} {less}, {worse} {more}; in the population they differ by "
             f"{least} to {most} ({sure}).",
         )
 
@@ -103,11 +103,12 @@ class Comparison(Finding):
     def facts(self) -> list[tuple[str, ...]]:
         """The rows of the table that sets them side by side: what, and of each."""
         answers = [audit.answer for audit in self.audits]
-        most = ["-" if x.interval is None else most_points(x.interval, x.max_distance) for x in answers]
+        most = ["-" if x.interval is None else most_in_short(x.interval, x.max_distance) for x in answers]
         return [
             ("what it comes to", *(found.state for found in answers)),
             ("direction", *(found.direction or "-" for found in answers)),
-            ("distance, percentage points", *(points(found.size) for found in answers)),
+            ("smooth error", *(in_short(a.smooth_calibration_error) for a in self.audits)),
+            ("distance from calibration", *(in_short(found.size) for found in answers)),
             ("in the population, at most", *most),
             ("what to do", *(found.action for found in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
@@ -126,8 +127,8 @@ class Comparison(Finding):
 def _of_all(pairs: PairwiseComparison) -> tuple[str, ...]:
     """Which of several is proved better calibrated than all others, or than some; then by how much."""
     ranked = list(pairs.values)
-    errors = ", ".join(f"{name} {points(pairs.values[name])}" for name in ranked)
-    told = f"Smooth errors in percentage points: {errors}."
+    errors = ", ".join(f"{name} {in_short(pairs.values[name])}" for name in ranked)
+    told = f"Smooth errors: {errors}."
     sure = f"at most {pairs.level:.0%} for any of the {len(pairs.pairs)} comparisons to be wrong"
     best = ranked[0]
     beaten = [second for first, second in pairs.better if first == best]

@@ -15,7 +15,7 @@ from calibrant.findings.answer import default_limit
 from calibrant.findings.gated import Check, Gated
 from calibrant.findings.parts import EVERY
 from calibrant.findings.table import Told
-from calibrant.findings.table_faults import refuse_own_columns
+from calibrant.findings.table_faults import refuse_own_columns, said_of
 from calibrant.findings.table_gate import (
     Asked,
     Read,
@@ -57,7 +57,10 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
         return Gated(title, (Check("all rows", "rows", gate_opened(table, asked, told)),))
     table.require(asked.by, "by")
     table.require(asked.find if asked.find != EVERY else (), "find")
-    before = None if asked.baseline is None else _baseline(asked.baseline, asked, told)
+    before = None
+    if asked.baseline is not None:
+        with said_of(asked.baseline):
+            before = _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     refuse_own_columns(asked.by, names)
     told.progress("Segments")
@@ -74,7 +77,9 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     if before is not None and asked.baseline is not None:
         told.progress("Baseline")
         name = Path(asked.baseline).name
-        checks.append(Check("baseline", "baseline", _compared(_side(read), before, name, asked, shares)))
+        if _very_same(side := _side(read), before):
+            told.say(f"FILE and {name} hold the very same outcomes and predictions: a predictor beside itself.")
+        checks.append(Check("baseline", "baseline", _compared(side, before, name, asked, shares)))
     return Gated(title, tuple(checks))
 
 
@@ -88,7 +93,15 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
     held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
     search = SearchAsked(max_depth=asked.max_depth)
     with named_as_in_table(names):
-        return bounded_in_table(table, held, features, search, level=asked.level / shares, max_distance=limit)
+        return bounded_in_table(
+            table,
+            held,
+            features,
+            search,
+            level=asked.level / shares,
+            max_distance=limit,
+            exclude_bad=asked.exclude_bad,
+        )
 
 
 def check_state(state: Path, max_distance: float | None = None) -> Gated:
@@ -103,7 +116,7 @@ def check_state(state: Path, max_distance: float | None = None) -> Gated:
 def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Groups]]:
     """Name and cells of each segment, in the order of its values."""
     held = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
-    groups = table.groups(held, asked.by, FINE)
+    groups = table.groups(held, asked.by, FINE, exclude_bad=asked.exclude_bad)
     of = numbers_of(groups.keys)
     order = np.lexsort((groups.index, of))
     starts = np.flatnonzero(np.diff(of[order], prepend=-1))
@@ -160,6 +173,12 @@ def _side(read: Read) -> Side:
     copies = np.column_stack([zeros, sample.ones.astype(np.int64)]).ravel()
     outcome = np.repeat(np.tile([0, 1], sample.n_distinct), copies)
     return Side(sample, moved, Rows(outcome, np.repeat(np.repeat(sample.prediction, 2), copies)))
+
+
+def _very_same(now: Side, before: Side) -> bool:
+    one, other = now.sample, before.sample
+    held = ((one.prediction, other.prediction), (one.count, other.count), (one.ones, other.ones))
+    return all(np.array_equal(*pair) for pair in held)
 
 
 def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> NotWorse:

@@ -17,7 +17,7 @@ from calibrant.findings.found import Audit
 from calibrant.findings.given import given
 from calibrant.findings.parts import EVERY, check_drift, in_parts
 from calibrant.findings.sketched import road_of, with_bounds
-from calibrant.findings.table_faults import in_table, or_left_out
+from calibrant.findings.table_faults import in_table, or_left_out, or_several
 from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.columns import perhaps_groups
 from calibrant.scale.kept import OF_ROWS, KeptSketches
@@ -141,17 +141,20 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
     told.progress("Reading")
     if isinstance(table, InDuckDB) and len(table.files) > 1:
         told.say(f"{len(table.files):,} files are read as one table.")
-    of_columns = ("by", "drift", "find", "exclude_bad", "groups", "max_weight", "pos_label")
-    grouped = next((argument for argument in of_columns if getattr(asked, argument) not in (None, (), False)), None)
+    of_columns = [
+        argument
+        for argument in ("by", "drift", "find", "exclude_bad", "pos_label", "groups", "max_weight", "sample_weight")
+        if getattr(asked, argument) not in (None, (), False)
+    ]
     harness = is_harness_log(table, asked.y_true, asked.y_prob)
-    if harness and (grouped or asked.sample_weight):
+    if harness and of_columns:
         raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
     if isinstance(table, KeptSketches):
         _refuse_rows(asked)
     classes = None if harness else table.choose_classes(asked.y_prob)
     if classes is not None:
-        if grouped:
-            raise InputError(grouped, "is for single predictions; name one column as y_prob")
+        if of_columns and of_columns[0] not in ("groups", "max_weight", "sample_weight"):
+            raise InputError(of_columns[0], "is for single predictions; name one column as y_prob")
         return Audited(_audit_of_classes(table, classes, asked, told))
     table.require(asked.by, "by")
     table.require([asked.drift] if asked.drift else [], "drift")
@@ -246,16 +249,23 @@ def _refuse_rows(asked: Asked) -> None:
 
 
 def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: Told) -> Audit:
+    table.require([asked.groups] if asked.groups else [], "groups")
     read = table.read_classes(
-        columns, y_true=asked.y_true, sample_weight=asked.sample_weight, unweighted=asked.unweighted
+        columns,
+        y_true=asked.y_true,
+        sample_weight=asked.sample_weight,
+        unweighted=asked.unweighted,
+        groups=asked.groups,
     )
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
     try:
         sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
     except InputError as problem:
-        raise in_table(problem, read.names) from None
-    audit = audit_classes(sample, **asked.of_audit, title=asked.title or table.name, progress=told.progress)
-    return replace(audit, columns=read.names)
+        raise or_several(in_table(problem, read.names), asked.y_prob) from None
+    options = asked.of_audit | {"groups": read.groups, "max_weight": asked.max_weight}
+    audit = audit_classes(sample, **options, title=asked.title or table.name, progress=told.progress)
+    perhaps = None if asked.groups else perhaps_groups(table.columns, {*read.names.values(), *columns})
+    return replace(audit, columns=read.names, perhaps_groups=perhaps)
 
 
 def say_excluded(n_rows: int, told: Told) -> None:

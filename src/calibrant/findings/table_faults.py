@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
 from calibrant.scale.numbers import in_column
+
+
+@contextmanager
+def said_of(file: str) -> Iterator[None]:
+    """Of several tables, name the one in which something is wrong."""
+    try:
+        yield
+    except InputError as problem:
+        said = problem.problem if file in problem.problem else f"in {file!r}: {problem.problem}"
+        raise type(problem)(problem.argument, said, row=problem.row, allowed=problem.allowed) from None
 
 
 def refuse_own_columns(by: Collection[str], names: Mapping[str, str]) -> None:
@@ -36,6 +47,14 @@ def _swapped(y_true: str, y_prob: str) -> InputError:
         f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {rates}",
     )
     return InputError("y_true", said, allowed=ways)
+
+
+def or_several(problem: InputError, y_prob: str | None) -> InputError:
+    """Of columns listed together that are no probabilities of classes, say how forecasts are compared."""
+    if problem.argument != "y_prob" or y_prob is None or "," not in y_prob:
+        return problem
+    ways = Ways("forecasts to compare are a list of names", "forecasts to compare are each a --y-prob of its own")
+    return InputError(problem.argument, problem.problem, row=problem.row, allowed=ways)
 
 
 def or_left_out(problem: InputError) -> InputError:

@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from calibrant.door.arguments import check_level, check_threshold, fraction, positive
 from calibrant.door.classes import multiclass_sample
@@ -16,8 +19,9 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.sketched import road_of
-from calibrant.findings.table import Told, is_harness_log, say_guessed
-from calibrant.findings.table_faults import in_table
+from calibrant.findings.table import Told, is_harness_log, say_excluded, say_guessed
+from calibrant.findings.table_faults import in_table, or_left_out
+from calibrant.findings.words import LABELS, one_outcome
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
@@ -55,11 +59,12 @@ class Asked:
     pos_label: str | None = None
     find: tuple[str, ...] = ()
     max_depth: int = MAX_DEPTH
+    exclude_bad: bool = False
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
         if (self.max_distance is None) == (self.max_regret is None):
-            ways = "the largest distance from calibration, or with --max-regret the most that acting may lose"
+            ways = "the largest distance from calibration, such as 0.05; or the most that acting may lose, --max-regret"
             which = "is missing" if self.max_distance is None else "is given beside --max-regret"
             raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
         check_level(self.level)
@@ -131,14 +136,14 @@ def named_as_in_table(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InputError as problem:
-        raise in_table(problem, names) from None
+        raise or_left_out(in_table(problem, names)) from None
 
 
 def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, dict[str, str]]:
     """The rows that the gate is of, and argument -> column."""
     told.progress("Reading")
     if is_harness_log(table, asked.y_true, asked.y_prob):
-        if asked.weighted or asked.by or asked.find:
+        if asked.weighted or asked.by or asked.find or asked.exclude_bad:
             raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
         read = table.read()
         say_guessed(read.names, read.guessed, told.say)
@@ -157,11 +162,16 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     weight = asked.sample_weight if asked.trials is None else asked.trials
     names = {"y_true": asked.y_true, "y_prob": asked.y_prob, "sample_weight": weight}
     if unweighted and table.summed and asked.groups is None:
-        return _summed(table, names, told)
+        return _summed(table, names, asked.exclude_bad, told)
     keys = [] if asked.groups is None else [asked.groups]
     table.require(keys, "groups")
-    read = table.read(exclude_bad=False, unweighted=unweighted, groups=asked.groups, grouped_by=keys, **names)
+    options: dict[str, Any] = {"unweighted": unweighted, "groups": asked.groups, "grouped_by": keys, **names}
+    try:
+        read = table.read(exclude_bad=asked.exclude_bad, **options)
+    except InputError as problem:
+        raise or_left_out(problem) from None
     say_guessed(read.names, read.guessed, told.say)
+    say_excluded(read.n_excluded, told)
     if asked.groups is None:
         alone = next((option for option in ("by", "baseline") if getattr(asked, option)), None)
         _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told, alone)
@@ -170,7 +180,7 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
 
 def _kept(table: KeptSketches, asked: Asked) -> CalibrationSketch:
     """What sketches add up to; their columns were chosen when they were made."""
-    for argument in ("y_true", "y_prob", "sample_weight", "trials", "groups", "pos_label", "unweighted"):
+    for argument in ("y_true", "y_prob", "sample_weight", "trials", "groups", "pos_label", "unweighted", "exclude_bad"):
         if getattr(asked, argument):
             raise InputError(argument, OF_ROWS)
     return table.sketch()
@@ -185,13 +195,16 @@ def _say_independent(table: tables.Table, spoken: Collection[str], told: Told, a
         told.say(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
 
 
-def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) -> tuple[Read, dict[str, str]]:
+def _summed(
+    table: tables.Table, asked: Mapping[str, str | None], exclude_bad: bool, told: Told
+) -> tuple[Read, dict[str, str]]:
     """Sums of rows in cells, which cost the gate what its bounds say (docs/bounds.md)."""
     chosen = table.choose(
         y_true=asked["y_true"], y_prob=asked["y_prob"], sample_weight=asked["sample_weight"], unweighted=True
     )
-    sketch, _ = table.sketched(chosen.names)
+    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=exclude_bad)
     say_guessed(chosen.names, chosen.guessed, told.say)
+    say_excluded(n_excluded, told)
     told.say(road_of(table, sketch))
     _say_independent(table, set(chosen.names.values()), told)
     return sketch, chosen.names
@@ -200,12 +213,16 @@ def _summed(table: tables.Table, asked: Mapping[str, str | None], told: Told) ->
 def _top_label(
     table: tables.Table, classes: list[str], asked: Asked, unweighted: bool, told: Told
 ) -> tuple[Read, dict[str, str]]:
-    for option in ("by", "trials", "groups", "find"):
+    for option in ("by", "trials", "find", "exclude_bad"):
         if getattr(asked, option):
             raise InputError(option, "is for single predictions; name one column as y_prob")
-    read = table.read_classes(classes, y_true=asked.y_true, sample_weight=asked.sample_weight, unweighted=unweighted)
+    table.require([] if asked.groups is None else [asked.groups], "groups")
+    names = {"y_true": asked.y_true, "sample_weight": asked.sample_weight, "groups": asked.groups}
+    read = table.read_classes(classes, unweighted=unweighted, **names)
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
     told.say(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
+    if asked.groups is None:
+        _say_independent(table, {*read.names.values(), *classes}, told)
     with named_as_in_table(read.names):
         labels = multiclass_sample(
             read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes
@@ -239,21 +256,25 @@ def decided(read: Read, asked: Asked, told: Told, shares: int = 1) -> GateResult
     limit, level = asked.max_distance, asked.level
     assert limit is not None
     if isinstance(read, CalibrationSketch):
-        _say_loose(read.sample, limit, told)
+        _say_odd(read.sample, limit, told)
         held = read.sample, read.moments()
         return gate_of_cells(*held, max_distance=limit, level=level, max_weight=asked.max_weight, shares=shares)
     if not asked.weighted:
         sample = Rows.of(read.y_true, read.y_prob).sample
-        _say_loose(sample, limit, told)
+        _say_odd(sample, limit, told)
         return calibration_gate_on_sample(sample, max_distance=limit, level=level, shares=shares)
     weight = {"sample_weight" if asked.trials is None else "trials": read.sample_weight}
     sample, units = read_draws(read.y_true, read.y_prob, **weight, groups=read.groups, max_weight=asked.max_weight)
-    _say_loose(sample, limit, told)
+    _say_odd(sample, limit, told)
     return gate_from_ends(Ends.of(sample, level, units, shares=shares), limit, sample.n_rows)
 
 
-def _say_loose(sample: Sample, limit: float, told: Told) -> None:
-    """Say so where the limit lets a constant pass that predicts no event, or nothing else."""
+def _say_odd(sample: Sample, limit: float, told: Told) -> None:
+    """Say so of labels, of a single outcome, and of a limit that lets a constant pass which predicts 0 or 1."""
+    if np.isin(sample.prediction, (0.0, 1.0)).all():
+        told.say(LABELS)
+    if sample.ones.sum() in (0, sample.n_rows):
+        told.say(one_outcome(sample.n_rows, events=bool(sample.ones.any())))
     rate = float(sample.weighted_outcome.sum() / sample.weight.sum())
     rarer = min(rate, 1.0 - rate)
     if 0.0 < rarer <= limit:

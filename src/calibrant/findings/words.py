@@ -112,6 +112,17 @@ def ends(low: float, high: float, before: float | None = None, after: float | No
     return shown(low, before, ROUND_FLOOR), shown(high, after, ROUND_CEILING)
 
 
+MAX_WEIGHT = "--max-weight (in Python max_weight)"
+LABELS = "Every prediction is 0 or 1: these look like labels, not probabilities."
+
+
+def one_outcome(n_rows: int, *, events: bool) -> str:
+    """That all rows have the same outcome."""
+    if n_rows == 1:
+        return f"There is one row, and its outcome is {events:d}."
+    return f"All {n_rows:,} outcomes are {events:d}: {'nothing but events' if events else 'no event'}."
+
+
 def repeats(seed: int) -> str:
     """How to get the same page again: without a seed each run draws its own."""
     return f"--seed {seed} repeats this page; in Python random_state={seed}."
@@ -180,7 +191,7 @@ def segment_in_words(segment: Segment) -> str:
         return "nothing is said about chance"
     low, high = segment.where
     if (low, high) == (0.0, 1.0):
-        by = "" if segment.bias is None else f" by {100.0 * abs(segment.bias):.2g} percentage points on average"
+        by = "" if segment.bias is None else f" by {abs(segment.bias):.2g} on average"
         return f"predictions {segment.direction}{by}"
     return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 

@@ -234,6 +234,9 @@ def compare_pairs_on_rows(
     for each in rows:
         _check(each, "y_true")
     rng = generator(random_state)
+    # In an order of their own: whichever predictor is named first, the draws are the same.
+    order = sorted(range(len(rows)), key=lambda k: np.sort(rows[k].y_prob).astype(">f8").tobytes())
+    rows = [rows[k] for k in order]
     draws = Draws.of(rows[0], [each.y_prob for each in rows[1:]])
     value = np.array([exact(draws.y, v, draws.weight) for v in draws.predictions])
     halved = draws.halved(evaluate, n_resamples, rng)  # resample, predictor
@@ -245,7 +248,9 @@ def compare_pairs_on_rows(
         two, both = draws.between(pair, evaluate, share, rng)
         error = _error(halved[:, which], draws.surprises)
         missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, error, level)
-        found[pair] = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].assumption)
+        result = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].assumption)
+        first, second = (order[k] for k in pair)
+        found[min(first, second), max(first, second)] = result if first < second else result.swapped()
     return found
 
 

@@ -108,7 +108,7 @@ def discrete_calibration_test(
 
     Examples
     --------
-    >>> from calibrant.inference.discrete import discrete_calibration_test
+    >>> from calibrant import discrete_calibration_test
     >>> y_prob = [0.2] * 50 + [0.8] * 50
     >>> y_true = [1] * 10 + [0] * 40 + [1] * 25 + [0] * 25
     >>> result = discrete_calibration_test(y_true, y_prob)

@@ -66,9 +66,16 @@ class GateResult(Result):
     def summary(self) -> str:
         """One sentence."""
         said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
-        more = needs(self.rows_needed, self.n_rows) if self.verdict == "undecided" else ""
-        proved = where(self.verdict, self.lower_distance, self.level, ", at any time" if self.anytime else "")
-        return f"{said} {asked(self.max_distance)}: {proved} ({counted(self.n_rows, 'row')}){more}"
+        return f"{said} {asked(self.max_distance)}: {proved_by(self)}"
+
+
+def proved_by(gate: GateResult, *, alone: bool = False) -> str:
+    """What a gate proves; where that stands `alone`, with the limit about which more rows would decide."""
+    more = needs(gate.rows_needed, gate.n_rows) if gate.verdict == "undecided" else ""
+    if alone and more:
+        more += f" (the limit is {asked(gate.max_distance)})"
+    proved = where(gate.verdict, gate.lower_distance, gate.level, ", at any time" if gate.anytime else "")
+    return f"{proved} ({counted(gate.n_rows, 'row')}){more}"
 
 
 def calibration_gate(

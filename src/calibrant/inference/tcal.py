@@ -136,7 +136,7 @@ def tcal_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant.inference.tcal import tcal_test
+    >>> from calibrant import tcal_test
     >>> rng = np.random.default_rng(0)
     >>> y_prob = rng.random(2000)
     >>> y_true = rng.random(2000) < y_prob
@@ -215,7 +215,7 @@ def debiased_plug_in(y_true: Column, y_prob: Column, *, n_bins: int) -> float:
 
     Examples
     --------
-    >>> from calibrant.inference.tcal import debiased_plug_in
+    >>> from calibrant.inference import debiased_plug_in
     >>> debiased_plug_in([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5], n_bins=2)
     -0.0625
     """

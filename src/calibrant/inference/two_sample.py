@@ -124,7 +124,7 @@ def two_sample_calibration_test(
     Examples
     --------
     >>> import numpy as np
-    >>> from calibrant.inference.two_sample import two_sample_calibration_test
+    >>> from calibrant import two_sample_calibration_test
     >>> rng = np.random.default_rng(0)
     >>> y_prob = rng.random(1000)
     >>> y_true = rng.random(1000) < y_prob

@@ -74,12 +74,9 @@ class ReferenceReading(Result):
                 self.difference_there,
                 f" where they are {low}" if low == high else f" between {low} and {high}",
             )
-        more = "more" if change > 0.0 else "less"
+        more = "higher" if change > 0.0 else "lower"
         chance = "" if self.reject else ", which may be chance"
-        said = (
-            f"{said}: events are {100.0 * abs(change):.2g} percentage points {more} frequent than they were "
-            f"at the same predictions{place}{chance}"
-        )
+        said = f"{said}: the event rate is {abs(change):.2g} {more} than it was at the same predictions{place}{chance}"
         if self.compared > 0.95:
             return said
         return f"{said}; {100.0 * (1.0 - self.compared):.0f}% of the rows cannot be compared with the reference's"

@@ -111,7 +111,7 @@ def squared_error_interval(
 
     Examples
     --------
-    >>> from calibrant.inference.verified_bounds import squared_error_interval
+    >>> from calibrant.inference import squared_error_interval
     >>> found = squared_error_interval(0.0004, 1_000_000, 15)
     >>> round(found.interval.low, 6), round(found.interval.high, 6)
     (0.000146, 0.000717)
@@ -174,7 +174,7 @@ def squared_error_rows(
 
     Examples
     --------
-    >>> from calibrant.inference.verified_bounds import squared_error_rows
+    >>> from calibrant.inference import squared_error_rows
     >>> squared_error_rows(0.01, 2000) < squared_error_rows(0.01, 2000, debiased=False)
     True
     """
@@ -257,7 +257,7 @@ def squared_error_bootstrap(
 
     Examples
     --------
-    >>> from calibrant.inference.verified_bounds import squared_error_bootstrap
+    >>> from calibrant.inference import squared_error_bootstrap
     >>> y_true, y_prob = [0, 1, 0, 0, 1, 1] * 100, [0.25, 0.75] * 300
     >>> found = squared_error_bootstrap(y_true, y_prob, random_state=0)
     >>> round(found.estimate, 4), round(found.interval.low, 4), round(found.interval.high, 4)

@@ -104,7 +104,7 @@ def corp_decomposition(
 
     Examples
     --------
-    >>> from calibrant.measures.corp import corp_decomposition
+    >>> from calibrant import corp_decomposition
     >>> parts = corp_decomposition([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8])
     >>> [round(x, 3) for x in (parts.mean_score, parts.miscalibration, parts.discrimination, parts.uncertainty)]
     [0.2, 0.075, 0.125, 0.25]

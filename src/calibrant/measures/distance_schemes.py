@@ -87,7 +87,7 @@ def type_sparsified_distance(
 
     Examples
     --------
-    >>> from calibrant.measures.distance_schemes import type_sparsified_distance
+    >>> from calibrant.measures import type_sparsified_distance
     >>> found = type_sparsified_distance([0, 0.9, 1, 0.1], [0.2, 0.7, 0.9, 0.4], epsilon=0.5)
     >>> round(found.value, 6), round(found.guarantee, 6)
     (0.15, 0.05)
@@ -150,7 +150,7 @@ def prediction_sparsified_distance(
 
     Examples
     --------
-    >>> from calibrant.measures.distance_schemes import prediction_sparsified_distance
+    >>> from calibrant.measures import prediction_sparsified_distance
     >>> found = prediction_sparsified_distance([0, 1, 1, 0], [0.9, 0.1, 0.2, 0.8], cells=3, units=4)
     >>> round(found.value, 6), round(found.guarantee, 6)
     (0.35, 0.333333)

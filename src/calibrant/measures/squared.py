@@ -83,7 +83,7 @@ def squared_calibration_error(
 
     Examples
     --------
-    >>> from calibrant.measures.squared import squared_calibration_error
+    >>> from calibrant import squared_calibration_error
     >>> y_prob = [0.5, 0.5, 0.5, 0.5]
     >>> squared_calibration_error([1, 1, 1, 0], y_prob, debiased=False)
     0.0625

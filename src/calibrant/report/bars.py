@@ -7,7 +7,7 @@ from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
-from calibrant.findings.answer_words import METHODS, most_points, points
+from calibrant.findings.answer_words import METHODS, in_short, most_in_short
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -29,8 +29,8 @@ class Bar:
 
     @property
     def end(self) -> str:
-        """End of the scale, in percentage points."""
-        return f"{100.0 * self.most:g}"
+        """End of the scale, in words."""
+        return f"{self.most:g}"
 
 
 def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
@@ -39,16 +39,16 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     The scale ends at `at_least` or beyond.
     """
     found, (low, high) = audit.answer, audit.ties.lower_distance_bracket
-    shown = [("These rows", points(found.size), "certified", low, high)]
+    shown = [("These rows", in_short(found.size), "certified", low, high)]
     if found.interval is not None:
-        least, largest = points(found.interval.low, ROUND_FLOOR), most_points(found.interval, found.max_distance)
+        least, largest = in_short(found.interval.low, ROUND_FLOOR), most_in_short(found.interval, found.max_distance)
         between = f"{least} to {largest}" if found.interval.low > 0.0 else f"at most {largest}"
         shown.append((f"Population, {confidence(audit.level)} confidence", between, "population", *found.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":
         name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
         left = best.lower_calibration_distance
-        shown.append((name, points(left), "after", left, left))
+        shown.append((name, in_short(left), "after", left, left))
     farthest = max(at_least, *(end for *_, end in shown))
     most = next(scale for scale in _SCALES if scale >= min(1.0, farthest))
     return [Bar(name, words, kind, *_placed(start, end, most), most) for name, words, kind, start, end in shown]

@@ -15,7 +15,7 @@ _LEAST, _MOST = 1.0, 20.0  # powers of ten of a pair's p-value: the smallest tha
 
 
 def errors_svg(classes: ClassFindings, width: float) -> str:
-    """Seen less predicted rate of every class, in percentage points and in rising order, as an SVG element."""
+    """Seen less predicted rate of every class, in rising order, as an SVG element."""
     return drawn(lambda: _errors(classes, width))
 
 
@@ -39,7 +39,7 @@ def _errors(classes: ClassFindings, width: float) -> Figure:
     else:
         ax.set_xticks([])
         ax.set_xlabel(f"{len(ordered):,} classes, by seen less predicted")
-    ax.set_ylabel("seen less predicted, points")
+    ax.set_ylabel("seen less predicted")
     ax.margins(x=0.01)
     tidy(ax)
     return fig
@@ -57,10 +57,10 @@ def _sticks(ax: Axes, at: list[int], of: list[Question], colour: str, thick: flo
         return
     ends = [(0.0, 0.0) if each.bias_interval is None else tuple(each.bias_interval) for each in of]
     x = np.repeat(np.array(at, np.float64), 3)
-    y = np.array([(100.0 * low, 100.0 * high, np.nan) for low, high in ends]).ravel()
+    y = np.array([(low, high, np.nan) for low, high in ends]).ravel()
     if any(each.bias_interval is not None for each in of):
         ax.plot(x, y, color=colour, lw=thick, alpha=0.75, solid_capstyle="butt")
-    middle = [100.0 * (each.rate - each.mean_prediction) for each in of]
+    middle = [each.rate - each.mean_prediction for each in of]
     ax.plot(at, middle, ls="", marker="o", ms=min(4.0, thick + 0.6), color=COLOURS["ink"], mew=0)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from calibrant.decisions.cost import threshold_in_words
 from calibrant.door.ends import confidence
 from calibrant.report.look import COLOURS, STYLE, as_svg, new_axes, tidy
 
@@ -88,7 +89,11 @@ def draw_decision_curve(
     top = max(float(curve.best_net_benefit.max()), 1e-6)
     if threshold is not None:
         ax.axvline(
-            threshold, color=COLOURS["ink"], lw=1.0, dashes=(6.0, 1.5, 1.0, 1.5), label=f"threshold {threshold:.3g}"
+            threshold,
+            color=COLOURS["ink"],
+            lw=1.0,
+            dashes=(6.0, 1.5, 1.0, 1.5),
+            label=f"threshold {threshold_in_words(threshold)}",
         )
     ax.set_xlim(0.0, end)
     ax.set_ylim(-0.25 * top, _ROOM * top)

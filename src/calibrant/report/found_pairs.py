@@ -41,7 +41,7 @@ def pair_names(found: FoundSegments, pair: tuple[int, int]) -> tuple[str, str]:
 
 
 def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
-    """One pair as an SVG element so many inches wide: signed errors in points, colour by size, proved ones framed."""
+    """One pair as an SVG element so many inches wide: signed errors, colour by size, proved ones framed."""
     names = list(found.features)
     down, across = (names.index(name) for name in pair_names(found, pair))
     rows, columns = (found.features[names[i]] for i in (down, across))
@@ -61,7 +61,7 @@ def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
             ax.text(
                 x,
                 y,
-                _points(off, largest),
+                _signed(off, largest),
                 ha="center",
                 va="center",
                 fontsize=min(10.0, max(5.5, 14.0 * width / len(columns))),
@@ -92,10 +92,10 @@ def _cells(found: FoundSegments, down: int, across: int) -> dict[tuple[int, int]
     return cells
 
 
-def _points(off: float, largest: float) -> str:
-    """An error in percentage points, with its sign."""
-    digits = 1 if largest >= 0.01 else int(np.ceil(-np.log10(100.0 * largest))) + 1
-    return f"{100.0 * off:+.{digits}f}"
+def _signed(off: float, largest: float) -> str:
+    """An error with its sign, in digits that tell the largest; a cell has no room for the zero before the point."""
+    digits = 3 if largest >= 0.01 else int(np.ceil(-np.log10(largest))) + 1
+    return f"{off:+.{digits}f}".replace("0.", ".", 1)
 
 
 def _short(label: str, name: str) -> str:

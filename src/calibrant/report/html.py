@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from calibrant.decisions.cost import acting_from
+from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import outwards
 from calibrant.findings.classes import ClassFindings, Question
@@ -37,7 +37,7 @@ from calibrant.report.found_picture import found_svg
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import curves_svg, diagram_geometry, drift_svg, svg
-from calibrant.report.text import facts, reality, shown_first
+from calibrant.report.text import beside_the_answer, facts, reality, shown_first
 from calibrant.report.verdict import what_to_do
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "audit": audit,
         "facts": facts(audit),
         "reality": reality(audit),
+        "beside_the_answer": beside_the_answer,
         "true_distance": proved(audit.distance.lower, audit.distance.upper)[1],
         "what_to_do": what_to_do(audit),
         "bars": bars(audit, most),
@@ -152,7 +153,7 @@ def _acting(audit: Audit) -> dict[str, Any] | None:
     at = found.at
     cut = audit.cost_of_acting.best_cut if audit.cost_of_acting is not None else math.inf
     return {
-        "threshold": f"{found.threshold:.4g}",
+        "threshold": threshold_in_words(found.threshold, 4),
         "worths": [
             ("acting on the predictions", found.net_benefit[at]),
             (f"the best cut: {acting_from(cut)}", found.best_net_benefit[at]),
@@ -209,7 +210,7 @@ def _pairs(found: FoundSegments) -> list[dict[str, Any]]:
     drawn = []
     for at, pair in enumerate(pairs_to_draw(found)):
         down, across = pair_names(found, pair)
-        label = f"Mean of outcome less prediction in percentage points, by {down} and {across}"
+        label = f"Mean of outcome less prediction, by {down} and {across}"
         pages = {
             page: _coloured(_renamed(pair_svg(found, pair, inches), f"-pair-{at}-{page}"), label)
             for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from calibrant.door.outwards import at_least, outwards
 from calibrant.door.values import counted
+from calibrant.findings.answer import rejected
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
@@ -28,6 +29,7 @@ from calibrant.findings.words import (
     sentence,
     whole,
 )
+from calibrant.inference.gate import proved_by
 from calibrant.report.letters import Marks, picture
 from calibrant.report.verdict import band_in_words, discrimination, what_to_do
 
@@ -91,7 +93,7 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         _say(console, f"- {region.summary()}", indent="  ")
 
     _heading(console, "Is it real?")
-    for line in (f"{test.title}: {test.summary()}" for test in audit.tests.values()):
+    for line in (f"{test.title}: {beside_the_answer(test.summary(), audit)}" for test in audit.tests.values()):
         _say(console, f"- {line}", indent="  ")
     for line in reality(audit):
         _say(console, f"- {line}", indent="  ")
@@ -237,9 +239,15 @@ def _questions(classes: ClassFindings) -> Table:
     return table
 
 
+def beside_the_answer(tested: str, audit: Audit) -> str:
+    """What a test says, without its first word where only a few rounded 0s and 1s bear it: they decide nothing."""
+    test = audit.tests["calibration_test"].result
+    return tested if test is None or rejected(test, audit.gate) else tested.removeprefix("miscalibrated: ")
+
+
 def reality(audit: Audit) -> list[str]:
     """What the bounds and the band say."""
-    said = [sentence(audit.gate.summary()[len(audit.gate.verdict) :].partition(": ")[2])] if audit.gate else []
+    said = [sentence(proved_by(audit.gate, alone=True))] if audit.gate else []
     if audit.reliability.outside is not None:
         said.append(band_in_words(audit.reliability, audit.level, "weight" if audit.weighted else "rows"))
     elif not audit.rates:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
 from calibrant.door.values import counted
-from calibrant.findings.words import found_in_words, percent, periods_in_words, segments_in_words
+from calibrant.findings.words import MAX_WEIGHT, found_in_words, percent, periods_in_words, segments_in_words
 from calibrant.inference.calibration import CalibrationTestResult
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _by_group(audit: Audit) -> str:
     said = f"Rows of one group may depend on one another: chance is that of {many}{of}."
     missing = "the population's cost of acting is not bounded here (calibrant gate --max-regret does)"
     if audit.gate is None:
-        missing += ", nor is its distance without max_weight, the most that a group can weigh"
+        missing += f", nor is its distance without {MAX_WEIGHT}, the most that a group can weigh"
     return f"{said} For groups, {missing}."
 
 

@@ -111,7 +111,7 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
     if found:
         raise InputError(argument, f"could be any of {listed(found)}; name one")
     hint = ""
-    if columns and all(_is_number(column) for column in columns):
+    if any("." in column and _is_number(column) for column in columns) or all(map(_is_number, columns or "x")):
         hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
     elif len(columns) == 1 and any(separator in columns[0] for separator in ",;\t|"):
         hint = ". That is one column: check that every line has as many fields as the first"

@@ -108,8 +108,8 @@ def calibration_drift(
     trials : str, optional
         Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
     reference : object or list, optional
-        A period, or several: later periods are also compared with them. Have events become more or less frequent at the
-        same predictions, whether these are calibrated or not?
+        A period, or several, or a text ``"A..B"`` for A, B and all between them: later periods are also compared with
+        them. Have events become more or less frequent at the same predictions, whether these are calibrated or not?
     level : float, default 0.05
         Largest probability that calibrated forecasts are ever rejected, in all periods together; and of a false alarm
         beside the reference.
@@ -147,7 +147,7 @@ def calibration_drift(
     --------
     >>> import numpy as np
     >>> import pyarrow
-    >>> from calibrant.scale.drift import calibration_drift
+    >>> from calibrant import calibration_drift
     >>> rng = np.random.default_rng(0)
     >>> p, day = rng.random(30_000), np.repeat(np.arange(30), 1000)
     >>> table = pyarrow.table({"day": day, "p": p, "y": rng.random(30_000) < np.where(day < 20, p, p**1.5)})

@@ -30,7 +30,8 @@ READERS = {
 
 _KINDS = ("DATE", "TIMESTAMP", "BIGINT")
 """What the values of folders may be besides text, in the order in which DuckDB tries."""
-_ALIKE = "files that are read as one table have the same columns; name the others apart"
+_WRITE = "write the rows as one of these, such as CSV or Parquet"
+_ALIKE = "files that are read as one table have the same columns: rename it, or name the other files by themselves"
 
 
 def kind_of(path: str) -> str:
@@ -40,7 +41,7 @@ def kind_of(path: str) -> str:
         suffixes.pop()
     kind = READERS.get(suffixes[-1] if suffixes else "")
     if kind is None:
-        raise FileError("file", f"{path!r}: the ending is not one that is read: {', '.join(READERS)}")
+        raise FileError("file", f"{path!r}: the ending is not one that is read: {', '.join(READERS)}", allowed=_WRITE)
     return kind
 
 
@@ -57,7 +58,9 @@ def kind_of_all(files: Sequence[str], path: str) -> str:
         try:
             first.setdefault(kind_of(file), file)
         except FileError as problem:
-            raise FileError("file", problem.problem, allowed=None if file == path else _name_a_pattern(path)) from None
+            raise FileError(
+                "file", problem.problem, allowed=problem.allowed if file == path else _name_a_pattern(path)
+            ) from None
     if len(first) > 1:
         (one, a), (other, b), *_ = first.items()
         said = f"{path!r} holds files of several kinds: {a!r} is {one} and {b!r} is {other}"

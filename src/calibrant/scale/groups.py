@@ -113,8 +113,10 @@ def no_rows(exclude_bad: bool) -> str:
     return "holds no rows" + (" that are not excluded" if exclude_bad else "")
 
 
-def good_groups(found: Any, exclude_bad: bool, argument: str = "frame") -> Groups:
+def good_groups(found: Any, exclude_bad: bool, argument: str = "frame", of: str = "") -> Groups:
     """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
+
+    `of` is what a message begins with where there are none.
 
     Raises
     ------
@@ -130,7 +132,7 @@ def good_groups(found: Any, exclude_bad: bool, argument: str = "frame") -> Group
         n_bad = int(count[bad].sum())
         found, index = found.filter((~bad).tolist()), index[~bad]
     if index.size == 0:
-        raise InputError(argument, no_rows(exclude_bad))
+        raise InputError(argument, of + no_rows(exclude_bad))
     cells = stacked(found)
     _check_sums(cells, found["heaviest"].max() if "heaviest" in found.columns else None)
     keys, to_merge = told_apart(found.select([name for name in found.columns if name.startswith("_s")]))

@@ -12,6 +12,7 @@ import numpy as np
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.values import counted
 from calibrant.door.writing import write_whole_bytes
+from calibrant.kernels import sketching
 from calibrant.scale.groups import Groups
 from calibrant.scale.kept import COLUMN, ROWS, KeptSketches
 from calibrant.scale.keys import numbers_of
@@ -20,20 +21,30 @@ from calibrant.scale.tables import FINE, Table
 
 _AT_ONCE = 16
 """Sketches of a row group."""
+_TOLD = 20
+"""Files that are told one by one."""
 
 
 class Written(NamedTuple):
-    """How many sketches were written, of how many rows, how many bad ones were left out, and which are the same."""
+    """How many sketches were written, of how many rows, how many bad ones were left out, and which are the same.
+
+    `parts` are the files that were added up, with their rows.
+    """
 
     n_sketches: int
     n_rows: int
     n_excluded: int = 0
     same: tuple[tuple[str, str], ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
 
     def summary(self, path: str | os.PathLike[str]) -> str:
         """What was written where."""
         of = f"{counted(self.n_sketches, 'sketch', 'sketches')} of {counted(self.n_rows, 'row')}"
-        return f"Wrote {path}: {of}"
+        said = [f"{file}: {counted(rows, 'row')}" for file, rows in self.parts[:_TOLD]]
+        if len(self.parts) > _TOLD:
+            rest = self.parts[_TOLD:]
+            said.append(f"{counted(len(rest), 'more file')}: {counted(sum(rows for _, rows in rest), 'row')}")
+        return "\n".join([*said, f"Wrote {path}: {of}"])
 
 
 def check_place(path: str | os.PathLike[str], by: Sequence[str], overwrite: bool) -> None:
@@ -107,16 +118,16 @@ def keep_merged(
     for each in kept:
         each.require(by, "by")
     together = KeptSketches(kept[0].path if len(kept) == 1 else "the sketches", files)
-    same = _very_same(together)
+    same, parts = _looked_at(files)
     if not by:
-        return _keep_one(together.sketch(), path)._replace(same=same)
+        return _keep_one(together.sketch(), path)._replace(same=same, parts=parts)
     import narwhals as nw
 
     of = numbers_of(nw.from_native(together.keys.select(list(by)), eager_only=True))
-    parts = [np.flatnonzero(of == number) for number in range(int(of.max()) + 1)]
-    keys = together.keys.select(list(by)).take(pyarrow.array([int(part[0]) for part in parts]))
-    found = _keep_several(keys, (together.sketch(part.tolist()) for part in parts), path)
-    return found._replace(same=same)
+    of_keys = [np.flatnonzero(of == number) for number in range(int(of.max()) + 1)]
+    keys = together.keys.select(list(by)).take(pyarrow.array([int(each[0]) for each in of_keys]))
+    found = _keep_several(keys, (together.sketch(each.tolist()) for each in of_keys), path)
+    return found._replace(same=same, parts=parts)
 
 
 def _check_keys(by: Sequence[str]) -> None:
@@ -136,16 +147,20 @@ def _refuse_twice(files: Sequence[str]) -> None:
         seen[real] = file
 
 
-def _very_same(kept: KeptSketches) -> tuple[tuple[str, str], ...]:
-    """Pairs of sketches that hold the very same sums, as a copy under another name does."""
+def _looked_at(files: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]:
+    """Pairs of sketches that hold the very same sums, as a copy under another name does; and the rows of each file."""
     seen: dict[int, str] = {}
-    same = []
-    for _, where, found in kept.stored():
-        digest = hash((found.numbers.tobytes(), found.columns.tobytes()))
-        if digest in seen:
-            same.append((seen[digest], where))
-        seen.setdefault(digest, where)
-    return tuple(same)
+    same, parts = [], []
+    for file in files:
+        rows = 0
+        for _, where, found in KeptSketches(file, [file]).stored():
+            rows += int(found.columns[:, sketching.COUNT].sum())
+            digest = hash((found.numbers.tobytes(), found.columns.tobytes()))
+            if digest in seen:
+                same.append((seen[digest], where))
+            seen.setdefault(digest, where)
+        parts.append((file, rows))
+    return tuple(same), tuple(parts)
 
 
 def _keep_one(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> Written:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -66,7 +68,7 @@ def _literal(text: str) -> str:
 
 
 def fetch(
-    relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], n_files: int
+    relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], path: str, n_files: int
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Argument -> the numbers of its column.
 
@@ -75,7 +77,7 @@ def fetch(
     FileError
         If there are no rows, or one holds no number.
     """
-    fetched = _fetched(relation, numbers)
+    fetched = _fetched(relation, numbers, path)
     missing = {argument: np.ma.getmaskarray(values) for argument, values in fetched.items()}
     arrays = {
         argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan) for argument, values in fetched.items()
@@ -100,7 +102,7 @@ def _place(argument: str) -> int:
 
 
 def fetch_good(
-    relation: Any, numbers: Mapping[str, str]
+    relation: Any, numbers: Mapping[str, str], path: str
 ) -> tuple[dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_]]:
     """Argument -> the numbers of its column in the rows that are good, and which are.
 
@@ -111,11 +113,11 @@ def fetch_good(
     """
     arrays = {
         argument: np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-        for argument, values in _fetched(relation, numbers).items()
+        for argument, values in _fetched(relation, numbers, path).items()
     }
     good = np.logical_and.reduce([is_good(argument, values) for argument, values in arrays.items()])
     if not good.any():
-        raise FileError("file", no_rows(exclude_bad=True))
+        raise FileError("file", f"{path!r} {no_rows(exclude_bad=True)}")
     return {argument: values[good] for argument, values in arrays.items()}, good
 
 
@@ -140,12 +142,12 @@ def features_of(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[s
     return {name: table.column(at) for at, name in enumerate(names)}
 
 
-def _fetched(relation: Any, numbers: Mapping[str, str]) -> dict[str, Any]:
+def _fetched(relation: Any, numbers: Mapping[str, str], path: str) -> dict[str, Any]:
     fetched: dict[str, Any] = relation.project(
         ", ".join(f"{sql} AS {argument}" for argument, sql in numbers.items())
     ).fetchnumpy()
     if next(iter(fetched.values())).size == 0:
-        raise FileError("file", "holds column names but no rows")
+        raise FileError("file", f"{path!r} holds column names but no rows")
     return fetched
 
 
@@ -173,8 +175,20 @@ def _no_number(argument: str, names: Mapping[str, str], row: int, text: str | No
     """Say what is there instead of a number."""
     where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
     held = "is null" if text is None else f"holds text, {text!r:.40}"
-    needed = NOT_NULL if text is None else _needed(argument, names)
+    needed = NOT_NULL if text is None else _needed(argument, names) + _how_to_write(text)
     return FileError(argument, f"{in_column(argument, names)}{where} {held}", row=row, allowed=needed)
+
+
+def _how_to_write(text: str) -> str:
+    """Of a text that means a number, or rows, the way in which it is read."""
+    text = text.strip()
+    if text.startswith("{"):
+        return ". In JSON every row is an object of its own: in pandas to_json(path, orient='records', lines=True)"
+    plain = text.removesuffix("%").strip().replace(",", ".")
+    if plain == text or not re.fullmatch(r"[+-]?\d+(\.\d+)?", plain):
+        return ""
+    share = Decimal(plain) / (100 if text.endswith("%") else 1)
+    return f". Write {text!r} as {f'{share:f}':.20}"
 
 
 def _text_of(name: str) -> str:
@@ -198,4 +212,5 @@ def _not_numbers(relation: Any, name: str, kind: str, needed: str) -> str:
     found = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchall()
     text = kind == "VARCHAR" or kind.startswith("ENUM")
     shown = f", such as {found[0][0]!r:.40}" if found else ""
-    return f"column {name!r} holds {'text' if text else kind}{shown}; {needed}"
+    way = _how_to_write(found[0][0]) if found and text else ""
+    return f"column {name!r} holds {'text' if text else kind}{shown}; {needed}{way}"

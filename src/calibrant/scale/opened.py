@@ -29,7 +29,7 @@ from calibrant.scale.readers import (
 )
 from calibrant.scale.relations import InDuckDB, of_file
 from calibrant.scale.tables import MANY_ROWS, Rows
-from calibrant.scale.whole import check_pages
+from calibrant.scale.whole import check_pages, refuse_cut_parquet
 
 MANY_BYTES = 500_000_000
 """Bytes of other files above which they are."""
@@ -203,6 +203,8 @@ class OpenedFile(InDuckDB):
             # A RuntimeError: DuckDB quotes what it found in the file, which need not be text.
             if isinstance(problem, InputError | RecursionError) or lacks_memory(problem):
                 raise  # which says nothing about the file
+            if self.kind == "parquet":
+                refuse_cut_parquet(self.files)
             said = f"{self.path!r} cannot be read as {self.kind}: {shortened(problem)}"
             raise FileError("file", said + looks_like(self.files[0], self.kind)) from None
         except ModuleNotFoundError as problem:

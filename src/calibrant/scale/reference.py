@@ -54,12 +54,29 @@ def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, n
 
 
 def _places(reference: Any, names: Sequence[Any]) -> list[int]:
-    """Where the reference periods are, by their values or as they are written."""
+    """Where the reference periods are, by their values or as they are written; "A..B" is A, B and all between them."""
     wanted = reference if isinstance(reference, list | tuple) else [reference]
-    found = [
-        next((at for at, name in enumerate(names) if name == each or str(name) == str(each)), -1) for each in wanted
-    ]
-    if not found or min(found) < 0 or max(found) == len(names) - 1:
-        held = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
-        raise InputError("reference", f"is {reference!r:.60}", allowed=f"name periods before the last, of {held}")
-    return sorted(set(found))
+    found = {at for each in wanted for at in _from_to(each, names)}
+    if not found or max(found) == len(names) - 1:
+        raise _no_reference(reference, names)
+    return sorted(found)
+
+
+def _from_to(wanted: Any, names: Sequence[Any]) -> range:
+    at = _place(wanted, names)
+    first = last = at
+    if at is None and isinstance(wanted, str):
+        first, last = (_place(end, names) for end in wanted.partition("..")[::2])
+    if first is None or last is None or first > last:
+        raise _no_reference(wanted, names)
+    return range(first, last + 1)
+
+
+def _place(wanted: Any, names: Sequence[Any]) -> int | None:
+    return next((at for at, name in enumerate(names) if name == wanted or str(name) == str(wanted)), None)
+
+
+def _no_reference(wanted: Any, names: Sequence[Any]) -> InputError:
+    held = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
+    allowed = f"name periods before the last, or A..B for all from A to B, of {held}"
+    return InputError("reference", f"is {wanted!r:.60}", allowed=allowed)

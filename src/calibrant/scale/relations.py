@@ -88,13 +88,13 @@ class InDuckDB(Table):
         """Numbers of columns as float64."""
         with self._explained():
             relation = self._rows(list(names.values()))
-            return fetch(relation, names, self._numbers(relation, names), len(self.files))
+            return fetch(relation, names, self._numbers(relation, names), self.path, len(self.files))
 
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
         """Numbers of columns as float64 in the rows that are good, and which are."""
         with self._explained():
             relation = self._rows(list(names.values()))
-            return fetch_good(relation, self._numbers(relation, names))
+            return fetch_good(relation, self._numbers(relation, names), self.path)
 
     def with_features(
         self,
@@ -115,8 +115,8 @@ class InDuckDB(Table):
                 relation = json_segments(relation, list(features), option)
             keys = features_of(relation, features, as_text=self.kind == "csv")
             if not exclude_bad:
-                return RowsWithFeatures(fetch(relation, names, numbers, len(self.files)), keys, group)
-            arrays, good = fetch_good(relation, numbers)
+                return RowsWithFeatures(fetch(relation, names, numbers, self.path, len(self.files)), keys, group)
+            arrays, good = fetch_good(relation, numbers, self.path)
         keys = {name: column.filter(good) for name, column in keys.items()}
         return RowsWithFeatures(arrays, keys, None if group is None else group[good], int((~good).sum()))
 
@@ -183,7 +183,7 @@ class InDuckDB(Table):
             if not exclude_bad and self._as_text:
                 self._refuse_text(relation, names, numbers, missing_values(found))
         with of_file():
-            return good_groups(found, exclude_bad, "file")
+            return good_groups(found, exclude_bad, "file", f"{self.path!r} ")
 
     def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
         return numbers_in_sql(relation, names, as_text=self._as_text, pos_label=self.pos_label)

@@ -51,7 +51,7 @@ class CalibrationSketch(Answers):
 
     Examples
     --------
-    >>> from calibrant.scale.sketch import CalibrationSketch
+    >>> from calibrant import CalibrationSketch
     >>> monday = CalibrationSketch().update([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
     >>> tuesday = CalibrationSketch().update([1, 1], [0.7000001, 0.3])
     >>> both = monday + tuesday

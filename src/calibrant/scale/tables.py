@@ -268,9 +268,8 @@ class Table(ABC):
             names, rank = {**names, "groups": groups}, self.ranks(groups, "groups")
             rank = rank if kept is None else rank[kept]
             missing = rank < 0
-            if missing.any() and (kept is None or missing.all()):
-                row = int(np.argmax(missing))
-                raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
+            if kept is None or missing.all():
+                _refuse_missing(groups, rank)
             if missing.any():
                 arrays = {argument: np.asarray(column)[~missing] for argument, column in arrays.items()}
                 rank, n_bad = rank[~missing], n_bad + int(missing.sum())
@@ -284,11 +283,12 @@ class Table(ABC):
         y_true: str | None = None,
         sample_weight: str | None = None,
         unweighted: bool = False,
+        groups: str | None = None,
     ) -> Rows:
-        """Read labels, weights and these columns of class probabilities."""
+        """Read labels, weights, groups and these columns of class probabilities."""
         asked = asked_columns(y_true, columns[0], sample_weight, unweighted)
         held = [name for name in self.columns if name not in columns[1:]]
-        chosen, guessed = choose_columns(asked, held, self.twins)
+        chosen, guessed = choose_columns(asked, held, self.twins, () if groups is None else (groups,))
         arguments = {f"y_prob_{i}": name for i, name in enumerate(columns)}
         others = {argument: name for argument, name in chosen.items() if argument != "y_prob"}
         try:
@@ -299,4 +299,15 @@ class Table(ABC):
             raise type(problem)("y_prob", problem.problem, row=problem.row, allowed=problem.allowed) from None
         table: npt.NDArray[Any] = np.column_stack([arrays[argument] for argument in arguments])
         shown = {**chosen, "y_prob": f"{columns[0]} ... {columns[-1]}"}
-        return Rows(arrays["y_true"], table, arrays.get("sample_weight"), shown, guessed, numbers_of(columns))
+        rank = None
+        if groups is not None:
+            shown["groups"], rank = groups, self.ranks(groups, "groups")
+            _refuse_missing(groups, rank)
+        weight = arrays.get("sample_weight")
+        return Rows(arrays["y_true"], table, weight, shown, guessed, numbers_of(columns), groups=rank)
+
+
+def _refuse_missing(groups: str, rank: IntArray) -> None:
+    if (rank < 0).any():
+        row = int(np.argmax(rank < 0))
+        raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)

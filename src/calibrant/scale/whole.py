@@ -18,6 +18,8 @@ from typing import Any
 from calibrant.door.errors import FileError
 from calibrant.scale.engine import literal
 
+AGAIN = "copy it, or write it, once more"
+_PARQUET = b"PAR1"
 _CHUNK = 1 << 20
 _START = 16  # bytes that tell UTF-16 from UTF-8
 _LINES = (".csv", ".tsv", ".txt")
@@ -112,7 +114,8 @@ def _decompress(held: tuple[str, int, int, int]) -> tuple[bytes, bytes]:
         if getattr(problem, "errno", None) == errno.ENOMEM or "llocation error" in str(problem):
             raise MemoryError(str(problem)) from None
         how = "cannot be read" if getattr(problem, "errno", None) else "is cut or damaged"
-        raise FileError("file", f"{file!r} {how}: {problem!s:.200}") from None
+        allowed = AGAIN if how == "is cut or damaged" else None
+        raise FileError("file", f"{file!r} {how}: {problem!s:.200}", allowed=allowed) from None
     if ends is None:
         raise FileError("file", f"{file!r} is empty")
     return ends
@@ -142,9 +145,7 @@ def check_json(file: str) -> None:
         return
     first, last = _unpacked_ends(file) if packed else _plain_ends(file)
     if first == b"[" and last != b"]":
-        raise FileError(
-            "file", f"{file!r} cannot be read as json: its array is not closed by ']'; it is cut or damaged"
-        )
+        raise FileError("file", f"{file!r} is cut or damaged: its array is not closed by ']'", allowed=AGAIN)
 
 
 def _plain_ends(file: str) -> tuple[bytes, bytes]:
@@ -160,6 +161,24 @@ def _plain_ends(file: str) -> tuple[bytes, bytes]:
             stream.seek(at)
             last = stream.read(size).rstrip(_BLANK)[-1:]
     return first, last
+
+
+def refuse_cut_parquet(files: Sequence[str]) -> None:
+    """Of Parquet files that could not be read, refuse one that begins as such and does not end so.
+
+    Raises
+    ------
+    FileError
+        If there is one.
+    """
+    for file in files:
+        with Path(file).open("rb") as stream:
+            begins = stream.read(4) == _PARQUET
+            stream.seek(max(0, stream.seek(0, 2) - 4))
+            ends = stream.read() == _PARQUET
+        if begins and not ends:
+            said = f"{file!r} is cut: a Parquet file ends with {_PARQUET.decode()}, and this one does not"
+            raise FileError("file", said, allowed=AGAIN)
 
 
 def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
@@ -185,7 +204,7 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
             for group in range(held.num_row_groups):
                 held.read_row_group(group, columns=[paths[at] for at in wanted])
         except OSError as problem:
-            raise FileError("file", f"{file!r} is damaged: {problem!s:.200}") from None
+            raise FileError("file", f"{file!r} is damaged: {problem!s:.200}", allowed=AGAIN) from None
 
 
 def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
@@ -250,5 +269,5 @@ def check_arrow_stream(file: str) -> None:
         end = source.read(9)
     if end not in _END_OF_STREAM:
         raise FileError(
-            "file", f"{file!r} cannot be read as arrow: its end is not that of a file or stream; it is cut or damaged"
+            "file", f"{file!r} is cut or damaged: its end is not that of an Arrow file or stream", allowed=AGAIN
         )

@@ -120,10 +120,11 @@ def bounded_in_table(
     *,
     level: float,
     max_distance: float,
+    exclude_bad: bool = False,
 ) -> BoundedSegments:
     """Bound the mean error of every segment of a table, formed as is `asked`, at a level for all of them together."""
     taken = taken_features(table, names, features, "find")
-    of = AskedOf(features is not None, trials=False, exclude_bad=False, option="find")
+    of = AskedOf(features is not None, trials=False, exclude_bad=exclude_bad, option="find")
     if table.many:
         if "groups" in names:
             raise many_in_groups()

@@ -188,7 +188,7 @@ def calibration_by_segment(
     Examples
     --------
     >>> import pyarrow
-    >>> from calibrant.segments.named import calibration_by_segment
+    >>> from calibrant import calibration_by_segment
     >>> table = pyarrow.table({"day": [1] * 90 + [2] * 90, "y": [0, 1, 1] * 60, "p": [0.66] * 90 + [0.2] * 90})
     >>> [(s.key, s.reject, s.direction) for s in calibration_by_segment(table, y_true="y", y_prob="p", by=["day"])]
     [((2,), True, 'too low'), ((1,), False, 'too low')]
