@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import joblib
 import numpy as np
@@ -230,9 +230,11 @@ def same(a, b):
 ROOMS = ("decisions", "findings", "inference", "measures", "recalibration", "scale", "segments")
 RESULTS = {
     name: found
-    for home in sorted(f"{room}.{each.name}" for room in ROOMS for each in iter_modules([str(PACKAGE / room)]))
-    for name, found in vars(import_module(f"calibrant.{home}")).items()
-    if inspect.isclass(found) and issubclass(found, Result) and found.__module__ == f"calibrant.{home}"
+    for home in sorted(
+        each.name for each in walk_packages([str(PACKAGE)], "calibrant.") if each.name.split(".")[1] in ROOMS
+    )
+    for name, found in vars(import_module(home)).items()
+    if inspect.isclass(found) and issubclass(found, Result) and found.__module__ == home
 }
 
 

@@ -39,7 +39,7 @@ def homes(package: Path) -> dict[str, str]:
         If two modules offer one name, a room has a module of that name, or the module does not define it.
     """
     found: dict[str, str] = {}
-    inside = [path for room in rooms(package) for path in sorted((package / room).glob("[!_]*.py"))]
+    inside = [path for room in rooms(package) for path in sorted((package / room).rglob("[!_]*.py"))]
     for path in [*inside, *sorted(package.glob("[!_]*.py"))]:
         module = ".".join(path.relative_to(package).with_suffix("").parts)
         defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, DEFINES)}

@@ -55,9 +55,9 @@ from calibrant.measures.smooth import smooth_calibration_error as smooth_calibra
 from calibrant.measures.smooth import smooth_calibration_witness as smooth_calibration_witness
 from calibrant.measures.squared import squared_calibration_error as squared_calibration_error
 from calibrant.measures.two_bin import averaged_two_bin_calibration_error as averaged_two_bin_calibration_error
+from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator as SegmentRecalibrator
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
 from calibrant.recalibration.classifier import RecalibratedClassifier as RecalibratedClassifier
-from calibrant.recalibration.segments import SegmentRecalibrator as SegmentRecalibrator
 from calibrant.report.displays import ReliabilityDisplay as ReliabilityDisplay
 from calibrant.scale.drift import calibration_drift as calibration_drift
 from calibrant.scale.gate import CalibrationGate as CalibrationGate

@@ -175,7 +175,7 @@ def test_plot_draws_on_a_given_axes_or_its_own():
         ({"level": 0}, "level: is 0"),
         ({"level": "5%"}, "level: is '5%'"),
         ({"n_resamples": -1}, "n_resamples: is -1"),
-        ({"n_resamples": 10}, "needs at least 39"),
+        ({"n_resamples": 10}, "at level 0.05 it must be at least 39"),
         ({"random_state": "seed"}, "random_state: is 'seed'"),
     ],
 )

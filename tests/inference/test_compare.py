@@ -262,7 +262,7 @@ def test_what_is_refused_of_several():
     y, v = drawn(50, 0)
     with pytest.raises(InputError, match="y_probs: is not what is compared"):
         compare_all(y, {"one": v})
-    with pytest.raises(InputError, match="n_resamples: is 99; level 0"):
+    with pytest.raises(InputError, match=r"n_resamples: is 99; at level 0\.05 it must be at least 299"):
         compare_all(y, {str(k): v for k in range(6)}, n_resamples=99)
     with pytest.raises(InputError, match=r"y_probs\['two'\]: row 1 is 1\.8"):
         compare_all(y[:2], {"one": [0.2, 0.8], "two": [0.2, 1.8]})

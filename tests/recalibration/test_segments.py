@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError
 from calibrant.recalibration import SegmentRecalibrator, from_json
-from calibrant.recalibration import segments_boosting as boosting
+from calibrant.recalibration.by_segment import boosting
+from calibrant.recalibration.by_segment.cells import Cut, conditions
+from calibrant.recalibration.by_segment.corrections import Fitting, _newton, _Part
+from calibrant.recalibration.by_segment.scores import compared
 from calibrant.recalibration.judging import Rows
-from calibrant.recalibration.segments_cells import Cut, condition
-from calibrant.recalibration.segments_corrections import Fitting, _newton, _Part
-from calibrant.recalibration.segments_scores import compared
 from tests.strategies import examples
 
 
@@ -289,7 +289,7 @@ def test_what_is_said_of_a_cell_holds_for_its_rows_alone(values, n_bins):
     cells = cut.cells(column)
     assert cut.size <= max(n_bins, 1) + 2
     for cell in range(cut.size):
-        said = condition([cut], (0,), cell)
+        (said,) = conditions([cut], (0,), [cell])
         if said == "x is not missing":
             expected = ~np.isnan(column)
         elif said == "x is missing":
@@ -311,6 +311,26 @@ def test_damaged_values_under_a_right_checksum_are_refused():
         setattr(damaged, name, value)
         with pytest.raises(InputError):
             damaged.to_json()
+
+
+SAVED = (
+    '{"layout":"calibrant.recalibrator","version":1,"class":"SegmentRecalibrator","parameters":{"cv":5,"features":null,'
+    '"level":0.05,"max_depth":1,"method":"segments","prediction":"p","random_state":0},"fitted":{"chosen_":"segments",'
+    '"scores_":[],"recalibrator_":{"class":"PlattScaling","parameters":{"clip":1e-12},"fitted":{"slope_":'
+    '1.0744426086501178,"intercept_":-0.21775959650499033,"domain_":[0.2,0.6],"smoothed_":false}},"shift_":'
+    '-0.0029568996116595145,"n_features_in_":2,"_columns":["p","k"],"_blocks":[[[1],[-0.18370355450888415,'
+    '0.18254258275757676,0.0,0.0],[300.0,300.0,0.0,0.0]]],"_cuts":[[["p",[0.2,0.4],null],["k",null,["a","b"]]]]},'
+    '"checksum":"sha256:78c6dc51ab3e1d6473ca9afc21f1a6474583fd01af89eef5773962e6f7b4c118"}'
+)
+
+
+def test_what_was_saved_before_is_read_again():
+    held = {"p": [0.3, 0.5, 0.5, 0.5], "k": ["b", "c", "a", None]}
+    odds = -0.21775959650499033 - 0.0029568996116595145 + 1.0744426086501178 * logit(np.array(held["p"]))
+    odds += [0.18254258275757676, 0.0, -0.18370355450888415, 0.0]
+    found = from_json(SAVED)
+    assert np.allclose(found.predict_proba(pa.table(held))[:, 1], expit(odds), rtol=1e-12)
+    assert [each.condition for each in found.corrections_] == ["k = a", "k = b"]
 
 
 class OnAnyTable(ClassifierMixin, BaseEstimator):

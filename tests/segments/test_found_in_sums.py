@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from calibrant import InputError, audit_table, find_segments
 from calibrant.scale import frames, opened
 from calibrant.scale.featured import in_blocks
+from calibrant.scale.frames import OpenedFrame
+from calibrant.segments.asked import Asked
+from calibrant.segments.bounded import bounded_in_table
 from tests.oracles import found_in_sums as oracle
 from tests.strategies import examples
 
@@ -89,6 +92,33 @@ def test_features_are_told_apart_alike(seed, n_bins, n):
     assert sorted(read.tested[:, 0].tolist()) == sorted(summed.tested[:, 0].tolist())
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([None, "sample_weight", "trials"]))
+@examples(100)
+def test_the_same_segments_are_formed_and_bounded_of_sums(seed, counted_by):
+    """Predictions far within a cell, sums of v (1 - v) about 1, rows without weight, certain ones."""
+    rng = np.random.default_rng(seed)
+    n = 400
+    p = rng.choice([rng.beta(0.2, 8.0, n), rng.choice([0.0, 0.02, 0.1, 0.5], n), np.full(n, 0.02)])
+    m = rng.integers(1, 4, n)
+    w = m if counted_by == "trials" else rng.integers(0, 3, n)
+    y = rng.binomial(m, p) / m if counted_by == "trials" else (rng.random(n) < p) + 0.0
+    table = pa.table({"y": y, "p": p, "k": w, "a": rng.integers(0, 9, n), "b": rng.integers(0, 5, n)})
+    options = {"features": ["a", "b"], "min_rows": 5} | ({} if counted_by is None else {counted_by: "k"})
+    try:
+        read, summed = both(table, **options)
+    except InputError as problem:
+        assert "a segment needs" in problem.problem  # noqa: PT017
+        return
+    assert set(read.made_of) == set(summed.made_of)
+    if counted_by is None:
+        asked, of = Asked(min_rows=5), {"level": 0.05, "max_distance": 0.01}
+        ends = [
+            bounded_in_table(OpenedFrame(each), NAMES, ("a", "b"), asked, **of).largest.bias_interval
+            for each in (table, pl.from_arrow(table).lazy())
+        ]
+        assert tuple(ends[0]) == pytest.approx(tuple(ends[1]))
+
+
 @given(st.integers(0, 2**32 - 1))
 @examples(40)
 def test_pvalues_are_those_of_the_oracle(seed):
@@ -127,6 +157,8 @@ def test_faults_that_share_rows_are_told_as_they_are_of_rows():
     assert [each.name for each in read.segments] == ["a = 1", "b = 2 and c = 3"]
     whole = pa.table({"y": (rng.random(n) < p + 0.05) + 0, "p": p, "a": a, "b": b})
     assert [each.name for each in both(whole)[1].segments] == ["all rows"]
+    again = pa.table({"y": (rng.random(n) < p + 0.05 + 0.1 * (a == 1)) + 0, "p": p, "a": a, "b": b, "c": c})
+    assert [each.name for each in both(again)[1].segments][:2] == ["all rows", "a = 1"]
 
 
 def test_weights_trials_labels_and_bad_rows():

@@ -95,7 +95,7 @@ def band_of_sample(
 
 def _checked(level: float, n_resamples: int) -> float:
     level = check_level(level)
-    check_resamples(n_resamples, level, tails=2)
+    check_resamples(n_resamples, level, share=0.5)
     return level
 
 

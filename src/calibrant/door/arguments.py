@@ -131,12 +131,12 @@ def check_number(n_resamples: int) -> int:
     return number
 
 
-def check_resamples(n_resamples: int, level: float, *, tails: int = 1) -> int:
-    """Return a number of resamples that can say something at this level, shared between that many tails."""
+def check_resamples(n_resamples: int, level: float, *, share: float = 1.0) -> int:
+    """Return a number of resamples that can say something at this level, of which a tail of theirs has a share."""
     number = check_number(n_resamples)
-    needed = math.ceil(tails / level - 1.0 - 1e-9)
+    needed = math.ceil(1.0 / (share * level) - 1.0 - 1e-9)
     if number < needed:
-        raise InputError("n_resamples", f"is {number}; level {level:g} needs at least {needed}")
+        raise InputError("n_resamples", f"is {number:,}", allowed=f"at level {level:g} it must be at least {needed:,}")
     return number
 
 
@@ -152,7 +152,7 @@ def check_band(level: float, n_resamples: int) -> None:
             raise InputError(
                 "n_resamples", f"is {n_resamples!r:.40}", allowed="it must be a whole number, 0 for no band"
             )
-        check_resamples(n_resamples, found, tails=2)
+        check_resamples(n_resamples, found, share=0.5)
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

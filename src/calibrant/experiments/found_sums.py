@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from calibrant.door.coding import Coding
 from calibrant.door.columns import IntArray
 from calibrant.door.rows import Rows
 from calibrant.experiments.found_rates import (
@@ -21,7 +22,6 @@ from calibrant.experiments.found_rates import (
 )
 from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
-from calibrant.scale.featured import Coding
 from calibrant.segments.features import Feature
 from calibrant.segments.found_in_sums import TailSearch
 from calibrant.segments.lazy_features import LazyFeature
@@ -30,7 +30,7 @@ from calibrant.segments.sums import RESOLUTION, Block, Summed, all_sets, form_su
 
 def found_in_sums(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Family-wise errors on calibrated tables, and power on planted segments, of proved tails with Holm's correction."""
-    tables, draws, step = (4, 2, 2) if quick else (200, 50, 20)
+    tables, draws, step = (4, 2, 2) if quick else (1_000, 200, 50)
     run = starmap if quick else on_all_processors
     cells = [(design, first, step) for design in DESIGNS for first in range(0, tables, step)]
     levels = np.reshape(list(run(_false_alarms, cells)), (len(DESIGNS), tables, 2)).mean(axis=1)
@@ -38,7 +38,7 @@ def found_in_sums(quick: bool = False, _data: Path | None = None) -> Reproductio
     power = np.reshape(list(run(_powers, searched)), (len(FAULTS), draws)).mean(axis=1)
     body = (
         "The tables, the faults and the seeds are those of [the search that redraws](found-segments.md), whose "
-        "columns *any*, *any sound* and *found* are about these rows and more like them. Here rows are summed by "
+        "columns *any*, *any sound* and *found* are about the same rows. Here rows are summed by "
         f"segment and {RESOLUTION} cells of predictions, tails are proved bounds, and Holm's correction shares the "
         f"level by depth.\n\n{tables:,} tables of {ROWS:,} rows per line, level {LEVEL}.\n\n"
         + table(
@@ -63,8 +63,8 @@ def _summed(rows: Rows, features: list[Feature], depth: int) -> Summed:
     index = (below + np.ceil(scaled)).astype(np.int64)
     weight = np.ones(index.size) if rows.weight is None else rows.weight
     y, u, none = rows.y_true.astype(np.float64), scaled - below, np.zeros(index.size)
-    one = np.ones(index.size)
-    columns = [one, y, none, weight, weight * y, weight * weight, weight * u, weight * y * u, rows.y_prob, rows.y_prob]
+    one, v = np.ones(index.size), rows.y_prob
+    columns = [one, y, none, weight, weight * y, weight * weight, weight * u, weight * y * u, v, v, one, v * (1.0 - v)]
     codes = np.stack([each.code for each in features])
     block = Block(tuple(range(len(features))), codes, index, np.column_stack(columns), np.zeros(index.size, np.int64))
     return form_sums([block], held, all_sets(len(features), depth), 50, weighted=rows.weight is not None)

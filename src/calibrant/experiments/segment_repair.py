@@ -18,10 +18,10 @@ from sklearn.naive_bayes import GaussianNB
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.experiments.registry import Reproduction, table
-from calibrant.recalibration import segments_boosting
+from calibrant.recalibration.by_segment import boosting
+from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
+from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.segments import SegmentRecalibrator
-from calibrant.recalibration.segments_cells import Cut, blocks_of, crossing
 
 _CLIP = 1e-12
 _LEAST = 50  # rows of a segment that counts
@@ -99,8 +99,8 @@ that of the true probabilities, in thousandths. Seconds are processor seconds of
 
 def _run(fit: Part, test: Part, run: int) -> dict[str, Score]:
     """Every method on the same rows."""
-    able = (name for name in _METHODS if name != "MCGrad" or find_spec("mcgrad") is not None)
-    return {name: _measured(_METHODS[name], fit, test, run) for name in able}
+    able = (name for name in METHODS if name != "MCGrad" or find_spec("mcgrad") is not None)
+    return {name: _measured(METHODS[name], fit, test, run) for name in able}
 
 
 def _measured(method: Method, fit: Part, test: Part, run: int) -> Score:
@@ -155,7 +155,7 @@ def _mcgrad(fit: Part, _run: int) -> tuple[Predict, str]:
     return lambda part: found.predict(df=frame({"y_prob": part.prediction, **part.features}), **named), ""
 
 
-_METHODS: dict[str, Method] = {
+METHODS: dict[str, Method] = {
     "unchanged": _unchanged,
     "Platt": _platt,
     "MCGrad": _mcgrad,
@@ -237,7 +237,7 @@ def _calibrated_tables(quick: bool) -> str:
         chosen: Counter[str] = Counter()
         runs = 2 if quick else 100
         for run in range(runs):
-            part = _drawn("none", np.random.default_rng([run, n]), n)
+            part = drawn("none", np.random.default_rng([run, n]), n)
             found = SegmentRecalibrator(random_state=run).fit(_frame(part), part.outcome)
             chosen[found.chosen_] += 1
         rows.append([f"{n:,}", runs, *(chosen[each] for each in ("unchanged", "global", "segments", "boosting"))])
@@ -254,7 +254,7 @@ def _without_lightgbm(tables: dict[str, Draw]) -> str:
         for run in range(3):
             fit, test = tables[name](np.random.default_rng([run, 21]), False)
             both = [_measured(_ours("boosting"), fit, test, run)]
-            with patch.object(segments_boosting, "has_lightgbm", return_value=False):
+            with patch.object(boosting, "has_lightgbm", return_value=False):
                 both.append(_measured(_ours("boosting"), fit, test, run))
             cells = [f"{each.log:.4f}" for each in both] + [f"{each.fit:.2f}" for each in both]
             rows.append([name, run, *cells])
@@ -300,12 +300,12 @@ def _of_statsmodels(name: str, outcome: str, without: tuple[str, ...], above: fl
 def _generated(kind: str) -> Draw:
     def draw(rng: np.random.Generator, quick: bool) -> tuple[Part, Part]:
         n = 500 if quick else 20_000
-        return _drawn(kind, rng, n), _drawn(kind, rng, n)
+        return drawn(kind, rng, n), drawn(kind, rng, n)
 
     return draw
 
 
-def _drawn(kind: str, rng: np.random.Generator, n: int) -> Part:
+def drawn(kind: str, rng: np.random.Generator, n: int) -> Part:
     """Predictions that are right, except for 1.35 times the risk in one pair's cell, or a drift with age."""
     features: dict[str, Any] = {
         "country": rng.choice(["de", "fr", "jp"], n),

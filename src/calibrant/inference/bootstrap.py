@@ -89,7 +89,7 @@ def bootstrap_bounds_on_rows(
     """`bootstrap_bounds` of rows that were read already."""
     label, prediction = rows.y_true, rows.y_prob
     level = check_level(level)
-    check_resamples(n_resamples, level, tails=2)  # half of the level for each of the two quantities
+    check_resamples(n_resamples, level, share=0.5)  # half of the level for each of the two quantities
     check_surprises(label, prediction, "population_bounds holds at any number of rows")
     order = np.lexsort((label, prediction))
     y, v = label[order].astype(np.float64), prediction[order]

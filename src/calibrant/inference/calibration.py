@@ -221,14 +221,14 @@ def calibration_test_on_rows(
 ) -> CalibrationTestResult:
     """`calibration_test` of rows that were read already."""
     level = check_level(level)
-    n_resamples = check_resamples(n_resamples, _BY_REDRAWS * level)
+    n_resamples = check_resamples(n_resamples, level, share=_BY_REDRAWS)
     check_groups(rows)
     return test_units(units_of_rows(rows), level, n_resamples, random_state, rows.assumption)
 
 
 def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, seed: int) -> CalibrationTestResult:
     """`calibration_test` of unweighted outcomes 0 or 1 that were pooled already, exactly or into cells."""
-    check_resamples(n_resamples, _BY_REDRAWS * level)
+    check_resamples(n_resamples, level, share=_BY_REDRAWS)
     return test_units(units_of_sample(sample), level, n_resamples, seed, INDEPENDENT)
 
 

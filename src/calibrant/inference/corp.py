@@ -143,7 +143,7 @@ def corp_regions(
 def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> CorpRegions:
     """`corp_regions` of rows that were read already."""
     sample, level = rows.sample, check_level(level)
-    check_resamples(n_resamples, level, tails=2)
+    check_resamples(n_resamples, level, share=0.5)
     v, mass = sample.prediction, sample.weight
     starts = _group_starts(sample.count)
     ends = np.append(starts[1:], v.size) - 1

@@ -121,7 +121,7 @@ def compare_all(
     if not isinstance(y_probs, Mapping) or not _LEAST <= len(y_probs) <= _MOST:
         raise InputError("y_probs", "is not what is compared", allowed="it must map 2 to 50 names to columns")
     n_pairs = len(y_probs) * (len(y_probs) - 1) // 2
-    check_resamples(n_resamples, level / n_pairs)
+    check_resamples(n_resamples, level, share=1.0 / n_pairs)
     given = (sample_weight, trials, groups)
     rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *given) for k, v in y_probs.items()}
     compared = compare_pairs_on_rows(

@@ -286,7 +286,7 @@ def squared_error_bootstrap_on_rows(
 ) -> SquaredErrorInterval:
     """`squared_error_bootstrap` of rows that were read already."""
     level = check_level(level)
-    check_resamples(n_resamples, level, tails=2)
+    check_resamples(n_resamples, level, share=0.5)
     rng = generator(random_state)
     outcome, prediction = rows.y_true, rows.y_prob
     instead = "squared_error_interval holds where its own minimum of rows is met"

@@ -5,6 +5,9 @@ from calibrant.recalibration.binning import HistogramBinning as HistogramBinning
 from calibrant.recalibration.binning import IsotonicScaling as IsotonicScaling
 from calibrant.recalibration.binning import NearestCalibrated as NearestCalibrated
 from calibrant.recalibration.binning import ScalingBinning as ScalingBinning
+from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator as SegmentRecalibrator
+from calibrant.recalibration.by_segment.scores import RepairScore as RepairScore
+from calibrant.recalibration.by_segment.scores import SegmentCorrection as SegmentCorrection
 from calibrant.recalibration.choice import RecalibrationChoice as RecalibrationChoice
 from calibrant.recalibration.choice import RecalibrationScore as RecalibrationScore
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator
@@ -15,9 +18,6 @@ from calibrant.recalibration.multiclass import VectorScaling as VectorScaling
 from calibrant.recalibration.scaling import BetaScaling as BetaScaling
 from calibrant.recalibration.scaling import PlattScaling as PlattScaling
 from calibrant.recalibration.scaling import PolynomialScaling as PolynomialScaling
-from calibrant.recalibration.segments import SegmentRecalibrator as SegmentRecalibrator
-from calibrant.recalibration.segments_scores import RepairScore as RepairScore
-from calibrant.recalibration.segments_scores import SegmentCorrection as SegmentCorrection
 from calibrant.recalibration.storage import from_json as from_json
 from calibrant.recalibration.storage import load as load
 from calibrant.recalibration.temperature import TemperatureScaling as TemperatureScaling

@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.recalibration import methods as methods  # whose classes are known by their names once it is imported
-from calibrant.recalibration import segments as segments
+from calibrant.recalibration.by_segment import estimator as estimator
 from calibrant.recalibration.stored import LAYOUT, VERSION, read_content, sealed
 
 

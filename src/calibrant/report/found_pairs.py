@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from calibrant.report.look import COLOURS, STYLE, as_svg
+from calibrant.report.order import natural_order
 
 if TYPE_CHECKING:
     from calibrant.segments.found_results import FoundSegments
@@ -44,13 +46,14 @@ def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
     """One pair as an SVG element so many inches wide: signed errors, colour by size, proved ones framed."""
     names = list(found.features)
     down, across = (names.index(name) for name in pair_names(found, pair))
-    rows, columns = (found.features[names[i]] for i in (down, across))
+    rows, columns = (_in_order(found.features[names[i]], names[i]) for i in (down, across))
     cells = _cells(found, down, across)
     largest = max((abs(off) for off, _ in cells.values()), default=0.0) or 1.0
     with mpl.rc_context(STYLE):
         fig = Figure(figsize=(width, 0.9 + 0.34 * len(rows)), layout="constrained")
         ax = fig.add_subplot()
-        for (y, x), (off, pvalue) in cells.items():
+        for (row, column), (off, pvalue) in cells.items():
+            y, x = rows.index(found.features[names[down]][row]), columns.index(found.features[names[across]][column])
             sure = pvalue <= found.level
             strength = _FAINTEST + (_STRONGEST - _FAINTEST) * abs(off) / largest
             colour = COLOURS["low" if off > 0.0 else "high"]
@@ -90,6 +93,15 @@ def _cells(found: FoundSegments, down: int, across: int) -> dict[tuple[int, int]
         if set(values) == {down, across}:
             cells[values[down], values[across]] = off, pvalue
     return cells
+
+
+def _in_order(labels: Sequence[str], name: str) -> list[str]:
+    """Categories in their natural order where they have one, before the rest of them and what is missing."""
+    single = [label for label in labels if label.startswith(f"{name} = ")]
+    order = natural_order([label.removeprefix(f"{name} = ") for label in single])
+    if order is not None:
+        single = [single[i] for i in order]
+    return [*single, *(label for label in labels if label not in single)]
 
 
 def _signed(off: float, largest: float) -> str:

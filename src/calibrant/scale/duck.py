@@ -21,9 +21,17 @@ def quoted(name: str) -> str:
 
 
 def group_relation(
-    relation: Any, numbers: Mapping[str, str], by: Sequence[str], resolution: int, option: str = "by"
+    relation: Any,
+    numbers: Mapping[str, str],
+    by: Sequence[str],
+    resolution: int,
+    option: str = "by",
+    more: Sequence[str] = (),
 ) -> Any:
-    """Group by cell within segments; `numbers` are DOUBLE expressions by argument. Returns a pyarrow table."""
+    """Group by cell within segments; `numbers` are DOUBLE expressions by argument. Returns a pyarrow table.
+
+    The columns `more` are summed as well.
+    """
     weighted = "sample_weight" in numbers
     rows = [f"{numbers['y_true']} AS y", f"{numbers['y_prob']} AS v", f"{numbers['y_prob']} * {resolution} AS x"]
     if weighted:
@@ -35,6 +43,7 @@ def group_relation(
             raise InputError(option, f"names the column {name!r}, which holds {held}; single values are needed")
     segments = [f"_s{i}" for i in range(len(by))]
     rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
+    rows += map(quoted, more)
     # Statistics of Parquet files leave NaN out, and DuckDB folds comparisons and isnan() by them; not isfinite().
     good = _within_unit("v") + " AND " + _within_unit("y")
     if weighted:
@@ -62,6 +71,7 @@ def group_relation(
         sums |= {"ones": "sum(y)", "fractional": "0"} | ({} if weighted else {"weighted_outcome": "sum(y)"})
     else:
         sums |= {"ones": "count(*) FILTER (y = 1)", "fractional": "count(*) FILTER (y <> 0 AND y <> 1)"}
+    sums |= {name: f"fsum({quoted(name)})" for name in more}
     groups = ", ".join([*segments, "_cell"])
     listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
     # No relation is given a name: the connection may hold a table of that name.

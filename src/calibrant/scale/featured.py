@@ -9,47 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.coding import Coding, Kind
 from calibrant.door.errors import InputError
 from calibrant.scale.frames import OpenedFrame, good_rows
 from calibrant.scale.keys import told_apart
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Kind = Literal["number", "category"]
 
 TELLING = 20
 """Rows in which two values agree with the outcome by more than coincidence."""
 MOST_VALUES = 1_000_000
 """Different texts of a column that are counted; more are identifiers."""
+TESTED = "calibrant_tested", "calibrant_information"
+"""Columns of how many outcomes a row stands for, 0 without weight, and of their sum of v (1 - v)."""
 _PIECES = 2**16  # that a pass cuts a column into
 _PASSES = 24
 _FIRST = 100_000  # rows that are looked at before all texts of a column are counted
-
-
-@dataclass(frozen=True, slots=True)
-class Coding:
-    """How the values of a column become numbers from 0.
-
-    Attributes
-    ----------
-    kind : {"number", "category"}
-        What it holds.
-    known : tuple
-        Of numbers, where they are cut: the code is how many of these are smaller. Of categories those that have a code
-        of their own, in order; any other value has the next.
-    missing : int
-        The code of a row that has none.
-    """
-
-    kind: Kind
-    known: tuple[Any, ...]
-    missing: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,11 +245,19 @@ class Featured:
         )
         return bool(found["n"][0] >= TELLING and found["same"][0] in (0, found["n"][0]))
 
-    def coded(self, codings: Mapping[str, Coding]) -> OpenedFrame:
-        """The table with a column of codes for each of these, called `code_name` of its place."""
+    def coded(self, codings: Mapping[str, Coding], *, trials: bool) -> OpenedFrame:
+        """The table with a column of codes for each of these, called `code_name` of its place, and those of `TESTED`.
+
+        With `trials` the weights are numbers of trials.
+        """
         columns = {code_name(at): self._code(name, coding) for at, (name, coding) in enumerate(codings.items())}
         numbers = [nw.col(name) for name in dict.fromkeys(self._names.values())]
-        return self._opened.like(self._rows.select(*numbers, **columns))
+        v, one = _number(nw.col(self._names["y_prob"]))[0], nw.lit(1.0)
+        if "sample_weight" in self._names:
+            w = _number(nw.col(self._names["sample_weight"]))[0]
+            one = w if trials else nw.when(w > 0.0).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+        tested = dict(zip(TESTED, (one, one * v * (1.0 - v)), strict=True))
+        return self._opened.like(self._rows.select(*numbers, **columns, **tested))
 
     def _code(self, name: str, coding: Coding) -> Any:
         if coding.kind == "number":

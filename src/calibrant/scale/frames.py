@@ -181,15 +181,15 @@ class OpenedFrame(Table):
         *,
         exclude_bad: bool = False,
         option: str = "by",
+        more: Sequence[str] = (),
     ) -> Groups:
-        """Sums of cells by one GROUP BY in the table's own engine."""
+        """Sums of cells by one GROUP BY in the table's own engine, and of the columns `more` of a lazy table."""
         self._require_rows(self._table)
         if self.pos_label is not None:
             table = self._labelled(names["y_true"])
-            return table.groups(names, by, resolution, exclude_bad=exclude_bad, option=option)
-        return good_groups(
-            group_cells(self._table, self._schema, names, by, resolution, option), exclude_bad, self._argument
-        )
+            return table.groups(names, by, resolution, exclude_bad=exclude_bad, option=option, more=more)
+        found = group_cells(self._table, self._schema, names, by, resolution, option, more)
+        return good_groups(found, exclude_bad, self._argument, more=more)
 
 
 def _arrow(truth: list[bool]) -> Any:
@@ -214,7 +214,13 @@ def _looked_at(frame: Any, argument: str) -> tuple[Any, Any]:
 
 
 def group_cells(
-    table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str], resolution: int, option: str = "by"
+    table: Any,
+    schema: Any,
+    names: Mapping[str, str],
+    by: Sequence[str],
+    resolution: int,
+    option: str = "by",
+    more: Sequence[str] = (),
 ) -> Any:
     """Group by cell within segments and bring the groups here, a narwhals DataFrame."""
     for argument, name in names.items():
@@ -228,7 +234,7 @@ def group_cells(
         import duckdb
 
         try:
-            found = group_relation(nw.to_native(table), numbers, by, resolution, option)
+            found = group_relation(nw.to_native(table), numbers, by, resolution, option, more)
         except duckdb.Error as problem:
             raise InputError("frame", f"cannot be read by DuckDB: {problem!s:.300}") from None
         return nw.from_native(found, eager_only=True)
@@ -237,7 +243,7 @@ def group_cells(
     segments = [f"_s{i}" for i in range(len(by))]
     if isinstance(table, nw.DataFrame) and not _needs_arrow(table, schema, (*names.values(), *by)):
         table = table.lazy()
-    table = _renamed(table, schema, names, by, option).with_columns(_fault=_fault(_columns(parts)))
+    table = _renamed(table, schema, names, by, option, more).with_columns(_fault=_fault(_columns(parts)))
     good = nw.col("_fault") == 0
     table = table.with_columns(
         *(nw.when(good).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name) for name in parts),
@@ -262,6 +268,7 @@ def group_cells(
     grouped = table.group_by(*segments, "_cell").agg(
         nw.len().alias("count"),
         *(nw.col(f"_{name}").sum().alias(name) for name in each),
+        *(nw.col(name).sum() for name in more),
         nw.col("_v").min().alias("low"),
         nw.col("_v").max().alias("high"),
         *heaviest,
@@ -302,8 +309,15 @@ def _looked_into(table: Any, schema: Any, name: str) -> bool:
     return schema[name] in (nw.Categorical, nw.Object, nw.Unknown) or (objects and schema[name] == nw.String)
 
 
-def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str], option: str = "by") -> Any:
-    """Numbers as doubles and the columns of segments, under names of our own."""
+def _renamed(
+    table: Any,
+    schema: Any,
+    names: Mapping[str, str],
+    by: Sequence[str],
+    option: str = "by",
+    more: Sequence[str] = (),
+) -> Any:
+    """Numbers as doubles and the columns of segments, under names of our own; those of `more` have such already."""
     numbers = {_NUMBERS[argument]: name for argument, name in names.items()}
     segments = {f"_s{i}": name for i, name in enumerate(by)}
     if _needs_arrow(table, schema, (*numbers.values(), *by)):
@@ -314,6 +328,7 @@ def _renamed(table: Any, schema: Any, names: Mapping[str, str], by: Sequence[str
     return table.select(
         *(_double(schema, name).alias(new) for new, name in numbers.items()),
         *(nw.col(name).alias(new) for new, name in segments.items()),
+        *map(nw.col, more),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +42,8 @@ class Groups:
     ----------
     index : ndarray of shape (m,)
         Numbers of the cells.
-    cells : ndarray of shape (m, 10)
-        Their sums, in the order of `MEASURED`.
+    cells : ndarray of shape (m, 10 and more)
+        Their sums, in the order of `MEASURED`; those of columns that were asked for beside follow.
     keys : narwhals.DataFrame
         The segment of each cell: a row for each cell, a column for each that rows are grouped by.
     n_excluded : int
@@ -113,10 +114,13 @@ def no_rows(exclude_bad: bool) -> str:
     return "holds no rows" + (" that are not excluded" if exclude_bad else "")
 
 
-def good_groups(found: Any, exclude_bad: bool, argument: str = "frame", of: str = "") -> Groups:
+def good_groups(
+    found: Any, exclude_bad: bool, argument: str = "frame", of: str = "", more: Sequence[str] = ()
+) -> Groups:
     """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
 
-    `of` is what a message begins with where there are none.
+    `of` is what a message begins with where there are none. The sums called as in `more` become columns of the cells
+    behind those of `MEASURED`.
 
     Raises
     ------
@@ -133,7 +137,7 @@ def good_groups(found: Any, exclude_bad: bool, argument: str = "frame", of: str 
         found, index = found.filter((~bad).tolist()), index[~bad]
     if index.size == 0:
         raise InputError(argument, of + no_rows(exclude_bad))
-    cells = stacked(found)
+    cells = stacked(found, more)
     _check_sums(cells, found["heaviest"].max() if "heaviest" in found.columns else None)
     keys, to_merge = told_apart(found.select([name for name in found.columns if name.startswith("_s")]))
     if to_merge:
@@ -174,7 +178,7 @@ def _bad_rows(index: IntArray, count: npt.NDArray[Any]) -> InputError:
 
 def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
     """Anything that an engine took for a good row: sums of numbers in their ranges look like this."""
-    columns = dict(zip(MEASURED, cells.T, strict=True))
+    columns = dict(zip(MEASURED, cells.T[: len(MEASURED)], strict=True))
     weight = columns["weight"]
     if heaviest == 0.0:
         raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
@@ -192,7 +196,7 @@ def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
         )
 
 
-def stacked(found: Any) -> FloatArray:
-    """Sums as an array of shape (groups, 10); equal weights are counts."""
-    names = [name if name in found.columns else "count" for name in MEASURED]
+def stacked(found: Any, more: Sequence[str] = ()) -> FloatArray:
+    """Sums as an array of shape (groups, 10 and more); equal weights are counts."""
+    names = [*(name if name in found.columns else "count" for name in MEASURED), *more]
     return np.column_stack([found[name].to_numpy().astype(np.float64) for name in names])

@@ -31,7 +31,7 @@ class Asked:
             if whole_from(getattr(self, name), name, least) > most:
                 raise InputError(name, f"is {getattr(self, name):,}", allowed=f"it must be from {least} to {most}")
         whole_from(self.min_rows, "min_rows", 1)
-        check_resamples(self.n_resamples, BY_REDRAWS * check_level(self.level))
+        check_resamples(self.n_resamples, check_level(self.level), share=BY_REDRAWS)
         generator(self.random_state)
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from calibrant.door.coding import Coding, Kind, by_frequency, categories, cut_behind, ranges, singly, tops_of_ranges
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
@@ -20,7 +17,6 @@ from calibrant.scale.featured import TELLING
 T = TypeVar("T")
 MISSING = "is missing in every row"
 OUTCOME = "is the outcome itself, row by row; errors are to be explained without"
-_DIGITS = 17  # that tell any two doubles apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,75 +161,40 @@ def _copying(column: Any) -> dict[str, bool]:
 
 def _ranges(name: str, values: FloatArray, n_bins: int) -> tuple[IntArray, tuple[str, ...]]:
     """Numbers of few values one by one, of more in ranges that hold about as many rows each."""
-    missing = np.isnan(values)
-    held = np.sort(values[~missing])
+    held = np.sort(values[~np.isnan(values)])
     if not held.size:
         raise unusable(name, MISSING)
     new = np.flatnonzero(held[1:] != held[:-1])
     if new.size < n_bins:
-        cuts, labels = one_by_one(name, held[np.append(new, held.size - 1)])
+        single = held[np.append(new, held.size - 1)]
+        cuts, labels = single[:-1], singly(name, single)
     else:
-        tops = np.unique(held[ranks_of_cuts(held.size, n_bins)])
-        tops = tops[tops < held[-1]]
+        tops = tops_of_ranges(held, n_bins)
         if not tops.size:  # most rows hold the largest number
             tops = held[new[-1:]]
-        cuts, labels = in_ranges(name, tops, held[np.searchsorted(held, tops, side="right")])
-    code = np.searchsorted(cuts, values)
-    return _with_missing(name, code.astype(np.int64), labels, missing)
-
-
-def ranks_of_cuts(n: int, n_bins: int) -> IntArray:
-    """Ranks, from 0, of the numbers at which so many are cut into ranges."""
-    return np.asarray(-(-n * np.arange(1, n_bins) // n_bins) - 1)
-
-
-def one_by_one(name: str, single: FloatArray) -> tuple[FloatArray, list[str]]:
-    """Where a feature of few numbers is cut, and what the parts are called."""
-    return single[:-1], [f"{name} = {_shown(each)}" for each in single]
-
-
-def in_ranges(name: str, tops: FloatArray, after: FloatArray) -> tuple[FloatArray, list[str]]:
-    """Where a feature is cut behind its values `tops`, which `after` follow, and what the parts are called."""
-    cuts = [_between(a, b) for a, b in zip(tops.tolist(), after.tolist(), strict=True)]
-    shown = [_shown(cut) for cut in cuts]
-    labels = [f"{name} <= {shown[0]}", *(f"{low} < {name} <= {high}" for low, high in pairwise(shown))]
-    return np.array(cuts), [*labels, f"{name} > {shown[-1]}"]
-
-
-def _between(low: float, high: float) -> float:
-    """The shortest number from `low` on, below `high`."""
-    for digits in range(1, _DIGITS):
-        for end in (low, high):
-            short = float(f"{end:.{digits}g}")
-            if low <= short < high:
-                return short
-    return low
-
-
-def _shown(value: float) -> str:
-    short = f"{value:.6g}"
-    return short if float(short) == value else repr(float(value))
+        cuts = cut_behind(tops, held[np.searchsorted(held, tops, side="right")])
+        labels = ranges(name, cuts)
+    coding, labels = coded("number", name, cuts.tolist(), labels, missing=held.size < values.size)
+    return coding.codes(values), tuple(labels)
 
 
 def _categories(name: str, column: Any, n_bins: int, min_rows: int) -> tuple[IntArray, tuple[str, ...]]:
     """The most frequent values one by one, the rest together."""
-    coded = column.dictionary_encode()
-    coded = coded.combine_chunks() if hasattr(coded, "chunks") else coded
-    values = coded.dictionary.to_pylist()
-    missing = np.asarray(coded.indices.is_null())
-    index = np.asarray(coded.indices.fill_null(0)).astype(np.int64)
-    counts = np.bincount(index[~missing], minlength=len(values))
-    order, labels = most_frequent(name, values, counts, n_bins, min_rows)
-    number = np.full(max(len(values), 1), len(order), np.int64)
-    number[order] = np.arange(len(order))
-    return _with_missing(name, number[index], labels, missing)
+    told = column.dictionary_encode()
+    told = told.combine_chunks() if hasattr(told, "chunks") else told
+    values = [*told.dictionary.to_pylist(), None]
+    index = np.asarray(told.indices.fill_null(len(values) - 1)).astype(np.int64)
+    *counts, n_missing = np.bincount(index, minlength=len(values))
+    order, labels = most_frequent(name, values[:-1], np.array(counts), n_bins, min_rows)
+    coding, labels = coded("category", name, [values[i] for i in order], labels, missing=n_missing > 0)
+    return coding.codes(np.array(values, np.object_))[index], tuple(labels)
 
 
 def most_frequent(
     name: str, values: Sequence[Any], counts: IntArray, n_bins: int, min_rows: int
 ) -> tuple[list[int], list[str]]:
     """The values that are told apart, the most frequent first, and what they and the rest together are called."""
-    order = sorted(range(len(values)), key=lambda i: (-counts[i], str(values[i])))
+    order = by_frequency(values, counts)
     if not order:
         raise unusable(name, MISSING)
     rest = 0
@@ -243,26 +204,12 @@ def most_frequent(
             raise unusable(name, f"{few}: group them into fewer, or leave it out")
         rest = len(order) - n_bins + 1
         order = order[: n_bins - 1]
-    words = [_word(values[i]) for i in order]
-    times = Counter(words)
-    words = [each if times[each] == 1 else _word(values[i], math.inf) for i, each in zip(order, words, strict=True)]
-    labels = [f"{name} = {each}" for each in words]
+    labels = categories(name, [values[i] for i in order])
     return order, [*labels, f"{name} in {rest:,} other values"] if rest else labels
 
 
-def _word(value: Any, longest: float = 60) -> str:
-    """A value as it is read in a sentence; one that is empty or begins or ends with a space in quotes."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = str(value)
-    shown = text if len(text) <= longest else f"{text[:57]}..."
-    return shown if shown == shown.strip() and shown and shown.isprintable() else repr(shown)
-
-
-def _with_missing(
-    name: str, code: IntArray, labels: list[str], missing: npt.NDArray[np.bool_]
-) -> tuple[IntArray, tuple[str, ...]]:
-    if missing.any():
-        code = np.where(missing, len(labels), code)
-        labels = [*labels, f"{name} is missing"]
-    return code, tuple(labels)
+def coded(
+    kind: Kind, name: str, known: Sequence[Any], labels: Sequence[str], *, missing: bool
+) -> tuple[Coding, list[str]]:
+    """How values become codes, and what each code is as a condition; a code for what is missing only if anything is."""
+    return Coding(kind, tuple(known), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]

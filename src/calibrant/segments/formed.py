@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.coding import cell_of
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
@@ -19,8 +20,9 @@ from calibrant.resampling.redraw import LEAST_GROUPS
 from calibrant.segments.features import Feature
 from calibrant.segments.group_sums import in_many_groups
 
-LEAST_INFORMATION = 1.0
-"""Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others."""
+LEAST_INFORMATION = 1.0 - 1e-9
+"""Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
+which depends on the order of a sum."""
 MOST_SEGMENTS = 50_000
 _MOST_DRAWN = 3_000_000_000  # bytes of redrawn events, for each processor
 _MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
@@ -236,15 +238,6 @@ def each_set(
         held = np.flatnonzero(of >= 0)
         yield first, last - first, held, of[held]
         first = last
-
-
-def cell_of(codes: Sequence[IntArray], shape: tuple[int, ...], size: int) -> IntArray:
-    """Number of each row's combination of values."""
-    cell = np.zeros(size, np.int64)
-    for code, n in zip(codes, shape, strict=True):
-        cell *= n
-        cell += code
-    return cell
 
 
 def too_many() -> InputError:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from calibrant.scale.featured import Coding, Featured
-from calibrant.segments.features import (
-    OUTCOME,
-    constant,
-    each_or_left_out,
-    in_ranges,
-    most_frequent,
-    one_by_one,
-    ranks_of_cuts,
-    unusable,
-)
+from calibrant.door.coding import Coding, cut_behind, ranges, ranks_of_cuts, singly
+from calibrant.scale.featured import Featured
+from calibrant.segments.features import OUTCOME, coded, constant, each_or_left_out, most_frequent, unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +30,15 @@ def lazy_features(
 
 
 def _feature(table: Featured, name: str, n_bins: int, min_rows: int) -> LazyFeature:
-    if table.kind(name) == "number":
+    kind = table.kind(name)
+    known: Sequence[Any]
+    if kind == "number":
         labels, known, n_missing = _ranges(table, name, n_bins)
-        coding = Coding("number", tuple(known), len(labels))
     else:
         values, counts, n_missing = table.values(name)
         order, labels = most_frequent(name, values, counts, n_bins, min_rows)
-        coding = Coding("category", tuple(values[i] for i in order), len(labels))
-    labels = [*labels, f"{name} is missing"] if n_missing else labels
+        known = [values[i] for i in order]
+    coding, labels = coded(kind, name, known, labels, missing=n_missing > 0)
     if len(labels) < 2:
         raise constant(name, labels)
     if len(labels) == 2 and not n_missing and table.is_outcome(name, coding):
@@ -57,8 +51,7 @@ def _ranges(table: Featured, name: str, n_bins: int) -> tuple[list[str], list[fl
     pieces = table.one_by_one(name, table.pieces(name), n_bins)
     n = int(pieces.count.sum())
     if pieces.low.size <= n_bins:
-        cuts, labels = one_by_one(name, pieces.low)
-        return labels, cuts.tolist(), pieces.n_missing
+        return singly(name, pieces.low), pieces.low[:-1].tolist(), pieces.n_missing
     ranks = ranks_of_cuts(n, n_bins)
     pieces = table.at_ranks(name, pieces, ranks)
     at = np.unique(pieces.holding(ranks))
@@ -67,5 +60,5 @@ def _ranges(table: Featured, name: str, n_bins: int) -> tuple[list[str], list[fl
         at = np.array([pieces.low.size - 2])
         pieces = table.at_ranks(name, pieces, np.array([pieces.count[: at[0] + 1].sum() - 1]))
         at = np.array([pieces.low.size - 2])
-    cuts, labels = in_ranges(name, pieces.high[at], pieces.low[at + 1])
-    return labels, cuts.tolist(), pieces.n_missing
+    cuts = cut_behind(pieces.high[at], pieces.low[at + 1])
+    return ranges(name, cuts), cuts.tolist(), pieces.n_missing

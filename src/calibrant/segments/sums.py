@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.coding import cell_of
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
-from calibrant.scale.featured import code_name, in_blocks
+from calibrant.scale.cells import MEASURED
+from calibrant.scale.featured import TESTED, code_name, in_blocks
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
-from calibrant.segments.formed import LEAST_INFORMATION, MOST_SEGMENTS, cell_of, too_many
+from calibrant.segments.formed import LEAST_INFORMATION, MOST_SEGMENTS, too_many
 from calibrant.segments.lazy_features import LazyFeature
 from calibrant.segments.tails import Stated, stated
 from calibrant.segments.totals import Totals
@@ -35,6 +37,7 @@ _SUMS = [
     sketching.SQUARED,
     sketching.OFFSET,
 ]
+_TESTED, _INFORMATION = range(len(MEASURED), len(MEASURED) + len(TESTED))
 _OWN = "calibrant_pattern"
 Sets = list[tuple[int, ...]]
 
@@ -51,8 +54,8 @@ class Block:
         Their values.
     index : ndarray of shape (m,)
         Cells of predictions.
-    cells : ndarray of shape (m, 10)
-        Sums.
+    cells : ndarray of shape (m, 12)
+        Sums, the last two those of `TESTED`.
     pattern : ndarray of shape (m,)
         Which of the segments that were asked about the rows lie in, a bit for each.
     """
@@ -147,7 +150,7 @@ def summed_by(
     blocks = []
     for members in in_blocks(sizes, sets, MOST_GROUPS // RESOLUTION):
         by = [code_name(i) for i in members] + ([_OWN] if inside else [])
-        groups = table.groups(names, by, RESOLUTION, option=option)
+        groups = table.groups(names, by, RESOLUTION, option=option, more=TESTED)
         if trials:
             groups = groups.of_trials()
         blocks.append(_block(members, groups, bool(inside)))
@@ -180,6 +183,8 @@ def _all_of(conditions: Sequence[Any], value: int) -> Any:
     """The value where all conditions hold, else 0."""
     import narwhals as nw
 
+    if not conditions:  # all rows
+        return nw.lit(value)
     return nw.when(nw.all_horizontal(*conditions, ignore_nulls=False)).then(nw.lit(value)).otherwise(nw.lit(0))
 
 
@@ -187,8 +192,6 @@ def form_sums(
     blocks: Sequence[Block], features: Sequence[LazyFeature], sets: Sets, min_rows: int, *, weighted: bool
 ) -> Summed:
     """Form the segments that `segments.formed.form` forms, of sums.
-
-    Their information is that of the cells' mean predictions, which is no less than that of the rows.
 
     Raises
     ------
@@ -205,15 +208,12 @@ def form_sums(
         if math.prod(shape) > 100 * MOST_SEGMENTS:
             raise too_many()
         block = next(each for each in blocks if set(members) <= set(each.members))
-        place, sums = added_up(block.place(members, shape), block.cells[:, _SUMS])
+        place, sums = added_up(block.place(members, shape), block.cells[:, [*_SUMS, _TESTED, _INFORMATION]])
         combination, index = place // _PLACES, place % _PLACES
-        part = _in_cells(index, sums)
-        tested = (index > 0) & (index < _PLACES - 1) & (sums[:, 2] > 0.0)
-        count = np.where(tested, part[:, sketching.COUNT], 0.0)
-        weight = np.where(tested, part[:, sketching.WEIGHT], 1.0)
-        mean = np.clip(stated(index, part, RESOLUTION).expected / weight, 0.0, 1.0)
-        rows = np.asarray(np.bincount(combination, count, math.prod(shape)), np.float64)
-        information = np.bincount(combination, count * mean * (1.0 - mean), math.prod(shape))
+        part, count, spread = _in_cells(index, sums[:, : len(_SUMS)]), sums[:, -2], sums[:, -1]
+        tested = (index > 0) & (index < _PLACES - 1) & (count > 0.0)
+        rows = np.asarray(np.bincount(combination, np.where(tested, count, 0.0), math.prod(shape)), np.float64)
+        information = np.bincount(combination, spread, math.prod(shape))
         if not members:
             _require_information(rows[0], information[0], min_rows)
         enough = (rows >= min_rows) & (information >= LEAST_INFORMATION)
@@ -223,8 +223,8 @@ def form_sums(
             enough &= (held[members] < np.expand_dims(parent, axis)).ravel()
         number = np.cumsum(enough) - 1
         kept = enough[combination]
-        all_of = np.zeros((int(enough.sum()), 6))
-        np.add.at(all_of, number[combination[kept]], _of_totals(index, part)[kept])
+        all_of = np.zeros((int(enough.sum()), 7))
+        np.add.at(all_of, number[combination[kept]], np.column_stack([_of_totals(index, part), spread])[kept])
         totals.append(all_of)
         kept &= tested
         places.append(index[kept])
@@ -251,8 +251,9 @@ def form_sums(
 
 
 def _totals(sums: FloatArray, weighted: bool) -> Totals:
-    count, ones, weight, squared, outcome, prediction = sums.T.copy()
-    return Totals(count, ones, weight, squared, outcome, prediction, weighted)
+    count, ones, weight, squared, outcome, prediction, information = sums.T.copy()
+    square = None if weighted else prediction - information
+    return Totals(count, ones, weight, squared, outcome, prediction, weighted, square)
 
 
 def added_up(key: IntArray, columns: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import rel_entr
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
@@ -54,7 +53,7 @@ class Totals:
     weighted : bool
         Whether weights differ.
     square : ndarray of shape (segments,) or None
-        Sum of squared predictions of rows without weights, where it was summed.
+        Sum of squared predictions, of rows without weights.
     by_group : ByGroup or None
         Where rows of one group depend on one another, and only groups are drawn independently.
     """
@@ -106,18 +105,15 @@ class Totals:
     def population_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends for the population's mean of outcome less prediction, in all segments at once, of unweighted rows.
 
-        Half of the level is the mean outcome's (a binomial's, exactly), half the mean prediction's: by the empirical
-        Bernstein bound of Maurer and Pontil (2009, theorem 4), or Hoeffding's of 1963 (theorem 1) without squares.
-        Of groups that same bound is of their sums.
+        Half of the level is the mean outcome's (a binomial's, exactly), half the mean prediction's, by the empirical
+        Bernstein bound of Maurer and Pontil (2009, theorem 4). Of groups that same bound is of their sums.
         """
         if self.by_group is not None:
             return self._of_groups(level)
+        assert self.square is not None
         low, high = self.intervals(level / 2.0)
         mean = self.prediction / self.count
         log = math.log(8.0 * self.count.size / level)  # 2 / delta, delta a side of one segment
-        if self.square is None:
-            below, above = _entropy_ends(mean, (log - math.log(2.0)) / self.count)
-            return low + mean - above, high + mean - below
         rest = np.maximum(self.count - 1.0, 1.0)
         variance = np.maximum(self.square - self.count * mean * mean, 0.0) / rest
         reach = np.sqrt(2.0 * variance * log / self.count) + 7.0 * log / (3.0 * rest)
@@ -133,23 +129,6 @@ class Totals:
         variance = np.maximum(held.squares - off * off / held.number, 0.0) / rest
         reach = np.sqrt(2.0 * held.number * variance * log) + 14.0 * held.largest * held.number * log / (3.0 * rest)
         return np.maximum(self.bias - reach / self.count, -1.0), np.minimum(self.bias + reach / self.count, 1.0)
-
-
-def _entropy_ends(mean: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends of the chances whose relative entropy to the mean is at most that, found from outside."""
-
-    def entropy(chance: FloatArray) -> FloatArray:
-        return np.asarray(rel_entr(mean, chance) + rel_entr(1.0 - mean, 1.0 - chance))
-
-    ends = []
-    for end in (np.zeros_like(mean), np.ones_like(mean)):
-        outside, inside = end, mean
-        for _ in range(60):
-            middle = 0.5 * (outside + inside)
-            out = entropy(middle) > most
-            outside, inside = np.where(out, middle, outside), np.where(out, inside, middle)
-        ends.append(outside)
-    return ends[0], ends[1]
 
 
 def totals_of(rows: Rows, formed: Formed) -> Totals:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
 from calibrant.recalibration.kinds import check, column
-from calibrant.recalibration.segments_cells import Cut, blocks_of, crossing
 
 _SPREADS = np.logspace(-4.0, 1.0, 26)[:, None]
 """Variances of the corrections within a block that are tried at first, in squared units of log-odds."""

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.recalibration.segments_corrections import Fitting
+from calibrant.recalibration.by_segment.corrections import Fitting
 from calibrant.resampling.folds import Split
 
 _LEAVES = 8

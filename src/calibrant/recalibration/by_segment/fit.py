@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from calibrant.door.coding import Values
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.measures.logistic import inner_expit, log_odds
 from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.by_segment.boosting import Boosted, fit_boosted
+from calibrant.recalibration.by_segment.cells import Cut
+from calibrant.recalibration.by_segment.corrections import Block, Fitting, corrected, fit_corrections, pair_bins
+from calibrant.recalibration.by_segment.table import Name
 from calibrant.recalibration.judging import Rows, mapped
-from calibrant.recalibration.segments_boosting import Boosted, fit_boosted
-from calibrant.recalibration.segments_cells import Cut
-from calibrant.recalibration.segments_corrections import Block, Fitting, corrected, fit_corrections, pair_bins
-from calibrant.recalibration.segments_table import Name, Values
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
 CLIP = 1e-12

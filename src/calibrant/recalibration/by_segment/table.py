@@ -14,6 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.coding import Values
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
@@ -21,8 +22,6 @@ from calibrant.door.rows import read_groups, require_single_outcomes
 from calibrant.door.values import counted
 
 Name = str | int
-Values = FloatArray | npt.NDArray[np.object_]
-"""Numbers, NaN where a value is missing; or texts, None where one is missing."""
 
 _LARGEST = float(np.finfo(np.float64).max)
 _NUMBERS = (int, float, Decimal, Fraction, np.number)

@@ -14,24 +14,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.door.arguments import RandomState, check_level, one_of, seeded, whole_from
+from calibrant.door.coding import Values
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.values import counted
 from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.choose import choose_recalibrator
-from calibrant.recalibration.judging import Rows, mapped
-from calibrant.recalibration.kinds import Kind, check, count, each, number, optional, text
-from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.segments_boosting import Boosted, most_moved
-from calibrant.recalibration.segments_cells import Cut, condition, read_cut
-from calibrant.recalibration.segments_corrections import Block, corrected, read_block
-from calibrant.recalibration.segments_fit import Candidates, Cuts, old_log_odds
-from calibrant.recalibration.segments_scores import RepairScore, SegmentCorrection, compared, read_score
-from calibrant.recalibration.segments_table import (
+from calibrant.recalibration.by_segment.boosting import Boosted, most_moved
+from calibrant.recalibration.by_segment.cells import Cut, conditions, read_cut
+from calibrant.recalibration.by_segment.corrections import Block, corrected, read_block
+from calibrant.recalibration.by_segment.fit import Candidates, Cuts, old_log_odds
+from calibrant.recalibration.by_segment.scores import RepairScore, SegmentCorrection, compared, read_score
+from calibrant.recalibration.by_segment.table import (
     FeatureTable,
     Name,
-    Values,
     features_of,
     in_words_of,
     read_prediction,
@@ -39,6 +35,10 @@ from calibrant.recalibration.segments_table import (
     refuse_outcome,
     same_columns,
 )
+from calibrant.recalibration.choose import choose_recalibrator
+from calibrant.recalibration.judging import Rows, mapped
+from calibrant.recalibration.kinds import Kind, check, count, each, number, optional, text
+from calibrant.recalibration.scaling import PlattScaling
 from calibrant.recalibration.stored import Stored, stored
 
 RepairMethod = Literal["auto", "segments", "boosting"]
@@ -296,8 +296,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         for features, change, rows in self._blocks:
             cuts = self._cuts[len(features) - 1]
             names = tuple(cuts[at].name for at in features)
-            for cell in np.flatnonzero((rows > 0.0) & (change != 0.0)).tolist():
-                said = condition(cuts, features, cell)
+            moved = np.flatnonzero((rows > 0.0) & (change != 0.0)).tolist()
+            for cell, said in zip(moved, conditions(cuts, features, moved), strict=True):
                 found.append(SegmentCorrection(said, names, int(rows[cell]), float(change[cell])))
         return tuple(sorted(found, key=lambda one: -one.n_rows * abs(one.log_odds_change)))
 

@@ -1,0 +1,131 @@
+"""Columns in cells: numbers cut at quantiles, categories by frequency with the rest together, missing by itself."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import FloatArray, IntArray
+
+Kind = Literal["number", "category"]
+Values = FloatArray | npt.NDArray[np.object_]
+"""Numbers, NaN where a value is missing; or categories, None where one is missing."""
+
+_DIGITS = 17  # that tell any two doubles apart
+_LONGEST = 60  # letters of a category
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How the values of a column become numbers from 0.
+
+    Attributes
+    ----------
+    kind : {"number", "category"}
+        What it holds.
+    known : tuple
+        Of numbers, where they are cut: the code is how many of these are smaller. Of categories those that have a code
+        of their own, in order; any other value has the next.
+    missing : int
+        The code of a row that has none.
+    """
+
+    kind: Kind
+    known: tuple[Any, ...]
+    missing: int
+
+    def codes(self, values: Values) -> IntArray:
+        """Code of each value."""
+        if self.kind == "number":
+            numbers = np.asarray(values, np.float64)
+            return np.where(np.isnan(numbers), self.missing, np.searchsorted(np.array(self.known, np.float64), numbers))
+        code = {value: at for at, value in enumerate(self.known)} | {None: self.missing}
+        return np.array([code.get(each, len(self.known)) for each in values.tolist()], np.int64)
+
+
+def ranks_of_cuts(n: int, n_bins: int) -> IntArray:
+    """Ranks, from 0, of the numbers at which so many are cut into ranges."""
+    return np.asarray(-(-n * np.arange(1, n_bins) // n_bins) - 1)
+
+
+def tops_of_ranges(held: FloatArray, n_bins: int) -> FloatArray:
+    """Largest number of each range but the last, of numbers in order; ranges hold about as many, ties together."""
+    tops = np.unique(held[ranks_of_cuts(held.size, n_bins)])
+    return np.asarray(tops[tops < held[-1]])
+
+
+def cut_behind(tops: FloatArray, after: FloatArray, *, middle: bool = False) -> FloatArray:
+    """Numbers of few digits from each of `tops` on, below those that follow there, `after`.
+
+    They are near either, or near the middle, where more numbers are to come.
+    """
+    pairs = zip(tops.tolist(), after.tolist(), strict=True)
+    return np.array([_shortest(low, high, ((low + high) / 2.0,) if middle else (low, high)) for low, high in pairs])
+
+
+def _shortest(low: float, high: float, near: tuple[float, ...]) -> float:
+    """The number of fewest digits from `low` on, below `high`, that one of some numbers is rounded to."""
+    for digits in range(1, _DIGITS):
+        for end in near:
+            short = float(f"{end:.{digits}g}")
+            if low <= short < high:
+                return short
+    return low
+
+
+def singly(name: Any, numbers: FloatArray) -> list[str]:
+    """What the parts of a column of few numbers are called."""
+    return [f"{name} = {_shown(each)}" for each in numbers]
+
+
+def ranges(name: Any, cuts: FloatArray) -> list[str]:
+    """What the parts of a column of numbers are called that is cut at one number or more."""
+    shown = [_shown(cut) for cut in cuts]
+    between = [f"{low} < {name} <= {high}" for low, high in pairwise(shown)]
+    return [f"{name} <= {shown[0]}", *between, f"{name} > {shown[-1]}"]
+
+
+def _shown(value: float) -> str:
+    """The number in six digits, or in as many as tell it from its neighbours."""
+    short = f"{value:.6g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def by_frequency(values: Sequence[Any], counts: IntArray) -> list[int]:
+    """Places of the values, the most frequent first."""
+    return sorted(range(len(values)), key=lambda i: (-counts[i], str(values[i])))
+
+
+def categories(name: Any, values: Sequence[Any]) -> list[str]:
+    """What the parts of a column of categories are called, each by its own name."""
+    words = [_word(value) for value in values]
+    times = Counter(words)
+    return [
+        f"{name} = {each if times[each] == 1 else _word(value, math.inf)}"
+        for value, each in zip(values, words, strict=True)
+    ]
+
+
+def _word(value: Any, longest: float = _LONGEST) -> str:
+    """A value as it is read in a sentence; one that is empty or begins or ends with a space in quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    shown = text if len(text) <= longest else f"{text[: _LONGEST - 3]}..."
+    return shown if shown == shown.strip() and shown and shown.isprintable() else repr(shown)
+
+
+def cell_of(codes: Sequence[IntArray], sizes: Sequence[int], n: int) -> IntArray:
+    """Number of each row's combination of values, of `n` rows and columns of so many values."""
+    cell = np.zeros(n, np.int64)
+    for code, size in zip(codes, sizes, strict=True):
+        cell *= size
+        cell += code
+    return cell
