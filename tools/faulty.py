@@ -50,7 +50,7 @@ def _made() -> tuple[Any, Any, Any]:
 def _function(name: str, path: str) -> None:
     """What a user calls to read or write a file, its failures told as the command tells them."""
     from calibrant import CalibrationSketch
-    from calibrant.exits import explained, show
+    from calibrant.exits import claim_streams, explained, show
     from calibrant.recalibration import load
 
     calls: dict[str, Callable[[], object]] = {
@@ -60,6 +60,7 @@ def _function(name: str, path: str) -> None:
         "read sketch": lambda: CalibrationSketch.from_parquet(path).to_bytes().hex(),
         "read map": lambda: load(path).to_json(),
     }
+    claim_streams()
     with explained():
         show(str(calls[name]()))
 
