@@ -60,6 +60,7 @@ def test_the_run_is_told_whenever_a_kernel_is_compiled(monkeypatch):
     assert told == [True, True]
 
 
+@pytest.mark.slow
 def test_after_an_audit_the_first_run_is_over():
     rng = np.random.default_rng(0)
     y_prob = rng.random(50)

@@ -241,6 +241,7 @@ def test_demo(tmp_path):
     assert run("demo", "--seed", -1).exit_code == 2
 
 
+@pytest.mark.slow
 @needs_data
 def test_the_figure_of_the_first_network():
     done = run("audit", FOLDER / "cifar100_resnet56.parquet", "--json")
@@ -248,6 +249,7 @@ def test_the_figure_of_the_first_network():
     assert value == pytest.approx(0.1518906494, abs=1e-9)
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network(name):
@@ -255,6 +257,7 @@ def test_every_network(name):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.slow
 @needs_data
 def test_ten_classes():
     done = run("audit", FOLDER / "cifar10_vgg_10class.parquet", "--seed", "0", "--json")
@@ -265,6 +268,7 @@ def test_ten_classes():
     assert found["classes"]["n_classes"] == 10
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("column", ["Logistic", "EMOS", "ENS", "EPC"])
 def test_rain_in_niamey(column):
@@ -320,6 +324,7 @@ def test_a_gate_of_regret_takes_weights_by_their_bound(tmp_path):
     assert "--max-distance: is missing" in run("gate", path).stderr
 
 
+@pytest.mark.slow
 def test_an_option_that_takes_one_value_is_refused_twice(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("y_true,a,b\n" + "1,0.9,0.1\n0,0.2,0.8\n" * 20)

@@ -116,6 +116,7 @@ def test_of_two_files_each_says_what_it_used(weighted, tmp_path):
     assert "'p' as the predictions" in second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weight", "Weights", "w", "freq", "trials"])
 @pytest.mark.parametrize("command", [("audit", "--resamples", 0), ("gate", "--max-distance", 0.05)])
 def test_a_column_that_may_hold_weights_is_asked_about(tmp_path, command, name):

@@ -296,6 +296,7 @@ def test_the_weight_of_events_beside_others_is_found():
     assert _shift(Cases.read(y, v, None)) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", ["lowess", "spline"])
 @pytest.mark.parametrize("kind", ["groups", "sample_weight"])
 def test_reach_of_units_is_its_definition(kind, curve):

@@ -30,6 +30,7 @@ def best(rows, t):
     return max(oracle.worth(rows, t, cut) for cut in cuts) / (1 - t)
 
 
+@pytest.mark.slow
 def test_small_samples_without_rounding():
     for rows in SMALL:
         exact = [(v, Fraction(y), Fraction(1, len(rows))) for v, y in rows]

@@ -15,6 +15,7 @@ def test_the_papers_predictor_of_a_mixed_domain_is_never_nearer_than_the_nearest
     assert hardness._moved_aside(mixed) >= nearest - 1e-12
 
 
+@pytest.mark.slow
 def test_the_papers_predictor_is_near_the_formula_for_large_domains():
     _, mixed = synthetic.pure_and_mixed(200_000, random_state=1)
     epsilon = 0.125

@@ -35,6 +35,7 @@ def test_published_pages_are_what_the_commands_write(name):
     assert TOOL["differences"](name) == []
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", ["tcal-figure-6", "verified-deviation"])
 def test_pages_of_published_predictions_are_what_the_commands_write(name):

@@ -28,6 +28,7 @@ def test_a_networks_pickle_is_read_as_its_table(tmp_path, protocol):
     assert np.array_equal(found[1], y_prob)
 
 
+@pytest.mark.slow
 @needs_data
 def test_ten_classes_of_a_pickle_are_those_of_the_table(tmp_path):
     sample = ten_classes(FOLDER)

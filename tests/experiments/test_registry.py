@@ -85,6 +85,7 @@ def test_every_run_of_a_table_is_counted_not_the_best():
     assert runs == "2"
 
 
+@pytest.mark.slow
 @needs_data
 def test_verdicts_on_real_predictions():
     done = registry.reproduce("real-predictions", data=FOLDER)

@@ -28,6 +28,7 @@ def test_the_truth_is_the_plug_in_error_of_the_second_half():
     assert found.truth == pytest.approx(again, abs=1e-12)
 
 
+@pytest.mark.slow
 @needs_data
 def test_few_bins_certify_less_and_score_worse():
     few, many = verified.certified_errors(FOLDER, n_bins=(10, 100), n_resamples=30)
@@ -36,6 +37,7 @@ def test_few_bins_certify_less_and_score_worse():
     assert verified.certified_figure([few, many]).axes
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("experiment", [verified.deviation, verified.brier, postprocessing.table_2])
 def test_each_can_be_written(experiment, tmp_path):
@@ -44,6 +46,7 @@ def test_each_can_be_written(experiment, tmp_path):
     assert write("verified", done, tmp_path)[0].read_text().startswith("# ")
 
 
+@pytest.mark.slow
 @needs_data
 def test_recalibration_lowers_the_smooth_error_of_the_worst_network():
     found = postprocessing.errors_after_recalibration(FOLDER, runs=3)

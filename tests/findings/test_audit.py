@@ -44,6 +44,7 @@ def is_in_order(found):
     json.loads(found.to_json())
 
 
+@pytest.mark.slow
 def test_every_registered_measure_is_there():
     found = audit(*draw(300, lambda p: p), random_state=0)
     assert list(found.measures) == list(measures())
@@ -191,6 +192,7 @@ def test_progress_is_told_every_stage():
     assert "Smooth calibration error" in stages
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_keep_every_inequality(name):

@@ -132,6 +132,7 @@ def test_models_of_which_none_is_best_are_said_so():
     assert compare(names, audits, [*parts[:2], None], seed=0).sentence.startswith("The 3 were not compared row by row")
 
 
+@pytest.mark.slow
 def test_nine_files_are_too_many(tmp_path):
     file = written(tmp_path, "a.csv", *rows())
     done = CliRunner().invoke(app, ["audit", *[file] * 9])

@@ -74,6 +74,7 @@ def test_every_road_finds_the_same(audited, tmp_path):
         assert again.pvalue == pytest.approx(audited.found_segments.pvalue)
 
 
+@pytest.mark.slow
 def test_features_of_text_files_are_numbers_times_or_texts(tmp_path):
     at = np.arange(2_000)
     table = FRAME[:2_000].assign(age=at % 70, day=[f"2026-01-0{k % 9 + 1}" for k in at])
@@ -145,6 +146,7 @@ def test_rows_of_a_group_are_taken_together_by_every_road(tmp_path):
     assert again["pvalue"] == pytest.approx(wanted.pvalue)
 
 
+@pytest.mark.slow
 def test_small_lazy_tables_are_read_to_be_searched_though_they_are_summed():
     import polars as pl
 
@@ -156,6 +158,7 @@ def test_small_lazy_tables_are_read_to_be_searched_though_they_are_summed():
     assert audit.found_segments.multicalibration_error == pytest.approx(read.multicalibration_error)
 
 
+@pytest.mark.slow
 def test_pairs_are_drawn_with_what_is_proved_framed(audited):
     found = audited.found_segments
     assert pairs_to_draw(found) == [(0, 1)]

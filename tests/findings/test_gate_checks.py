@@ -119,6 +119,7 @@ def test_found_segments_are_bounded_in_their_population():
     assert beyond <= 4
 
 
+@pytest.mark.slow
 def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     from scipy.stats import beta
 

@@ -65,6 +65,7 @@ def test_the_gate_tells_labels(tmp_path):
     assert "these look like labels" in command("gate", path, "--max-distance", "0.1").stderr
 
 
+@pytest.mark.slow
 def test_a_file_without_rows_or_cut_is_named_with_what_to_do(tmp_path):
     table = pa.table(columns())
     empty = text_of(tmp_path / "empty.csv", table[:0])
@@ -81,6 +82,7 @@ def test_a_file_without_rows_or_cut_is_named_with_what_to_do(tmp_path):
         assert said.endswith("; copy it, or write it, once more\n")
 
 
+@pytest.mark.slow
 def test_of_several_files_the_one_at_fault_is_named(tmp_path):
     good = text_of(tmp_path / "good.csv", pa.table(columns()))
     lacks = text_of(tmp_path / "lacks.csv", pa.table(columns()).drop_columns("score"))
@@ -92,6 +94,7 @@ def test_of_several_files_the_one_at_fault_is_named(tmp_path):
         assert f"--y-prob: in {str(lacks)!r}: there is no column 'score'" in said
 
 
+@pytest.mark.slow
 def test_a_predictor_beside_itself_is_told(tmp_path):
     path = text_of(tmp_path / "rows.csv", pa.table(columns(other=np.linspace(0, 1, 240))))
     asked = ["gate", path, "--max-distance", "0.5", "--baseline", path]
@@ -171,6 +174,7 @@ def test_a_spreadsheet_is_told_what_is_read(tmp_path):
     assert said_of(tmp_path / "rows.xlsx").endswith("; write the rows as one of these, such as CSV or Parquet\n")
 
 
+@pytest.mark.slow
 def test_rounded_certainties_alone_are_not_called_miscalibration_on_a_page():
     rng = np.random.default_rng(1)
     exact = rng.random(3000)

@@ -271,6 +271,7 @@ def test_each_is_told_in_its_own_words(tmp_path, road, fault, options, python, c
     assert "=True" not in on_the_command_line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--by", "g"]])
 def test_a_gate_leaves_bad_rows_out_where_it_is_told_to(tmp_path, more):
     table = pa.table({"label": [0, 1, 0], "score": [0.2, None, 0.1], "g": ["a", "b", "a"]})

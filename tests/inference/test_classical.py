@@ -118,6 +118,7 @@ def test_level(run, kind):
     assert rejected <= 400 * 0.05 + 3.3 * np.sqrt(400 * 0.05 * 0.95)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", TESTS)
 def test_power(run):
     for seed in range(5):

@@ -68,6 +68,7 @@ def test_order_and_seed():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_it_is_the_same_whichever_is_named_first(ties):
     y, v = drawn(300, 2)

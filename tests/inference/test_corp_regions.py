@@ -102,6 +102,7 @@ def test_saturated_and_heavy_predictions_are_grouped_as_defined(kind, n):
     assert found.confidence_upper == pytest.approx(upper, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SATURATED)
 def test_the_truth_is_inside_where_predictions_are_saturated(kind):
     missed = 0

@@ -99,6 +99,7 @@ def test_chances_that_scipy_cannot_take():
         assert broken.reject
 
 
+@pytest.mark.slow
 @examples(500)
 @given(
     st.lists(

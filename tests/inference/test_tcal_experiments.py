@@ -12,6 +12,7 @@ from tests.oracles import tcal as oracle
 from tests.shared_data import FOLDER, needs_data
 
 
+@pytest.mark.slow
 @needs_data
 def test_verdicts_on_cifar_10_are_the_papers():
     found = list(cells(DATASETS[0], FOLDER, n_seeds=0))

@@ -242,6 +242,7 @@ def test_a_predictor_of_another_length_is_refused():
         check_predictor([0.5], [0, 1], [0.2, 0.8])
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", NETWORKS)
 def test_real_files(name):

@@ -172,6 +172,7 @@ def test_what_is_out_of_reach():
     assert labels.tolist() == list(range(300))
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_proven_bounds():
     rng = np.random.default_rng(0)
     v, y = rng.random(100), rng.integers(0, 2, 100).astype(float)

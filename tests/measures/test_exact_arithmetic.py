@@ -89,6 +89,7 @@ def test_a_million_equal_gaps_round_the_same_way():
     assert witness.value <= smooth_calibration_error(np.zeros(n), y_prob) <= witness.upper
 
 
+@pytest.mark.slow
 def test_weights_of_a_crowd_of_ties_are_summed_with_compensation():
     n = 1_000_000
     y_prob, y_true, weight = np.full(n, 0.3), np.zeros(n), np.full(n, 0.1)

@@ -19,6 +19,7 @@ from tests.strategies import examples, samples
 BINNING = st.sampled_from([(None, "exact"), (1, "uniform"), (4, "uniform"), (3, "quantile"), (15, "quantile")])
 
 
+@pytest.mark.slow
 @examples(500)
 @given(sample=samples(), binning=BINNING, debiased=st.booleans())
 def test_equals_its_definition(sample, binning, debiased):

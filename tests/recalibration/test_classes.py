@@ -123,6 +123,7 @@ def test_the_temperature_is_where_the_derivative_is_zero():
             assert found == pytest.approx(brentq(slope, found / 2, found * 2, xtol=1e-14), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_what_lies_off_the_diagonal_is_fitted_only_where_it_shows():
     """Estimated by moments: mixed classes are unmixed; where nothing mixes, 870 entries more cost next to nothing."""
     rng = np.random.default_rng(3)

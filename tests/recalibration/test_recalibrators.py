@@ -87,6 +87,7 @@ def test_order_and_units_of_weight_do_not_matter(recalibrator, sample, seed):
         assert second.predict(y_prob) == pytest.approx(first, abs=1e-6)
 
 
+@pytest.mark.slow
 @examples(200)
 @given(sample=samples())
 def test_platt_is_the_likeliest_curve(sample):

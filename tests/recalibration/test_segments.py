@@ -161,6 +161,7 @@ def test_a_richer_repair_is_kept_only_beyond_chance():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pl.DataFrame, pa.Table.from_pandas, lambda frame: frame.convert_dtypes()])
 def test_every_kind_of_frame_gives_the_same(kind):
     if kind is pl.DataFrame:
@@ -221,6 +222,7 @@ def test_constant_features_and_predictions_of_exactly_0_and_1():
     assert np.isfinite(compared(some, {"unchanged": np.clip(some.prediction, 1e-12, 1)}, "unchanged", 0.05)[1][0].log)
 
 
+@pytest.mark.slow
 def test_weights_of_zero_take_rows_out():
     weight = np.r_[np.ones(1500), np.zeros(300)]
     more = pd.concat([TABLE, TABLE.iloc[:300].assign(age=40.0)], ignore_index=True)

@@ -10,6 +10,7 @@ from tests.scale.generated import generated
 from tests.strategies import examples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("roads", [list(ROADS)[at::5] for at in range(5)], ids=lambda roads: roads[0])
 @settings(examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(table=generated())

@@ -83,6 +83,7 @@ def test_event_rates_are_refused_by_the_name_of_their_argument():
         calibration_drift(table, y_true="y", y_prob="p", by="day")
 
 
+@pytest.mark.slow
 def test_rows_of_trials_are_so_many_rows():
     rng = np.random.default_rng(0)
     p, trials, day = np.round(rng.random(600), 3), rng.integers(1, 20, 600), np.repeat(np.arange(6), 100)

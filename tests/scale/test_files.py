@@ -60,6 +60,7 @@ def test_hostile_column_names(tmp_path, name):
     assert read_file(path, y_prob=name).y_prob.tolist() == FRAME["y_prob"].tolist()
 
 
+@pytest.mark.slow
 def test_hostile_file_names(tmp_path):
     for name in ("it's.parquet", "a;b.parquet", 'qu"ote.parquet', "with space.parquet", "[brackets].parquet"):
         path = tmp_path / name
@@ -255,6 +256,7 @@ def test_values_are_not_rounded_on_the_way(tmp_path):
         assert np.array_equal(read_file(write(tmp_path, kind, frame)).y_prob, frame["y_prob"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 700])
 def test_no_line_is_a_comment(tmp_path, at):
     lines = [f"{'#' if i >= at and i % 2 else ''}{i},{i % 2},0.{i % 9 + 1}" for i in range(1000)]

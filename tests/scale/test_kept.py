@@ -53,6 +53,7 @@ def whole():
     return CalibrationSketch().update(rows()["y"], rows()["p"])
 
 
+@pytest.mark.slow
 def test_a_file_of_sketches_has_a_row_a_day_that_anyone_can_read(days):
     held = pq.read_table(days / "days.parquet")
     assert held.column_names == ["day", "n_rows", "sketch"]
@@ -67,6 +68,7 @@ def test_a_file_of_sketches_has_a_row_a_day_that_anyone_can_read(days):
         assert_same_sketch(CalibrationSketch.from_bytes(data), wanted)
 
 
+@pytest.mark.slow
 def test_merged_by_any_way_it_is_the_sketch_of_all_rows(days):
     one = days / "one.sketch"
     said = run("merge", days / "days.parquet", "-o", one)
@@ -115,6 +117,7 @@ def test_audits_and_gates_from_sketches_alone_are_those_of_the_summed_rows(days)
     run("gate", days / "all.sketch", "--max-distance", ".5", "--baseline", days / "days.parquet")
 
 
+@pytest.mark.slow
 def test_weighted_sketches_are_gated_with_their_bound_and_say_so_without(tmp_path):
     table = rows(2000)
     weight = np.random.default_rng(1).random(2000)
@@ -134,6 +137,7 @@ def refused(*arguments):
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_added_is_named_and_nothing_is_written(days):
     out = days / "out.sketch"
     kept = days / "days.parquet"
@@ -184,6 +188,7 @@ def test_what_cannot_be_added_is_named_and_nothing_is_written(days):
     assert not list(days.glob(".*"))  # and nothing half written
 
 
+@pytest.mark.slow
 def test_sketches_that_look_like_copies_are_told_of(days):
     (days / "copy.parquet").write_bytes((days / "days.parquet").read_bytes())
     said = run("merge", days / "days.parquet", days / "copy.parquet", "-o", days / "both.sketch")
@@ -191,6 +196,7 @@ def test_sketches_that_look_like_copies_are_told_of(days):
     assert "1 sketch of 1,200 rows" in said
 
 
+@pytest.mark.slow
 def test_what_needs_rows_is_refused(days):
     kept = str(days / "days.parquet")
     for argument, value in (

@@ -33,6 +33,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["audit", *arguments, "--seed", "0", "--resamples", "50"])
 
 
+@pytest.mark.slow
 def test_sketch_of_files_is_that_of_their_rows(tmp_path):
     pattern, columns = write(tmp_path)
     found = sketch_file(pattern, y_true="y", y_prob="p")

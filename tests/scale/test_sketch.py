@@ -97,6 +97,7 @@ def test_dyadic_sums_are_exact_whichever_side_is_closed(sample, scale):
         np.testing.assert_allclose(of_rows, of_cells, atol=1e-12)
 
 
+@pytest.mark.slow
 @CASES
 @given(first=samples(), second=samples(), third=samples(), resolution=RESOLUTIONS)
 def test_adding_is_associative_and_commutative_and_pools_the_rows(first, second, third, resolution):

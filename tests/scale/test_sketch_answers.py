@@ -93,6 +93,7 @@ def test_a_gate_refuses_an_empty_sketch_and_wrong_limits():
         CalibrationSketch().audit()
 
 
+@pytest.mark.slow
 def test_measures_and_the_test_are_asked_of_the_sketch_itself():
     sketch = CalibrationSketch().update(Y, V)
     for name, parameters in (("smooth_calibration_error", {}), ("random_interval_calibration_error", {"width": 0.2})):

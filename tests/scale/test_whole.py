@@ -148,6 +148,7 @@ def parquet(**options):
     return sink.getvalue().to_pybytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dictionary", [False, True])
 def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
     plain = parquet(use_dictionary=dictionary)

@@ -162,6 +162,7 @@ def test_what_is_planted_is_found_and_told_once():
     assert "tablet: predictions are 0.12 too low on average" in found.summary()
 
 
+@pytest.mark.slow
 def test_a_bias_of_all_rows_is_told_as_that():
     table = planted(times=1.0).to_pandas()
     found = find_segments(table.assign(p=table["p"] ** 1.2), **NAMES, n_resamples=199, random_state=0)

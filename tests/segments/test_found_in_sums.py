@@ -46,6 +46,7 @@ def both(table, **options):
     return find_segments(table, **options), find_segments(pl.from_arrow(table).lazy(), **options)
 
 
+@pytest.mark.slow
 def test_the_same_is_formed_summed_up_and_told():
     read, summed = both(planted())
     assert (read.summed, summed.summed) == (False, True)
@@ -66,6 +67,7 @@ def test_the_same_is_formed_summed_up_and_told():
     assert "were summed by cells of predictions" in summed.summary()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(5, 60))
 @examples(100)
 def test_features_are_told_apart_alike(seed, n_bins, n):
@@ -92,6 +94,7 @@ def test_features_are_told_apart_alike(seed, n_bins, n):
     assert sorted(read.tested[:, 0].tolist()) == sorted(summed.tested[:, 0].tolist())
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from([None, "sample_weight", "trials"]))
 @examples(100)
 def test_the_same_segments_are_formed_and_bounded_of_sums(seed, counted_by):
@@ -119,6 +122,7 @@ def test_the_same_segments_are_formed_and_bounded_of_sums(seed, counted_by):
         assert tuple(ends[0]) == pytest.approx(tuple(ends[1]))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 @examples(40)
 def test_pvalues_are_those_of_the_oracle(seed):
@@ -145,6 +149,7 @@ def test_pvalues_are_those_of_the_oracle(seed):
     assert np.allclose(np.sort(summed.tested[:, 2]), np.sort(expected), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_faults_that_share_rows_are_told_as_they_are_of_rows():
     rng = np.random.default_rng(1)
     n = 40_000
@@ -161,6 +166,7 @@ def test_faults_that_share_rows_are_told_as_they_are_of_rows():
     assert [each.name for each in both(again)[1].segments][:2] == ["all rows", "a = 1"]
 
 
+@pytest.mark.slow
 def test_weights_trials_labels_and_bad_rows():
     table = planted().to_pandas()
     rng = np.random.default_rng(2)
@@ -212,6 +218,7 @@ def test_features_that_cannot_be_used_are_refused_by_name_or_left_out(name):
     assert why in find_segments(lazy.lazy(), **NAMES, max_depth=1, **SEARCH).left_out[name]
 
 
+@pytest.mark.slow
 def test_files_of_any_size_are_searched(tmp_path, monkeypatch):
     table = planted()
     pq.write_table(table, tmp_path / "rows.parquet")
