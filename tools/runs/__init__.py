@@ -29,3 +29,13 @@ def names() -> list[str]:
 def load(name: str) -> ModuleType:
     """The module of a run."""
     return importlib.import_module(f"{__name__}.{name}")
+
+
+def share_a_database() -> None:
+    """Let readers take cursors of one database of one thread: to start one takes longer than a case."""
+    from calibrant.scale import readers, relations
+    from calibrant.scale.engine import connect
+
+    database = connect()
+    database.execute("SET threads = 1")
+    readers.connect = relations.connect = lambda: database.cursor()

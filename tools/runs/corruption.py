@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from tests.damage import damaged, kept, wrong
 
-from runs import Found
+from runs import Found, share_a_database
 
 WHAT = (
     "Bits flipped, ends cut, blocks lost, doubled or zeroed in sketches, saved recalibrators, monitor states, gz, zst, "
@@ -25,6 +25,7 @@ def run(cases: int, seed: int) -> Found:
     if not child:
         try:
             os.close(ours)
+            share_a_database()
             with tempfile.TemporaryDirectory() as folder, os.fdopen(theirs, "w") as said:
                 for number in range(cases):
                     name, how, changed = _case(number, seed)

@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from runs import Found
+from runs import Found, share_a_database
 
 WHAT = "Generated tables, good and bad, each by two of twenty roads; a finding is another number or another error"
 
@@ -18,13 +18,10 @@ def run(cases: int, seed: int) -> Found:
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import seed as seeded
     from hypothesis import strategies as st
-    from tests.scale.differential import ROADS, _database, disagreements
+    from tests.scale.differential import ROADS, disagreements
     from tests.scale.generated import generated
 
-    from calibrant.scale import readers, relations
-
-    _database().execute("SET threads = 1")
-    relations.connect = readers.connect = lambda: _database().cursor()  # starting one takes longer than a case
+    share_a_database()
     findings, looked_at = [], 0
 
     with tempfile.TemporaryDirectory() as folder:
