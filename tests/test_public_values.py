@@ -95,7 +95,7 @@ def gated():
 
 def bounded():
     one = BoundedSegment("day = 1", 30, 0.1, calibrant.Interval(-0.1, 0.2))
-    return BoundedSegments("none beyond", 0.1, 0.05, 60, 3, 0, (), one, ("day",), 2)
+    return BoundedSegments("none beyond", 0.1, 0.05, 60, 3, 0, (), one, 0.3, ("day",), 2)
 
 
 @cache

@@ -360,6 +360,7 @@ CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
     "n_beyond?": "integer",
     "beyond?": [BOUNDED_SEGMENT],
     "largest?": BOUNDED_SEGMENT,
+    "provable?": "number",
     "features?": ["string"],
     "max_depth?": "integer",
 }

@@ -119,6 +119,21 @@ def test_found_segments_are_bounded_in_their_population():
     assert beyond <= 4
 
 
+@pytest.mark.parametrize("certain", [0.0, 0.0005])
+@pytest.mark.parametrize("summed", [False, True])
+def test_segments_whose_rows_are_predicted_near_0_are_bounded_as_well(tmp_path, monkeypatch, certain, summed):
+    rng = np.random.default_rng(0)
+    hidden = np.arange(4_000) < 200
+    p = np.where(hidden, certain, rng.uniform(0.1, 0.9, 4_000))
+    y = (rng.random(4_000) < np.where(hidden, 0.5, p)).astype(int)
+    path = written(tmp_path / "rows.parquet", y_true=y, y_prob=p, s=np.where(hidden, "a", "b"))
+    if summed:
+        monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    found = gated(path, find=("s",))
+    assert found.checks[1].verdict == "beyond"
+    assert found.checks[1].result.beyond[0].name == "s = a"
+
+
 @pytest.mark.slow
 def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     from scipy.stats import beta
@@ -126,7 +141,7 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     fine = gated(rows, find=("place",))
     assert [check.verdict for check in fine.checks] == ["within", "none beyond"]
     assert (fine.verdict, fine.headline) == ("within", "within: of 2 checks, 1 none beyond, 1 within")
-    assert fine.checks[1].result.summary().startswith("none of 3 segments made of place, is proved beyond 0.1")
+    assert fine.checks[1].result.summary().startswith("none of 3 segments made of place is proved beyond 0.1")
     path = one_bad(tmp_path)
     device = np.where(np.arange(6_000) % 2 == 0, "phone", "tablet")
     path = written(tmp_path / "two.parquet", **pd.read_parquet(path), device=device)
@@ -195,7 +210,7 @@ def test_the_depth_of_a_gate_is_that_of_its_search(tmp_path):
     path = written(tmp_path / "two.parquet", y_true=CALIBRATED, y_prob=ROWS, place=PLACE, device=device)
     assert [gated(path, find=("place", "device"), max_depth=k).checks[1].result.n_tested for k in (1, 2)] == [5, 9]
     done = run(path, "--max-distance", 0.1, "--find", "place,device", "--max-depth", 1)
-    assert "of 5 segments made of place, device, is proved" in " ".join(done.stdout.split())
+    assert "of 5 segments made of place, device is proved" in " ".join(done.stdout.split())
     assert run(path, "--max-distance", 0.1, "--find", "place", "--max-depth", 5).exit_code == 2
 
 

@@ -378,3 +378,24 @@ def test_long_texts_that_begin_alike_have_labels_of_their_own():
     places = [f"{start}{name}" for name in ("north", "south", "b" * 80)]
     labels = most_frequent("place", places, np.array([100, 100, 100]), 8, 10)[1]
     assert len(set(labels)) == len(labels) == 3
+
+
+def test_decimals_are_the_numbers_that_they_are_written_as():
+    from decimal import Decimal
+
+    rng = np.random.default_rng(0)
+    tenth = rng.integers(0, 30, 4_000)
+    p = rng.uniform(0.2, 0.8, 4_000)
+    rows = {"y": (rng.random(4_000) < np.where(tenth == 24, 0.0, p)).astype(int), "p": p}
+    columns = {
+        "float": pa.array(np.round(tenth / 10, 1)),
+        "decimal": pa.array([Decimal(int(each)) / 10 for each in tenth], pa.decimal128(10, 1)),
+    }
+    found = [
+        find_segments(pa.table({**rows, "x": column}), y_true="y", y_prob="p", n_resamples=39, random_state=0)
+        for column in columns.values()
+    ]
+    assert [(each.name, each.n_rows) for each in found[0].segments] == [
+        (each.name, each.n_rows) for each in found[1].segments
+    ]
+    assert found[0].segments

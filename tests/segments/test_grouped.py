@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -66,10 +67,10 @@ def test_random_signs_by_hand():
     length[0] = 4.0
     every = np.array(list(itertools.product([-1.0, 1.0], repeat=8))) @ sums[:, 0]
     share = np.mean(np.abs(every) >= abs(sums[:, 0].sum()) - 1e-9)
-    pvalue, interval = _by_signs(sums, length)
+    pvalue, interval = _by_signs(sums, length, 999)
     assert interval == 0
     assert pvalue == pytest.approx(share, abs=4.0 * math.sqrt(share / 999))
-    assert _by_signs(np.zeros_like(sums), length)[0] == 1.0
+    assert _by_signs(np.zeros_like(sums), length, 999)[0] == 1.0
 
 
 def table(rng, groups=60, size=6, **more):
@@ -160,3 +161,15 @@ def test_rows_of_one_cell_in_several_groups_are_told_apart():
     assert all(
         each.pvalue is None for each in calibration_by_segment(rates, by=["s"], groups="g", sample_weight="w", **NAMES)
     )
+
+
+def test_one_bad_segment_among_many_is_found():
+    """The smallest p-value by 999 signs, adjusted for 40 segments, would be above the level."""
+    rng = np.random.default_rng(0)
+    groups = 2_000
+    segment = np.repeat(np.arange(groups) % 40, 4)
+    p = rng.uniform(0.2, 0.8, segment.size)
+    y = rng.random(segment.size) < np.where(segment == 7, p - 0.19, p)
+    rows = pd.DataFrame({"y": y.astype(int), "p": p, "s": segment, "g": np.repeat(np.arange(groups), 4)})
+    found = calibration_by_segment(rows, y_true="y", y_prob="p", by=["s"], groups="g")
+    assert [each.key[0] for each in found if each.reject] == [7]

@@ -277,10 +277,11 @@ def _say_odd(sample: Sample, limit: float, told: Told) -> None:
         told.say(one_outcome(sample.n_rows, events=bool(sample.ones.any())))
     rate = float(sample.weighted_outcome.sum() / sample.weight.sum())
     rarer = min(rate, 1.0 - rate)
-    if 0.0 < rarer <= limit:
+    if rarer <= limit:
+        tenth = f" A tenth of that rate is {0.1 * rarer:.1g}." if rarer > 0.0 else ""
         told.say(
             f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
-            f"{0 if rate < 0.5 else 1} everywhere would be within it. A tenth of that rate is {0.1 * rarer:.1g}."
+            f"{0 if rate < 0.5 else 1} everywhere would be within it.{tenth}"
         )
 
 

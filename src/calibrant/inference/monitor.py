@@ -205,7 +205,7 @@ class CalibrationMonitor:
             level=self.level,
             n_rows=self._n_rows,
             n_batches=self._n_batches,
-            alternative=_NAMES[int(np.argmax(self._logs))],
+            alternative=_in_words(_NAMES[int(np.argmax(self._logs))]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -306,6 +306,13 @@ def _names() -> list[str]:
                 where = "" if parts == 1 else f" between {part / parts:g} and {(part + 1) / parts:g}"
                 names += [f"forecasts{where} too {way} by {shift:g} in log-odds" for way in ("low", "high")]
     return names
+
+
+def _in_words(name: str) -> str:
+    """A departure without its size: of those that are tried, the one with most evidence is often not the nearest."""
+    if name.startswith("forecasts' log-odds"):
+        return "forecasts too confident" if float(name.split()[2]) > 1.0 else "forecasts not confident enough"
+    return name.partition(" by ")[0]
 
 
 def _tilts(v: FloatArray) -> FloatArray:

@@ -58,7 +58,8 @@ def _places(reference: Any, names: Sequence[Any]) -> list[int]:
     wanted = reference if isinstance(reference, list | tuple) else [reference]
     found = {at for each in wanted for at in _from_to(each, names)}
     if not found or max(found) == len(names) - 1:
-        raise _no_reference(reference, names)
+        why = " holds the last period, after which there is nothing to compare" if found else ""
+        raise _no_reference(reference, names, why)
     return sorted(found)
 
 
@@ -67,8 +68,10 @@ def _from_to(wanted: Any, names: Sequence[Any]) -> range:
     first = last = at
     if at is None and isinstance(wanted, str):
         first, last = (_place(end, names) for end in wanted.partition("..")[::2])
-    if first is None or last is None or first > last:
-        raise _no_reference(wanted, names)
+    if first is None or last is None:
+        raise _no_reference(wanted, names, " names a period that is not there")
+    if first > last:
+        raise _no_reference(wanted, names, " begins after its end")
     return range(first, last + 1)
 
 
@@ -76,7 +79,8 @@ def _place(wanted: Any, names: Sequence[Any]) -> int | None:
     return next((at for at, name in enumerate(names) if name == wanted or str(name) == str(wanted)), None)
 
 
-def _no_reference(wanted: Any, names: Sequence[Any]) -> InputError:
+def _no_reference(wanted: Any, names: Sequence[Any], why: str) -> InputError:
     held = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
     allowed = f"name periods before the last, or A..B for all from A to B, of {held}"
-    return InputError("reference", f"is {wanted!r:.60}", allowed=allowed)
+    said = ",".join(map(str, wanted)) if isinstance(wanted, list | tuple) else wanted
+    return InputError("reference", f"is {said!r:.60}" + (f", which{why}" if why else ""), allowed=allowed)

@@ -54,10 +54,12 @@ def names_of(features: str | Sequence[str] | None, option: str = "features") -> 
 @dataclass(frozen=True, slots=True)
 class AskedOf:
     """What is said of the columns: whether the user named the features, and by which option; whether weights are
-    numbers of trials; and whether bad rows are left out.
+    numbers of trials; whether bad rows are left out; and whether segments are formed of features and rows alone,
+    whatever was predicted, so that those whose rows are predicted 0 or 1 are among them.
     """
 
     chosen: bool
     trials: bool
     exclude_bad: bool
     option: str
+    whatever_predicted: bool = False

@@ -14,7 +14,7 @@ from calibrant.door.values import Result, counted
 from calibrant.scale.tables import Table
 from calibrant.segments.asked import Asked, AskedOf
 from calibrant.segments.finding import many_in_groups, read_to_search, taken_features
-from calibrant.segments.formed import form, units_of
+from calibrant.segments.formed import form, too_few_rows, units_of
 from calibrant.segments.found_in_sums import summed_to_search
 from calibrant.segments.totals import totals_of
 
@@ -74,6 +74,8 @@ class BoundedSegments(Result):
         The first 20 of these, the largest proved error first.
     largest : BoundedSegment
         The segment with the largest proved error.
+    provable : float
+        In half of the segments or more, a mean error must be about as large to be proved beyond the limit.
     features : tuple of str
         What the segments are made of.
     max_depth : int
@@ -90,6 +92,7 @@ class BoundedSegments(Result):
     n_beyond: int
     beyond: tuple[BoundedSegment, ...]
     largest: BoundedSegment
+    provable: float
     features: tuple[str, ...]
     max_depth: int
     rows_needed: None = None
@@ -97,17 +100,20 @@ class BoundedSegments(Result):
     def summary(self) -> str:
         """One sentence."""
         most = min(self.max_depth, len(self.features))
-        made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time" if most > 1 else "")
+        made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
         of = f"{counted(self.n_tested, 'segment')} {made}"
         if not self.beyond:
             proved = self.largest.proved
             rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
-            return f"none of {of}, is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
+            none = f"none of {of} is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
+            if self.provable >= 1.0:
+                return f"{none}. In half of them or more no error could be proved: there are too few rows or groups"
+            return f"{none}. In half of them or more only an error above about {self.provable:.2g} could be proved"
         be = "is" if self.n_beyond == 1 else "are"
         told = "; ".join(each.summary() for each in self.beyond[:_NAMED])
         more = self.n_beyond - min(_NAMED, len(self.beyond))
         return (
-            f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of}, {be} proved so. {told}"
+            f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of} {be} proved so. {told}"
             f"{f'; and {more:,} more' if more else ''}"
         )
 
@@ -124,7 +130,7 @@ def bounded_in_table(
 ) -> BoundedSegments:
     """Bound the mean error of every segment of a table, formed as is `asked`, at a level for all of them together."""
     taken = taken_features(table, names, features, "find")
-    of = AskedOf(features is not None, trials=False, exclude_bad=exclude_bad, option="find")
+    of = AskedOf(features is not None, trials=False, exclude_bad=exclude_bad, option="find", whatever_predicted=True)
     if table.many:
         if "groups" in names:
             raise many_in_groups()
@@ -134,7 +140,10 @@ def bounded_in_table(
         conditions = [summed.conditions(lazy_ones, i) for i in range(len(summed))]
     else:
         rows, held, _, _ = read_to_search(table, names, taken, asked, of)
-        alone = replace(rows, group=None)  # bounds hold for any number of groups
+        if rows.count.sum() < asked.min_rows:
+            raise too_few_rows(rows.count.sum(), asked.min_rows)
+        # Candidates may depend on features alone, and bounds hold for any number of groups.
+        alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None)
         formed = form(units_of(alone, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
         totals, said = totals_of(rows, formed), [each.name for each in held]
         conditions = [formed.conditions(i) for i in range(len(formed))]
@@ -158,6 +167,7 @@ def bounded_in_table(
         n_beyond=n_beyond,
         beyond=tuple(told(int(i)) for i in order[: min(n_beyond, _TOLD)]),
         largest=told(int(order[0])),
+        provable=max_distance + float(np.median(0.5 * (high - low))),
         features=tuple(said),
         max_depth=int(asked.max_depth),
     )

@@ -110,6 +110,8 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bi
             name, "holds whole numbers beyond 2**53, as identifiers do: pass them as text to tell them apart"
         )
     if is_number:
+        if held.is_decimal(column.type):
+            column = column.cast(pyarrow.string())  # which is read as the nearest number; the cast of decimals is not
         values = column.cast(pyarrow.float64(), safe=False).to_numpy(**_copying(column))
         values = np.asarray(values, np.float64) + 0.0  # minus zero as zero
         for argument, other in rows.items():

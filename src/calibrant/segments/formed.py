@@ -240,6 +240,11 @@ def each_set(
         first = last
 
 
+def too_few_rows(n_rows: float, min_rows: int) -> InputError:
+    """The problem of a table that is smaller than a segment."""
+    return InputError("table", f"has {counted(int(n_rows), 'row')}; a segment needs {min_rows:,}")
+
+
 def too_many() -> InputError:
     """The problem of features that make too many segments."""
     return InputError(

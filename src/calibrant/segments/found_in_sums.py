@@ -92,7 +92,10 @@ def summed_to_search(
     sets = all_sets(len(told_apart), min(int(asked.max_depth), len(told_apart)))
     weighted = "sample_weight" in names and not of.trials
     blocks = summed_by(coded, names, told_apart, sets, option=of.option, trials=of.trials)
-    return form_sums(blocks, told_apart, sets, asked.min_rows, weighted=weighted), blocks, coded, told_apart, left_out
+    formed = form_sums(
+        blocks, told_apart, sets, asked.min_rows, weighted=weighted, whatever_predicted=of.whatever_predicted
+    )
+    return formed, blocks, coded, told_apart, left_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

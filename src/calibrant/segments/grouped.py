@@ -16,7 +16,11 @@ from calibrant.kernels import sketching
 from calibrant.resampling.redraw import random_signs
 
 _BY_SIGNS, _PROVED = 0.99, 0.01  # of the error
-_RESAMPLES, _AT_ONCE = 999, 64
+_RESAMPLES, _MOST_RESAMPLES, _AT_ONCE = 999, 19_999, 64
+_UNCLEAR = 5
+"""Redraws, of the first 999, as large as what was seen, from which on more of them would decide nothing."""
+_LEAST_ADJUSTED = 0.01
+"""What the smallest p-value by signs is to come to when it is adjusted for all segments."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +59,7 @@ def group_tests(index: IntArray, cells: FloatArray, segment: IntArray, group: In
     intervals = evidence.intervals_of(index, resolution)
     impossible = evidence.contradicted(index, cells, resolution)
     first = np.flatnonzero(np.diff(segment, prepend=-1))
+    most = _redraws(first.size)
     found = []
     for start, stop in zip(first, [*first[1:], segment.size], strict=True):
         here = slice(start, stop)
@@ -62,7 +67,7 @@ def group_tests(index: IntArray, cells: FloatArray, segment: IntArray, group: In
         place = of * evidence.N_INTERVALS + intervals[:, here]
         columns = (events, weight, excess, expected, variance)
         sums = np.stack([_by_interval(place, column[here], int(of[-1]) + 1) for column in columns])
-        found.append(_test(sums, impossible[here]))
+        found.append(_test(sums, impossible[here], most))
     pvalue, where, low_side, n_groups, effective = zip(*found, strict=True)
     return GroupTests(np.array(pvalue), list(where), np.array(low_side), np.array(n_groups), np.array(effective))
 
@@ -74,7 +79,14 @@ def _by_interval(place: IntArray, column: FloatArray, n_groups: int) -> FloatArr
     return np.asarray(sums.reshape(shape), np.float64)
 
 
-def _test(sums: FloatArray, impossible: FloatArray) -> tuple[float, tuple[float, float], bool, int, float]:
+def _redraws(n_segments: int) -> int:
+    """Signs that are drawn at most, so that one segment can be found among as many (Benjamini and Yekutieli, 2001)."""
+    harmonic = sum(1.0 / i for i in range(1, n_segments + 1))
+    wanted = math.ceil(n_segments * harmonic / (_BY_SIGNS * _LEAST_ADJUSTED)) - 1
+    return min(max(_RESAMPLES, wanted), _MOST_RESAMPLES)
+
+
+def _test(sums: FloatArray, impossible: FloatArray, most: int) -> tuple[float, tuple[float, float], bool, int, float]:
     """Of one segment what `GroupTests` holds, from the sums of its groups in each interval."""
     events, weight, excess, expected, variance = sums
     total, length, missing = excess.sum(axis=0), variance.sum(axis=0), weight - expected
@@ -86,7 +98,7 @@ def _test(sums: FloatArray, impossible: FloatArray) -> tuple[float, tuple[float,
     log, interval, sign = float(logs), int(best), float(signs)
     pvalue = math.exp(-min(max(log, 0.0), 700.0))
     if evidence.enough(events, weight - events)[0]:
-        by_signs, strongest = _by_signs(excess, length)
+        by_signs, strongest = _by_signs(excess, length, most)
         pvalue = min(pvalue / _PROVED, by_signs / _BY_SIGNS)
         if log < math.inf:
             interval, sign = strongest, float(total[strongest])
@@ -94,8 +106,11 @@ def _test(sums: FloatArray, impossible: FloatArray) -> tuple[float, tuple[float,
     return max(LEAST, min(1.0, pvalue)), evidence.bounds_of(interval), sign > 0.0, n_groups, effective
 
 
-def _by_signs(sums: FloatArray, length: FloatArray) -> tuple[float, int]:
+def _by_signs(sums: FloatArray, length: FloatArray, most: int) -> tuple[float, int]:
     """The p-value of the clearest interval, whole groups having random signs, and which it is.
+
+    Where few of the first 999 draws are as large, more are drawn. That is valid at every level a: from 6/1000 on, a
+    p-value of at most a needs one of the first draws that is; below, one of all draws.
 
     An interval counts by the size of its sum against the variance of independent rows, not by its outcomes, and of
     shares of the error; how much more the sums vary than that is taken from the whole.
@@ -112,7 +127,12 @@ def _by_signs(sums: FloatArray, length: FloatArray) -> tuple[float, int]:
 
     own = strength(np.ones((1, sums.shape[0])))[0]
     rng, larger = np.random.default_rng(SEED), 0
-    for start in range(0, _RESAMPLES, _AT_ONCE):
-        drawn = strength(random_signs(rng, (min(_AT_ONCE, _RESAMPLES - start), sums.shape[0])))
-        larger += int((drawn.max(axis=1) >= own.max() - 1e-9).sum())
-    return (1.0 + larger) / (1.0 + _RESAMPLES), int(np.argmax(own))
+    done = 0
+    for stop in (_RESAMPLES, most):
+        for start in range(done, stop, _AT_ONCE):
+            drawn = strength(random_signs(rng, (min(_AT_ONCE, stop - start), sums.shape[0])))
+            larger += int((drawn.max(axis=1) >= own.max() - 1e-9).sum())
+        done = stop
+        if larger >= _UNCLEAR:
+            break
+    return (1.0 + larger) / (1.0 + done), int(np.argmax(own))

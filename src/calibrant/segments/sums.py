@@ -19,7 +19,7 @@ from calibrant.scale.cells import MEASURED
 from calibrant.scale.featured import TESTED, code_name, in_blocks
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
-from calibrant.segments.formed import LEAST_INFORMATION, MOST_SEGMENTS, too_many
+from calibrant.segments.formed import LEAST_INFORMATION, MOST_SEGMENTS, too_few_rows, too_many
 from calibrant.segments.lazy_features import LazyFeature
 from calibrant.segments.tails import Stated, stated
 from calibrant.segments.totals import Totals
@@ -189,9 +189,17 @@ def _all_of(conditions: Sequence[Any], value: int) -> Any:
 
 
 def form_sums(
-    blocks: Sequence[Block], features: Sequence[LazyFeature], sets: Sets, min_rows: int, *, weighted: bool
+    blocks: Sequence[Block],
+    features: Sequence[LazyFeature],
+    sets: Sets,
+    min_rows: int,
+    *,
+    weighted: bool,
+    whatever_predicted: bool = False,
 ) -> Summed:
     """Form the segments that `segments.formed.form` forms, of sums.
+
+    ``whatever_predicted`` forms them by numbers of rows alone, those predicted 0 or 1 among them.
 
     Raises
     ------
@@ -212,11 +220,17 @@ def form_sums(
         combination, index = place // _PLACES, place % _PLACES
         part, count, spread = _in_cells(index, sums[:, : len(_SUMS)]), sums[:, -2], sums[:, -1]
         tested = (index > 0) & (index < _PLACES - 1) & (count > 0.0)
-        rows = np.asarray(np.bincount(combination, np.where(tested, count, 0.0), math.prod(shape)), np.float64)
-        information = np.bincount(combination, spread, math.prod(shape))
-        if not members:
-            _require_information(rows[0], information[0], min_rows)
-        enough = (rows >= min_rows) & (information >= LEAST_INFORMATION)
+        if whatever_predicted:
+            rows = np.asarray(np.bincount(combination, part[:, sketching.COUNT], math.prod(shape)), np.float64)
+            enough = rows >= min_rows
+            if not members and not enough[0]:
+                raise too_few_rows(rows[0], min_rows)
+        else:
+            rows = np.asarray(np.bincount(combination, np.where(tested, count, 0.0), math.prod(shape)), np.float64)
+            information = np.bincount(combination, spread, math.prod(shape))
+            if not members:
+                _require_information(rows[0], information[0], min_rows)
+            enough = (rows >= min_rows) & (information >= LEAST_INFORMATION)
         held[members] = rows.reshape(shape)
         for axis in range(len(members)):
             parent = held[members[:axis] + members[axis + 1 :]]
