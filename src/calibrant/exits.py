@@ -89,11 +89,14 @@ def explained() -> Iterator[None]:
         except BaseException as problem:
             try:
                 code = _explain(problem)
+                _let_go()
+                _vouch(code)
             except MemoryError:  # not enough was left to say even that
                 os.write(2, _LAST_WORDS)
                 code = UNFORESEEN
-            _let_go()
-            _vouch(code)
+                _vouch(code)
+            if _waiting and code == UNFORESEEN:
+                os._exit(code)  # under a limit of memory: to leave by an exception takes more of it
             raise Leave(code) from None
         _vouch(0)
 

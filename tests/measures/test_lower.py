@@ -177,7 +177,7 @@ def test_pooling_by_cells_keeps_every_sum_and_says_how_far_rows_moved(rows, cell
         assert getattr(pooled, name) == pytest.approx([column[h].sum() for h in held], rel=1e-9)
     far = sum((w[h] * np.abs(y_prob[h] - m)).sum() for h, m in zip(held, means, strict=True) if not np.isnan(m))
     assert moved == pytest.approx(far / w.sum(), rel=2e-9, abs=1e-15)  # rounded up
-    assert moved >= far / w.sum() * (1.0 - 1e-12) - 1e-16
+    assert moved >= far / w.sum() * (1.0 - 1e-12) - 1e-15  # the means here are rounded as well
 
 
 @pytest.mark.parametrize("kind", ["calibrated", "cubed", "weights", "rates", "at the ends of cells"])
