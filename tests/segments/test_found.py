@@ -213,13 +213,14 @@ def test_trials_are_rows():
     )
 
 
-def features_of(columns, n=200, **options):
+def features_of(columns, n=200, n_bins=4, min_rows=5, chosen=True):
     rng = np.random.default_rng(0)
     rows = {"y_prob": rng.random(n), "y_true": (rng.random(n) < 0.5).astype(float)}
     return read_features(
         {name: pa.chunked_array([pa.array(c)]) for name, c in columns.items()},
         rows,
-        **({"n_bins": 4, "min_rows": 5, "chosen": True} | options),
+        Asked(n_bins=n_bins, min_rows=min_rows),
+        chosen=chosen,
     )
 
 
@@ -227,7 +228,7 @@ def test_features_are_told_apart_in_words():
     texts = ["a"] * 80 + ["b"] * 60 + ["", "c ", "d"] * 20
     numbers = [*range(180), *[None] * 20]
     (text, number, few, truth), left = features_of(
-        {"t": texts, "x": numbers, "k": [1, 2] * 100, "b": [True, None] * 100}
+        {"t": texts, "x": numbers, "k": [1, 2] * 100, "b": [True, None] * 100}, min_rows=30
     )
     assert left == {}
     assert text.labels == ("t = a", "t = b", "t = ''", "t in 2 other values")
@@ -235,6 +236,26 @@ def test_features_are_told_apart_in_words():
     assert few.labels == ("k = 1", "k = 2")
     assert truth.labels == ("b = true", "b is missing")
     assert np.bincount(number.code).tolist() == [45, 45, 45, 45, 20]
+
+
+def test_a_category_with_rows_enough_for_a_segment_is_told_apart_however_many_there_are():
+    """A bad one of 25 stores, not among the largest, must not drown in the others."""
+    rng = np.random.default_rng(0)
+    store = [f"s{k}" for k in rng.integers(0, 25, 12_000)] + [f"new{k}" for k in range(40)]
+    p = rng.beta(1.0, 3.0, len(store))
+    truly = np.where(np.array(store) == "s7", 0.5 * p, p)
+    table = pa.table({"y": (rng.random(len(store)) < truly) + 0, "p": p, "store": store, "k": rng.random(len(store))})
+    found = find_segments(table, **NAMES, n_resamples=99, random_state=0)
+    assert found.segments[0].name == "store = s7"
+    assert found.features["store"][-1] == "store in 40 other values"
+    assert len(found.features["store"]) == 26
+
+
+def test_many_texts_make_no_more_combinations_than_can_be_tested():
+    assert Asked().categories(5, 3) == 60
+    assert [Asked(max_depth=depth).categories(12, 8) for depth in (1, 2, 3)] == [60, 33, 9]
+    assert Asked().categories(40, 40) == Asked().categories(400, 300) == 9
+    assert Asked(n_bins=80).categories(2, 1) == 79
 
 
 @given(
@@ -376,7 +397,7 @@ def test_identifiers_beyond_doubles_are_refused_and_certain_rows_are_told():
 def test_long_texts_that_begin_alike_have_labels_of_their_own():
     start = "a street of fifty-seven letters and more, the same in every row, "
     places = [f"{start}{name}" for name in ("north", "south", "b" * 80)]
-    labels = most_frequent("place", places, np.array([100, 100, 100]), 8, 10)[1]
+    labels = most_frequent("place", places, np.array([100, 100, 100]), Asked(n_bins=8, min_rows=10), 60)[1]
     assert len(set(labels)) == len(labels) == 3
 
 

@@ -55,7 +55,8 @@ class Cost(Result):
                 short = threshold_in_words(self.threshold)
                 short = f"just above {short}" if short == f"{self.best_cut:.3g}" else short
                 acts = f"acting from {short} on, the worst threshold,"
-            said = f"{acts} loses as much as {self._as_cases()} in 1,000 rows, against {acting_from(self.best_cut)}"
+            lost = f"loses {self.lost:.2g} per row against {acting_from(self.best_cut)}"
+            said = f"{acts} {lost}, as much as {self._as_cases()} in 1,000 rows"
         return f"What it costs: {said}{self._population()}."
 
     def _as_cases(self) -> str:

@@ -20,6 +20,8 @@ Values = FloatArray | npt.NDArray[np.object_]
 
 _DIGITS = 17  # that tell any two doubles apart
 _LONGEST = 60  # letters of a category
+MOST_CATEGORIES = 60
+"""Categories of a column that are told apart, at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from calibrant.experiments.found_rates import LEVEL, inside_of
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.experiments.segment_repair import METHODS, Part, drawn
 from calibrant.measures.binned import expected_calibration_error
-from calibrant.segments.asked import MIN_ROWS, N_BINS
+from calibrant.segments.asked import MIN_ROWS, N_BINS, Asked
 from calibrant.segments.features import read_features
 from calibrant.segments.found import find_segments
 from calibrant.segments.found_results import FoundSegments
@@ -112,7 +112,7 @@ def _found(part: Part) -> tuple[FoundSegments, list[Mask]]:
     found = find_segments(frame, y_true="clicked", y_prob="score", random_state=0)
     rows = {"y_true": part.outcome.astype(np.float64), "y_prob": part.prediction}
     columns = {name: frame[name] for name in found.features}
-    features, _ = read_features(columns, rows, n_bins=N_BINS, min_rows=MIN_ROWS, chosen=True)
+    features, _ = read_features(columns, rows, Asked(), chosen=True)
     fixed = [tuple(zip(*each, strict=True)) or ((), ()) for each in found.made_of]
     return found, [inside_of(features, *each) for each in fixed]
 

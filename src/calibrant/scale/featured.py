@@ -104,6 +104,10 @@ class Featured:
             why = f"holds {held}; numbers, texts or truth values are needed"
         raise self._unusable(name, why)
 
+    def is_text(self, name: str) -> bool:
+        """Whether a column holds texts, of which there may be many."""
+        return self._schema[name] in (nw.String, nw.Categorical, nw.Enum)
+
     def pieces(self, name: str) -> Pieces:
         """Numbers of a column in up to 65,536 pieces.
 

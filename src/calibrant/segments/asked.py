@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, whole_from
+from calibrant.door.coding import MOST_CATEGORIES
 from calibrant.door.errors import InputError
 
 MAX_DEPTH, N_BINS, MIN_ROWS = 2, 10, 50
 BY_REDRAWS, BY_TAIL = 0.99, 0.01
 """Shares of the level that the two p-values get."""
 _DEEPEST, _MOST_BINS = 4, 100
+MOST_SEGMENTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,22 @@ class Asked:
         whole_from(self.min_rows, "min_rows", 1)
         check_resamples(self.n_resamples, check_level(self.level), share=BY_REDRAWS)
         generator(self.random_state)
+
+    def categories(self, n_features: int, n_texts: int) -> int:
+        """How many values of a text are told apart at most: fewer where there are many features, of which so many are
+        texts, so that no more combinations than can be tested are possible. At least as many as of a number.
+        """
+        others, number = n_features - n_texts, self.n_bins + 1  # one is missing
+        for most in range(MOST_CATEGORIES, self.n_bins - 1, -1):
+            text = most + 2  # the rest together, and missing
+            possible = sum(
+                math.comb(n_texts, i) * text**i * math.comb(others, depth - i) * number ** (depth - i)
+                for depth in range(self.max_depth + 1)
+                for i in range(depth + 1)
+            )
+            if possible <= MOST_SEGMENTS:
+                return most
+        return self.n_bins - 1  # and the rest
 
 
 def names_of(features: str | Sequence[str] | None, option: str = "features") -> tuple[str, ...] | None:

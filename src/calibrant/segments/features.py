@@ -13,6 +13,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
 from calibrant.scale.featured import TELLING
+from calibrant.segments.asked import Asked
 
 T = TypeVar("T")
 MISSING = "is missing in every row"
@@ -41,9 +42,8 @@ class Feature:
 def read_features(
     columns: Mapping[str, Any],
     rows: Mapping[str, FloatArray | None],
+    asked: Asked,
     *,
-    n_bins: int,
-    min_rows: int,
     chosen: bool,
     option: str = "features",
 ) -> tuple[list[Feature], dict[str, str]]:
@@ -55,10 +55,8 @@ def read_features(
         The features.
     rows : mapping of str to ndarray of shape (n,)
         What was predicted and seen, by argument; a feature may be none of these under another name.
-    n_bins : int
-        Largest number of values a feature is told apart into, that which is missing aside.
-    min_rows : int
-        A category with fewer rows is not worth a segment.
+    asked : Asked
+        How finely they are to be told apart; a category with fewer rows than a segment needs is not told from others.
     chosen : bool
         Whether the user named the features.
     option : str
@@ -69,9 +67,16 @@ def read_features(
     InputError
         If a feature cannot be used and the user named it, or none is left.
     """
+    most = asked.categories(len(columns), sum(_is_text(column.type) for column in columns.values()))
     return each_or_left_out(
-        columns, lambda name: _feature(name, columns[name], rows, n_bins, min_rows), chosen=chosen, option=option
+        columns, lambda name: _feature(name, columns[name], rows, asked, most), chosen=chosen, option=option
     )
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
 
 
 def each_or_left_out(
@@ -98,7 +103,7 @@ def each_or_left_out(
     return found, left_out
 
 
-def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bins: int, min_rows: int) -> Feature:
+def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], asked: Asked, most: int) -> Feature:
     import pyarrow
 
     held = pyarrow.types
@@ -117,10 +122,10 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], n_bi
         for argument, other in rows.items():
             if other is not None and np.array_equal(values, other):
                 raise unusable(name, f"holds the values of {argument}, row by row; errors are to be explained without")
-        code, labels = _ranges(name, values, n_bins)
+        code, labels = _ranges(name, values, asked.n_bins)
         _refuse_outcome(name, values, rows["y_true"])
-    elif held.is_boolean(column.type) or held.is_string(column.type) or held.is_large_string(column.type):
-        code, labels = _categories(name, column, n_bins, min_rows)
+    elif held.is_boolean(column.type) or _is_text(column.type):
+        code, labels = _categories(name, column, asked, most)
         _refuse_outcome(name, np.asarray(code, np.float64), rows["y_true"])
     elif held.is_null(column.type):
         raise unusable(name, MISSING)
@@ -180,32 +185,37 @@ def _ranges(name: str, values: FloatArray, n_bins: int) -> tuple[IntArray, tuple
     return coding.codes(values), tuple(labels)
 
 
-def _categories(name: str, column: Any, n_bins: int, min_rows: int) -> tuple[IntArray, tuple[str, ...]]:
+def _categories(name: str, column: Any, asked: Asked, most: int) -> tuple[IntArray, tuple[str, ...]]:
     """The most frequent values one by one, the rest together."""
     told = column.dictionary_encode()
     told = told.combine_chunks() if hasattr(told, "chunks") else told
     values = [*told.dictionary.to_pylist(), None]
     index = np.asarray(told.indices.fill_null(len(values) - 1)).astype(np.int64)
     *counts, n_missing = np.bincount(index, minlength=len(values))
-    order, labels = most_frequent(name, values[:-1], np.array(counts), n_bins, min_rows)
+    order, labels = most_frequent(name, values[:-1], np.array(counts), asked, most)
     coding, labels = coded("category", name, [values[i] for i in order], labels, missing=n_missing > 0)
     return coding.codes(np.array(values, np.object_))[index], tuple(labels)
 
 
 def most_frequent(
-    name: str, values: Sequence[Any], counts: IntArray, n_bins: int, min_rows: int
+    name: str, values: Sequence[Any], counts: IntArray, asked: Asked, most: int
 ) -> tuple[list[int], list[str]]:
-    """The values that are told apart, the most frequent first, and what they and the rest together are called."""
+    """The values that are told apart, the most frequent first, and what they and the rest together are called.
+
+    All, if they are as few as the ranges of a number; else up to `most` that have enough rows for a segment, and at
+    least as many as a number has ranges.
+    """
     order = by_frequency(values, counts)
     if not order:
         raise unusable(name, MISSING)
     rest = 0
-    if len(order) > n_bins:
-        if counts[order[0]] < min_rows:
-            few = f"holds {len(order):,} different values, none of them in {min_rows:,} rows"
+    if len(order) > asked.n_bins:
+        if counts[order[0]] < asked.min_rows:
+            few = f"holds {len(order):,} different values, none of them in {asked.min_rows:,} rows"
             raise unusable(name, f"{few}: group them into fewer, or leave it out")
-        rest = len(order) - n_bins + 1
-        order = order[: n_bins - 1]
+        own = max(asked.n_bins - 1, min(most, int((counts >= asked.min_rows).sum())))
+        rest = len(order) - own
+        order = order[:own]
     labels = categories(name, [values[i] for i in order])
     return order, [*labels, f"{name} in {rest:,} other values"] if rest else labels
 

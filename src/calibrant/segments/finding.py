@@ -91,9 +91,7 @@ def read_to_search(
     outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
     single = Rows.of(outcome, prediction, None if of.trials else weight, weight if of.trials else None, read.group)
     seen: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
-    told_apart, left_out = read_features(
-        read.keys, seen, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=of.chosen, option=of.option
-    )
+    told_apart, left_out = read_features(read.keys, seen, asked, chosen=of.chosen, option=of.option)
     return single, told_apart, left_out, read.n_excluded
 
 

@@ -17,13 +17,13 @@ from calibrant.door.rows import Rows
 from calibrant.door.values import counted
 from calibrant.kernels import found as kernel
 from calibrant.resampling.redraw import LEAST_GROUPS
+from calibrant.segments.asked import MOST_SEGMENTS
 from calibrant.segments.features import Feature
 from calibrant.segments.group_sums import in_many_groups
 
 LEAST_INFORMATION = 1.0 - 1e-9
 """Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
 which depends on the order of a sum."""
-MOST_SEGMENTS = 50_000
 _MOST_DRAWN = 3_000_000_000  # bytes of redrawn events, for each processor
 _MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
 _LEAST, _MOST = 1e-40, 1.0 - 2.0**-53

@@ -85,9 +85,7 @@ def summed_to_search(
     out.
     """
     rows = Featured(table, names, of.exclude_bad, of.option)
-    told_apart, left_out = lazy_features(
-        rows, features, n_bins=asked.n_bins, min_rows=asked.min_rows, chosen=of.chosen, option=of.option
-    )
+    told_apart, left_out = lazy_features(rows, features, asked, chosen=of.chosen, option=of.option)
     coded = rows.coded({each.name: each.coding for each in told_apart}, trials=of.trials)
     sets = all_sets(len(told_apart), min(int(asked.max_depth), len(told_apart)))
     weighted = "sample_weight" in names and not of.trials

@@ -109,8 +109,8 @@ def _test(sums: FloatArray, impossible: FloatArray, most: int) -> tuple[float, t
 def _by_signs(sums: FloatArray, length: FloatArray, most: int) -> tuple[float, int]:
     """The p-value of the clearest interval, whole groups having random signs, and which it is.
 
-    Where few of the first 999 draws are as large, more are drawn. That is valid at every level a: from 6/1000 on, a
-    p-value of at most a needs one of the first draws that is; below, one of all draws.
+    Where few of the first 999 draws are as large, more are drawn. That is valid at every level a: the p-value is
+    at most a only if that of the first 999 draws is so, where a is 6/1000 or more, and else that of all draws.
 
     An interval counts by the size of its sum against the variance of independent rows, not by its outcomes, and of
     shares of the error; how much more the sums vary than that is taken from the whole.

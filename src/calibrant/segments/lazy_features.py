@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.door.coding import Coding, cut_behind, ranges, ranks_of_cuts, singly
 from calibrant.scale.featured import Featured
+from calibrant.segments.asked import Asked
 from calibrant.segments.features import OUTCOME, coded, constant, each_or_left_out, most_frequent, unusable
 
 
@@ -23,20 +24,21 @@ class LazyFeature:
 
 
 def lazy_features(
-    table: Featured, names: Sequence[str], *, n_bins: int, min_rows: int, chosen: bool, option: str
+    table: Featured, names: Sequence[str], asked: Asked, *, chosen: bool, option: str
 ) -> tuple[list[LazyFeature], dict[str, str]]:
     """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
-    return each_or_left_out(names, lambda name: _feature(table, name, n_bins, min_rows), chosen=chosen, option=option)
+    most = asked.categories(len(names), sum(table.is_text(name) for name in names))
+    return each_or_left_out(names, lambda name: _feature(table, name, asked, most), chosen=chosen, option=option)
 
 
-def _feature(table: Featured, name: str, n_bins: int, min_rows: int) -> LazyFeature:
+def _feature(table: Featured, name: str, asked: Asked, most: int) -> LazyFeature:
     kind = table.kind(name)
     known: Sequence[Any]
     if kind == "number":
-        labels, known, n_missing = _ranges(table, name, n_bins)
+        labels, known, n_missing = _ranges(table, name, asked.n_bins)
     else:
         values, counts, n_missing = table.values(name)
-        order, labels = most_frequent(name, values, counts, n_bins, min_rows)
+        order, labels = most_frequent(name, values, counts, asked, most)
         known = [values[i] for i in order]
     coding, labels = coded(kind, name, known, labels, missing=n_missing > 0)
     if len(labels) < 2:

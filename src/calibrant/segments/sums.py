@@ -19,7 +19,8 @@ from calibrant.scale.cells import MEASURED
 from calibrant.scale.featured import TESTED, code_name, in_blocks
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.groups import Groups
-from calibrant.segments.formed import LEAST_INFORMATION, MOST_SEGMENTS, too_few_rows, too_many
+from calibrant.segments.asked import MOST_SEGMENTS
+from calibrant.segments.formed import LEAST_INFORMATION, too_few_rows, too_many
 from calibrant.segments.lazy_features import LazyFeature
 from calibrant.segments.tails import Stated, stated
 from calibrant.segments.totals import Totals
