@@ -9,9 +9,10 @@ import numpy as np
 
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import readable
+from calibrant.door.values import counted
 from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
-from calibrant.findings.parts_off import parts_off
-from calibrant.findings.words import LABELS, MAX_WEIGHT, one_outcome, rate, sentence, whole
+from calibrant.findings.parts_off import named_off, parts_off
+from calibrant.findings.words import LABELS, MAX_WEIGHT, one_outcome, rate, segment_in_words, sentence, whole
 from calibrant.inference.gate import rounded_rows
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
             first = audit.found_segments.segments[0]
             fine = "Fine overall" if found.state == "no evidence" else "No sign of miscalibration overall"
             return f"{fine} ({p}), but {first.words} (p = {first.pvalue:.2g})."
-        return f"No sign of miscalibration on all rows together ({p}), but {_those(audit)} are miscalibrated."
+        return f"No sign of miscalibration on all rows together ({p}), but {_those(audit)}."
     if found.state == "no evidence":
         return f"No sign of miscalibration ({p})."
     if found.state == "too few rows":
@@ -84,8 +85,9 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     small = ", but too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
-    small += f" on all rows together, but {_those(audit)} are miscalibrated" if in_parts else ""
     real = f"This is not chance ({p}){small}."
+    if in_parts:
+        real = f"This is not chance ({p}); of all rows together it is too small to matter, but {_those(audit)}."
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
         return sentence(f"{test.impossible.summary()}{small}")
@@ -110,8 +112,17 @@ def _by_classes(found: Answer, audit: Audit) -> bool:
 
 
 def _those(audit: Audit) -> str:
-    """Which parts are miscalibrated."""
-    return " and ".join(f"some {kind}" for kind in parts_off(audit))
+    """Which parts are miscalibrated; of named segments the worst, and how far."""
+    off = [each for each in audit.segments if named_off(each, audit.max_distance)]
+    if not off:
+        return f"{' and '.join(f'some {kind}' for kind in parts_off(audit))} are miscalibrated"
+    named = ", ".join(f"{name} = {value}" for name, value in zip(audit.segmented_by, off[0].key, strict=True))
+    held = counted(off[0].n_rows, "row")
+    worst = f"{named}: {segment_in_words(off[0])}, {held}"
+    others = "" if "periods" not in parts_off(audit) else "; and some periods are"
+    if len(off) == 1:
+        return f"one segment is miscalibrated ({worst}){others}"
+    return f"{len(off):,} segments are miscalibrated (most of all {worst}){others}"
 
 
 def _for_example(found: Answer, audit: Audit) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calibrant.findings.found import Audit
 
 _CLEAR = 3.0  # standard errors
+_MOST = 0.9  # of the rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,10 +98,17 @@ def _of_levels(audit: Audit) -> list[Example]:
     errors = np.where(away > 0.0, away / np.maximum(spread, 1e-300), 0.0)
     errors[~((table.prediction > 0.0) & (table.prediction < 1.0))] = 0.0  # told by the test as impossible rows
     shown = np.flatnonzero(errors >= _CLEAR)
-    return [
+    found = [
         Example(
             float(table.prediction[i]), float(table.prediction[i]), float(table.prediction[i]),
             float(table.outcome[i]), float(table.mass[i]), float(errors[i]),
         )
         for i in shown
     ]  # fmt: skip
+    same = max(float(table.mass[side * (table.outcome - table.prediction) > 0.0].sum()) for side in (1.0, -1.0))
+    if len(found) > 1 and same > _MOST:
+        # All err one way, of which no single prediction is an example.
+        clearest = max(each.errors for each in found)
+        low, high = table.prediction[[0, -1]].tolist()
+        found.insert(0, Example(low, high, audit.mean_prediction, audit.base_rate, 1.0, clearest))
+    return found

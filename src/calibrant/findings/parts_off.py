@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
+    from calibrant.segments.named import Segment
 
 
 def parts_off(audit: Audit) -> tuple[str, ...]:
@@ -16,10 +17,15 @@ def parts_off(audit: Audit) -> tuple[str, ...]:
     """
     found, limit = [], audit.max_distance
     searched = () if audit.found_segments is None else audit.found_segments.segments
-    named = any(each.reject and each.lower_distance_bracket.upper > limit for each in audit.segments)
+    named = any(named_off(each, limit) for each in audit.segments)
     cancel = [(each.bias > 0.0) != (each.direction == "too low") for each in searched]
     if named or any(off or abs(each.bias) > limit for off, each in zip(cancel, searched, strict=True)):
         found.append("segments")
     if any(period.reading.reject for period in audit.periods):
         found.append("periods")
     return tuple(found)
+
+
+def named_off(segment: Segment, limit: float) -> bool:
+    """Whether a named segment is off by more than noise, and by more than is too small to matter."""
+    return bool(segment.reject) and segment.lower_distance_bracket.upper > limit

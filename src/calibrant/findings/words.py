@@ -142,9 +142,12 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     told = []
     for segment in [each for each in segments if each.reject][:_TOLD]:
         named = ", ".join(f"{name} = {value}" for name, value in zip(by, segment.key, strict=True))
-        told.append(f"{named}: {segment_in_words(segment)}")
+        told.append(f"{named}, {segment_in_words(segment)}")
+    if off == 1:
+        return f"{said}: {told[0]}."
+    which = "" if off <= _TOLD else "; those with the largest smooth error"
     more = f"; and {off - _TOLD:,} more" if off > _TOLD else ""
-    return f"{said}; those with the largest smooth error: {'; '.join(told)}{more}."
+    return f"{said}{which}: {'; '.join(told)}{more}."
 
 
 def found_in_words(found: FoundSegments) -> str:

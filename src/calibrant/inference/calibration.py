@@ -239,7 +239,8 @@ def test_units(
     seed = generator(random_state).integers(2**64, dtype=np.uint64)
     method = f"calibration test ({n_resamples:,} resamples)"
     if units.impossible is not None:
-        method += ", of the rows predicted strictly between 0 and 1,"
+        others = units.prediction.size
+        method += f", {'of the' if others else 'which has no'} rows predicted strictly between 0 and 1,"
     if units.pooling > 0.0:
         assumption += f"; pooling near predictions adds at most {at_most(units.pooling, 2)} to the level"
     if not units.prediction.size:

@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from calibrant.segments.found_results import FoundSegments
 
 MOST_PAIRS = 3
-_MOST_VALUES = 12  # of a feature that is drawn
+_MOST_VALUES = 12  # of a feature; of more, those with the strongest evidence
 _FAINTEST, _STRONGEST = 0.06, 0.5  # of a colour, under text that must be read
 
 
 def pairs_to_draw(found: FoundSegments) -> list[tuple[int, int]]:
-    """The pairs of features of told segments, or else that with the strongest evidence; none of too many values."""
-    sizes = [len(labels) for labels in found.features.values()]
+    """The pairs of features of told segments, or else that with the strongest evidence."""
     strongest: dict[tuple[int, int], float] = {}
     for fixed, pvalue in zip(found.made_of, found.tested[:, 2].tolist(), strict=True):
         if len(fixed) == 2:
             pair = fixed[0][0], fixed[1][0]
-            if max(sizes[pair[0]], sizes[pair[1]]) <= _MOST_VALUES:
-                strongest[pair] = min(pvalue, strongest.get(pair, 2.0))
+            strongest[pair] = min(pvalue, strongest.get(pair, 2.0))
     by_evidence = sorted(strongest, key=lambda pair: (strongest[pair], pair))
     told = [pair for pair in by_evidence if strongest[pair] <= found.level]
     return (told or by_evidence[:1])[:MOST_PAIRS]
@@ -46,14 +44,19 @@ def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
     """One pair as an SVG element so many inches wide: signed errors, colour by size, proved ones framed."""
     names = list(found.features)
     down, across = (names.index(name) for name in pair_names(found, pair))
-    rows, columns = (_in_order(found.features[names[i]], names[i]) for i in (down, across))
     cells = _cells(found, down, across)
+    rows, columns = (
+        _in_order(_clearest(found.features[names[i]], cells, at), names[i]) for at, i in enumerate((down, across))
+    )
     largest = max((abs(off) for off, _ in cells.values()), default=0.0) or 1.0
     with mpl.rc_context(STYLE):
         fig = Figure(figsize=(width, 0.9 + 0.34 * len(rows)), layout="constrained")
         ax = fig.add_subplot()
         for (row, column), (off, pvalue) in cells.items():
-            y, x = rows.index(found.features[names[down]][row]), columns.index(found.features[names[across]][column])
+            labels = found.features[names[down]][row], found.features[names[across]][column]
+            if labels[0] not in rows or labels[1] not in columns:
+                continue
+            y, x = rows.index(labels[0]), columns.index(labels[1])
             sure = pvalue <= found.level
             strength = _FAINTEST + (_STRONGEST - _FAINTEST) * abs(off) / largest
             colour = COLOURS["low" if off > 0.0 else "high"]
@@ -78,8 +81,8 @@ def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
         slanted = sum(len(_short(label, names[across])) for label in columns) > 8.0 * width
         ax.tick_params(length=0, labelcolor=COLOURS["ink"], labelsize=9.0)
         ax.tick_params(axis="x", labelrotation=90.0 if slanted else 0.0)
-        ax.set_xlabel(names[across])
-        ax.set_ylabel(names[down])
+        ax.set_xlabel(_axis(names[across], len(columns), len(found.features[names[across]])))
+        ax.set_ylabel(_axis(names[down], len(rows), len(found.features[names[down]])))
         for side in ax.spines.values():
             side.set_color(COLOURS["hairline"])
         return as_svg(fig)
@@ -93,6 +96,20 @@ def _cells(found: FoundSegments, down: int, across: int) -> dict[tuple[int, int]
         if set(values) == {down, across}:
             cells[values[down], values[across]] = off, pvalue
     return cells
+
+
+def _clearest(labels: Sequence[str], cells: dict[tuple[int, int], tuple[float, float]], at: int) -> list[str]:
+    """Values that are drawn: of many those of the cells with the strongest evidence, `at` their rows or columns."""
+    if len(labels) <= _MOST_VALUES:
+        return list(labels)
+    strongest = sorted(cells, key=lambda place: (cells[place][1], -abs(cells[place][0])))
+    drawn = list(dict.fromkeys(place[at] for place in strongest))[:_MOST_VALUES]
+    return [labels[i] for i in sorted(drawn)]
+
+
+def _axis(name: str, drawn: int, held: int) -> str:
+    """What an axis is called, and whether it has all values."""
+    return name if drawn == held else f"{name} ({drawn} of {held} values)"
 
 
 def _in_order(labels: Sequence[str], name: str) -> list[str]:
