@@ -20,6 +20,7 @@ from calibrant.inference.gate import GateResult
 from calibrant.inference.not_worse import NotWorse
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
 from calibrant.scale import opened
+from calibrant.segments.bets import Draws
 from calibrant.segments.totals import Totals
 
 RUN = CliRunner()
@@ -110,8 +111,9 @@ def test_found_segments_are_bounded_in_their_population():
     rng, beyond = np.random.default_rng(0), 0
     for _ in range(40):
         v, y = np.where(rng.random(5000) < 0.05, 0.9999, 0.0001), (rng.random(5000) < 1e-4).astype(float)
-        held = [np.array([each.sum()]) for each in (np.ones(5000), y, np.ones(5000), np.ones(5000), y, v, v * v)]
-        totals = Totals(*held[:6], weighted=False, square=held[6])
+        one = np.ones(5000)
+        held = [np.array([each.sum()]) for each in (one, y, one, one, y, v, v * v, (y - v) ** 2)]
+        totals = Totals(*held[:6], weighted=False, square=held[6], errors=held[7])
         limit = 0.05 * 0.9998  # the population's
         beyond += -totals.population_intervals(0.1)[1][0] > limit
         rows = -totals.intervals(0.1)[1][0]
@@ -153,12 +155,16 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     )
     north = next(each for each in result.beyond if each.name == "place = north")
     inside = np.array(PLACE) == "north"
-    # Two checks, half for the mean outcome and half for the mean prediction, nine segments, two ends.
-    ones, n, miss = BENT[inside].sum(), inside.sum(), 0.05 / 2 / 2 / 9 / 2
+    # Two checks; half is for bets, of the rest half for the mean outcome; nine segments, two ends.
+    ones, n, miss = BENT[inside].sum(), inside.sum(), 0.05 / 2 / 2 / 2 / 9 / 2
     ends = beta.ppf(miss, ones, n - ones + 1), beta.isf(miss, ones + 1, n - ones)
     reach = np.sqrt(2 * ROWS[inside].var(ddof=1) * np.log(2 / miss) / n) + 7 * np.log(2 / miss) / (3 * (n - 1))
     low, high = (end - ROWS[inside].mean() for end in ends)
-    assert tuple(north.bias_interval) == pytest.approx([low - reach, high + reach])
+    ends = np.array([low - reach]), np.array([high + reach])
+    off = BENT[inside] - ROWS[inside]
+    sums = (np.array([float(each)]) for each in (off.sum(), n, off @ off, off.sum(), n, 1.0))
+    ends = Draws(*sums).ends(0.05 / 2 / 2 / 9 / 2, *ends)
+    assert tuple(north.bias_interval) == pytest.approx([ends[0][0], ends[1][0]])
     assert "<failure" in gate_as_junit(found)
     assert "none beyond" in gate_as_markdown(fine)
     monkeypatch.setattr(opened, "MANY_ROWS", 0)
@@ -177,19 +183,20 @@ def test_found_segments_of_groups_are_bounded_by_groups(tmp_path):
     v, y = np.repeat(ROWS[:600], 10), np.repeat(BENT[:600], 10)
     columns = {"place": np.repeat(PLACE[:600], 10), "patient": np.repeat(np.arange(600), 10)}
     path = written(tmp_path / "groups.parquet", y_true=y, y_prob=v, **columns)
-    asked = {"find": ("place",), "max_distance": 0.15}
+    asked = {"find": ("place",), "max_distance": 0.2}
     alone = gated(path, **asked).checks[1].result
     grouped = gated(path, **asked, groups="patient", max_weight=10).checks
     assert (alone.n_beyond, alone.verdict) == (3, "beyond")
     assert (grouped[1].result.n_beyond, grouped[1].verdict) == (0, "none beyond")
     assert grouped[1].result.largest.proved < alone.largest.proved
-    # A group is a draw whose error is from -10 to 10: Maurer and Pontil's bound, for two ends of three segments.
-    off, n, log = (BENT - ROWS)[:600], 600, np.log(4 * 3 / 0.025)
-    reach = np.sqrt(2 * off.var(ddof=1) * log / n) + 14 * log / (3 * (n - 1))
+    # A group is a draw whose error is from -10 to 10; two ends of three segments.
+    off = 10.0 * (BENT - ROWS)[:600]
+    sums = (np.array([float(each)]) for each in (off.sum(), 6_000, off @ off, 10.0 * off.sum(), 60_000, 10))
+    low, high = Draws(*sums).ends(0.025 / 6, -np.ones(1), np.ones(1))
     every = gated(path, **asked | {"max_distance": 0.01}, groups="patient", max_weight=10).checks[1].result
     held = next((each for each in every.beyond if each.name == "all rows"), None)
     assert held is not None
-    assert tuple(held.bias_interval) == pytest.approx([off.mean() - reach, off.mean() + reach])
+    assert tuple(held.bias_interval) == (low[0], high[0])
 
 
 @pytest.mark.slow

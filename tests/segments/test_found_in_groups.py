@@ -15,11 +15,12 @@ from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
 from calibrant.resampling.redraw import random_signs
 from calibrant.segments.asked import Asked
+from calibrant.segments.bets import Draws
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.features import Feature
 from calibrant.segments.finding import find_in_rows
 from calibrant.segments.formed import form, units_of
-from calibrant.segments.totals import Totals, holm, totals_of
+from calibrant.segments.totals import holm, totals_of
 from tests.oracles import found_in_groups as oracle
 from tests.oracles import found_segments as rows_oracle
 from tests.segments.test_found import coded
@@ -246,9 +247,6 @@ def test_population_bounds_of_groups_hold():
         of_rows += (low > 0.0).any() or (high < 0.0).any()
     assert beyond == 0
     assert of_rows > 0
-    by = totals_of(rows, formed).by_group
-    assert isinstance(totals_of(rows, formed), Totals)
-    log, n = math.log(4 * 3 / 0.1), 300.0
-    r = np.bincount(group, (y - v) * 1.0)
-    reach = math.sqrt(2 * n * r.var(ddof=1) * log) + 14 * by.largest[0] * n * log / (3 * (n - 1))
-    assert totals_of(rows, formed).population_intervals(0.1)[0][0] == pytest.approx(max(-1, (r.sum() - reach) / 3_000))
+    r = np.bincount(group, y - v)
+    draws = Draws(*(np.array([float(each)]) for each in (r.sum(), 3_000, r @ r, 10.0 * r.sum(), 30_000, 10)))
+    assert totals_of(rows, formed).population_intervals(0.1)[0][0] == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]

@@ -119,7 +119,8 @@ def test_the_same_segments_are_formed_and_bounded_of_sums(seed, counted_by):
             bounded_in_table(OpenedFrame(each), NAMES, ("a", "b"), asked, **of).largest.bias_interval
             for each in (table, pl.from_arrow(table).lazy())
         ]
-        assert tuple(ends[0]) == pytest.approx(tuple(ends[1]))
+        # Sums by cell do not hold the squares of errors, but at most 1/64 too much for every event.
+        assert tuple(ends[0]) == pytest.approx(tuple(ends[1]), abs=0.01)
 
 
 @pytest.mark.slow

@@ -238,7 +238,7 @@ def form_sums(
             enough &= (held[members] < np.expand_dims(parent, axis)).ravel()
         number = np.cumsum(enough) - 1
         kept = enough[combination]
-        all_of = np.zeros((int(enough.sum()), 7))
+        all_of = np.zeros((int(enough.sum()), 8))
         np.add.at(all_of, number[combination[kept]], np.column_stack([_of_totals(index, part), spread])[kept])
         totals.append(all_of)
         kept &= tested
@@ -266,9 +266,11 @@ def form_sums(
 
 
 def _totals(sums: FloatArray, weighted: bool) -> Totals:
-    count, ones, weight, squared, outcome, prediction, information = sums.T.copy()
-    square = None if weighted else prediction - information
-    return Totals(count, ones, weight, squared, outcome, prediction, weighted, square)
+    count, ones, weight, squared, outcome, prediction, of_events, information = sums.T.copy()
+    if weighted:
+        return Totals(count, ones, weight, squared, outcome, prediction, weighted)
+    square = prediction - information
+    return Totals(count, ones, weight, squared, outcome, prediction, weighted, square, square + ones - 2.0 * of_events)
 
 
 def added_up(key: IntArray, columns: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -293,10 +295,11 @@ def _in_cells(index: IntArray, sums: FloatArray) -> FloatArray:
 
 
 def _of_totals(index: IntArray, cells: FloatArray) -> FloatArray:
-    """What `Totals` adds up, in its order."""
+    """What `Totals` adds up, in its order, and the least that predictions of events add up to."""
     expected = stated(index, cells, RESOLUTION).expected
     columns = (sketching.COUNT, sketching.ONES, sketching.WEIGHT, sketching.SQUARED, sketching.OUTCOME)
-    return np.column_stack([cells[:, columns], expected])
+    least = cells[:, sketching.ONES] * (index // 2) / RESOLUTION
+    return np.column_stack([cells[:, columns], expected, least])
 
 
 def _require_information(rows: float, information: float, min_rows: int) -> None:

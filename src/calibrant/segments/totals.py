@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.poisson_binomial import mean_chance_interval, mean_chance_pvalues
+from calibrant.segments.bets import Draws
 from calibrant.segments.formed import Formed, each_set
 from calibrant.segments.group_sums import squared as squares
 from calibrant.segments.group_sums import sums_by_group
@@ -52,8 +53,8 @@ class Totals:
         Sums of weights, of their squares, of weighted outcomes and of weighted predictions.
     weighted : bool
         Whether weights differ.
-    square : ndarray of shape (segments,) or None
-        Sum of squared predictions, of rows without weights.
+    square, errors : ndarray of shape (segments,) or None
+        Sums of squared predictions, and of squares of outcomes less predictions or more, of rows without weights.
     by_group : ByGroup or None
         Where rows of one group depend on one another, and only groups are drawn independently.
     """
@@ -66,6 +67,7 @@ class Totals:
     prediction: FloatArray
     weighted: bool
     square: FloatArray | None = None
+    errors: FloatArray | None = None
     by_group: ByGroup | None = None
 
     @property
@@ -105,30 +107,25 @@ class Totals:
     def population_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends for the population's mean of outcome less prediction, in all segments at once, of unweighted rows.
 
-        Half of the level is the mean outcome's (a binomial's, exactly), half the mean prediction's, by the empirical
-        Bernstein bound of Maurer and Pontil (2009, theorem 4). Of groups that same bound is of their sums.
+        Half of the level is that of bets. Of the rest half is the mean outcome's (a binomial's, exactly), half the mean
+        prediction's, by the empirical Bernstein bound of Maurer and Pontil (2009, theorem 4). Of groups bets have all.
         """
-        if self.by_group is not None:
-            return self._of_groups(level)
+        none = np.full(self.count.size, -1.0)
+        off, held = self.outcome - self.prediction, self.by_group
+        if held is not None:
+            draws = Draws(off, self.count, held.squares, held.products, held.sizes, held.largest)
+            return draws.ends(level / (2.0 * self.count.size), none, -none)
         assert self.square is not None
-        low, high = self.intervals(level / 2.0)
+        assert self.errors is not None
+        low, high = self.intervals(level / 4.0)
         mean = self.prediction / self.count
-        log = math.log(8.0 * self.count.size / level)  # 2 / delta, delta a side of one segment
+        log = math.log(16.0 * self.count.size / level)  # 2 / delta, delta a side of one segment
         rest = np.maximum(self.count - 1.0, 1.0)
         variance = np.maximum(self.square - self.count * mean * mean, 0.0) / rest
         reach = np.sqrt(2.0 * variance * log / self.count) + 7.0 * log / (3.0 * rest)
-        return np.maximum(low - reach, -1.0), np.minimum(high + reach, 1.0)
-
-    def _of_groups(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """The same where groups are drawn: a group of s rows has a sum from -s to s, and sizes are given."""
-        held = self.by_group
-        assert held is not None
-        log = math.log(4.0 * self.count.size / level)
-        rest = np.maximum(held.number - 1.0, 1.0)
-        off = self.outcome - self.prediction
-        variance = np.maximum(held.squares - off * off / held.number, 0.0) / rest
-        reach = np.sqrt(2.0 * held.number * variance * log) + 14.0 * held.largest * held.number * log / (3.0 * rest)
-        return np.maximum(self.bias - reach / self.count, -1.0), np.minimum(self.bias + reach / self.count, 1.0)
+        low, high = np.maximum(low - reach, -1.0), np.minimum(high + reach, 1.0)
+        draws = Draws(off, self.count, self.errors, off, self.count, np.ones(self.count.size))
+        return draws.ends(level / (4.0 * self.count.size), low, high)
 
 
 def totals_of(rows: Rows, formed: Formed) -> Totals:
@@ -139,7 +136,7 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
     w = _weight(rows)[order]
     columns = [count, ones, count * v]
     if rows.weight is None:
-        columns.append(count * v * v)
+        columns += [count * v * v, ones * (1.0 - v) ** 2 + (count - ones) * v * v]
     else:
         columns += [w * count, w * w * count, w * ones, w * count * v]
     code = [each.code[order] for each in formed.features]
@@ -160,6 +157,7 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
             found[2],
             weighted=False,
             square=found[3],
+            errors=found[4],
             by_group=by_group,
         )
     weight, squared, outcome, prediction = found[3:]

@@ -1,0 +1,56 @@
+"""Bounds by bets: refuted means are refuted by the products themselves, and true means keep to the level."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant.segments.bets import Draws
+from tests.strategies import examples
+
+SIZES = st.lists(st.tuples(st.floats(0.1, 20.0), st.floats(-1.0, 1.0)), min_size=1, max_size=60)
+
+
+def draws_of(x, s):
+    return Draws(x.sum(0), s.sum(0), (x * x).sum(0), (x * s).sum(0), (s * s).sum(0), s.max(0))
+
+
+def log_wealth(x, s, mean, miss):
+    """The definition: the largest product, of six stakes that depend on the sizes alone."""
+    scale = (1.0 + max(mean, 0.0)) * s.max()
+    odds = np.sqrt(2.0 * np.log(6.0 / miss) / (s @ s)) * s.max() * 2.0 ** np.arange(6)
+    return max(float(np.log1p(b * (x - mean * s) / scale).sum()) for b in odds / (1.0 + odds))
+
+
+@given(SIZES, st.floats(-0.5, 0.9), st.sampled_from([0.3, 0.05, 1e-4]))
+@examples(300)
+def test_every_mean_below_the_end_is_refuted_by_the_products_themselves(drawn, start, miss):
+    s, share = np.array(drawn).T
+    x = s * share
+    low, high = draws_of(x[:, None], s[:, None]).ends(miss, np.array([start]), np.array([1.0]))
+    for way, first, end in ((1.0, start, low[0]), (-1.0, -1.0, -high[0])):
+        if end == first:
+            continue
+        grid = np.arange(np.ceil(max(first, -2047 / 2048) * 2048), end * 2048 + 0.5) / 2048
+        assert grid.size
+        assert all(log_wealth(way * x, s, mean, miss) >= np.log(6.0 / miss) * (1.0 - 1e-9) for mean in grid[-40:])
+
+
+@pytest.mark.parametrize("kind", ["rare", "common", "of groups", "two kinds of rows"])
+def test_a_true_mean_is_beyond_an_end_as_rarely_as_it_says(kind):
+    rng, trials, miss = np.random.default_rng(0), 4_000, 0.1
+    n = 80 if kind == "of groups" else 400
+    s = np.ones((n, trials))
+    if kind == "rare":
+        x, mean = (rng.random((n, trials)) < 0.01) - 0.01, 0.0
+    elif kind == "common":
+        x, mean = (rng.random((n, trials)) < 0.7) - 0.4, 0.3
+    elif kind == "two kinds of rows":
+        p = np.repeat([0.02, 0.9], n // 2)[:, None]
+        x, mean = (rng.random((n, trials)) < p) * 1.0, 0.46
+    else:
+        s = np.broadcast_to(rng.integers(1, 30, n)[:, None].astype(float), (n, trials))
+        x, mean = s * ((rng.random((n, trials)) < 0.2) - 0.2), 0.0
+    low, high = draws_of(x, s).ends(miss, -np.ones(trials), np.ones(trials))
+    assert max((low > mean).sum(), (high < mean).sum()) <= trials * miss
+    assert np.median(high - low) < 0.5  # and it says something
