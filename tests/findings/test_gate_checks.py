@@ -29,6 +29,7 @@ DRAWN = np.random.default_rng(1).random(6_000)
 CALIBRATED = (DRAWN < ROWS) * 1
 BENT = (DRAWN < ROWS**3) * 1
 SINGLE = "cannot be combined with weights, trials or groups yet: it takes single, independent rows"
+GROUPED = "cannot be combined with weights or trials yet: it takes single rows, independent or in groups"
 PLACE = np.where(np.arange(6_000) % 3 == 0, "north", "south")
 
 
@@ -104,6 +105,21 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
     _, what, first, *_ = found.summary().splitlines()
     assert what == "The population's lower distance from calibration, limit 0.1, each with 95% confidence:"
     assert first.startswith("  place = north: beyond, at least 0.2")
+
+
+def test_each_segment_of_groups_is_its_own_gate_of_groups(tmp_path):
+    patient = [None if i == 7 else i // 3 for i in range(6_000)]
+    v = [*ROWS[:-1], np.nan]
+    path = written(tmp_path / "rows.parquet", y_true=BENT, y_prob=v, place=PLACE, patient=patient)
+    found = gated(path, by=("place",), groups="patient", max_weight=4, exclude_bad=True)
+    good = np.isin(np.arange(6_000), (7, 5_999), invert=True)
+    for check, name in zip(found.checks[1:], ("north", "south"), strict=True):
+        held = good & (np.array(PLACE) == name)
+        options = {"groups": np.arange(6_000)[held] // 3, "max_weight": 4, "max_distance": 0.1}
+        whole, shared = (calibration_gate(BENT[held], ROWS[held], **options, level=0.05 / n) for n in (1, 3))
+        assert (check.name, check.result.n_rows) == (f"place = {name}", held.sum())
+        assert check.result.lower_distance.high == whole.lower_distance.high
+        assert check.result.lower_distance.low == shared.lower_distance.low
 
 
 def test_found_segments_are_bounded_in_their_population():
@@ -263,7 +279,7 @@ def test_missing_keys_and_several_columns_name_segments(tmp_path):
 
 
 def test_too_many_segments_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrant.findings.gate_checks.MOST_SEGMENTS", 1)
+    monkeypatch.setattr("calibrant.findings.gate_segments.MOST_SEGMENTS", 1)
     with pytest.raises(InputError, match=r"by: makes 2 segments; at most 1 are gated"):
         gated(one_bad(tmp_path), by=("place",))
 
@@ -439,9 +455,10 @@ def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
         (("--max-worse", 0.02), "--max-worse: says how much worse than a baseline is allowed"),
         (("--max-worse", 1.5, "--baseline", "{rows}"), "--max-worse: is 1.5"),
         (("--by", "place", "--anytime", "{folder}/s.gate"), "--anytime: adds up the rows of one population"),
-        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), f"--by: {SINGLE}"),
+        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), f"--by: {GROUPED}"),
         (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), f"--baseline: {SINGLE}"),
-        (("--by", "place", "--groups", "place", "--max-weight", 9), f"--by: {SINGLE}"),
+        (("--by", "place", "--groups", "place", "--max-weight", 3000), "--by: names 'place', the column that was read"),
+        (("--baseline", "{rows}", "--groups", "place", "--max-weight", 9), f"--baseline: {SINGLE}"),
         (("--find", "place", "--trials", "y_prob", "--max-weight", 2), "--find: cannot be combined with weights or"),
         (("--trials", "a", "--sample-weight", "b", "--max-weight", 2), "--trials: is one column of weights"),
         (("--by", "where"), "--by: there is no column 'where'"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.findings.answer import default_limit
+from calibrant.findings.gate_segments import segments_to_gate
 from calibrant.findings.gated import Check, Gated
 from calibrant.findings.parts import EVERY
 from calibrant.findings.table import Told
@@ -26,24 +26,16 @@ from calibrant.findings.table_gate import (
     regret_opened,
 )
 from calibrant.findings.watched import gate_so_far, gate_with
-from calibrant.inference.gate import GateResult
 from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
-from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
-from calibrant.scale.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
-from calibrant.scale.groups import Groups
 from calibrant.scale.kept import OF_ROWS, KeptSketches
-from calibrant.scale.keys import numbers_of
 from calibrant.scale.opening import open_table
-from calibrant.scale.pooled import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells
+from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
-from calibrant.scale.tables import FINE, Table
+from calibrant.scale.tables import Table
 from calibrant.segments.asked import Asked as SearchAsked
 from calibrant.segments.asked import names_of
 from calibrant.segments.bounded import BoundedSegments, bounded_in_table
-
-MOST_SEGMENTS = 10_000
-"""More are no segments that a person named, and would leave each next to nothing of the level."""
 
 
 def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
@@ -64,13 +56,13 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     read, names = read_opened(table, asked, told)
     refuse_own_columns(asked.by, names)
     told.progress("Segments")
-    segments = _segments(table, names, asked) if asked.by else []
+    segments = segments_to_gate(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None) + bool(asked.find)
     told.progress("Bounds")
     with named_as_in_table(names):
         checks = [Check("all rows", "rows", decided(read, asked, told, shares))]
-        for name, groups in segments:
-            checks.append(Check(name, "segment", _gate_of(groups, asked, shares)))
+        for name, decide in segments:
+            checks.append(Check(name, "segment", decide(shares)))
     if asked.find:
         told.progress("Finding segments")
         checks.append(Check("found segments", "found", _found(table, names, asked, shares)))
@@ -111,42 +103,6 @@ def check_state(state: Path, max_distance: float | None = None) -> Gated:
         begun = f"{str(state)!r} was begun with {found.max_distance!r}"
         raise InputError("max_distance", f"is {max_distance!r}, and {begun}", allowed="leave it out")
     return Gated(state.name, (Check("all rows", "rows", found),))
-
-
-def _segments(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Groups]]:
-    """Name and cells of each segment, in the order of its values."""
-    held = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
-    groups = table.groups(held, asked.by, FINE, exclude_bad=asked.exclude_bad)
-    of = numbers_of(groups.keys)
-    order = np.lexsort((groups.index, of))
-    starts = np.flatnonzero(np.diff(of[order], prepend=-1))
-    if starts.size > MOST_SEGMENTS:
-        raise InputError("by", f"makes {starts.size:,} segments", allowed=f"at most {MOST_SEGMENTS:,} are gated")
-    keys = groups.keys[order[starts].tolist()].rows()
-    found = [
-        (key, replace(groups, index=groups.index[rows], cells=groups.cells[rows]))
-        for key, rows in zip(keys, np.split(order, starts[1:]), strict=True)
-    ]
-    return [(_named(asked.by, key), part) for key, part in sorted(found, key=lambda each: _in_order(each[0]))]
-
-
-def _in_order(key: tuple[Any, ...]) -> list[Any]:
-    """Values of one kind in their own order, what is missing last."""
-    return [(value is None, "" if value is None else value) for value in key]
-
-
-def _named(by: tuple[str, ...], key: tuple[Any, ...]) -> str:
-    shown = ("(missing)" if value is None else value for value in key)
-    return ", ".join(f"{name} = {value}" for name, value in zip(by, shown, strict=True))
-
-
-def _gate_of(groups: Groups, asked: Asked, shares: int) -> GateResult:
-    limit = asked.max_distance
-    assert limit is not None
-    index, cells = read_cells(groups.index, groups.cells, FINE)
-    rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) + NATIVE_ROUNDING
-    held = sample_from_cells(index, cells, FINE), moments_from_cells(index, cells, FINE, rounding)
-    return gate_of_cells(*held, max_distance=limit, level=asked.level, shares=shares)
 
 
 def _baseline(path: str, asked: Asked, told: Told) -> Side:

@@ -101,9 +101,9 @@ class Asked:
                 raise InputError(option, "is of --max-distance only")
             if wanted and self.state is not None:
                 raise InputError("--anytime", f"adds up the rows of one population; leave out --{option}")
-            if wanted and self.weighted and not (option == "find" and self.in_groups):
-                taken = "single rows, independent or in groups" if option == "find" else "single, independent rows"
-                others = "weights or trials" if option == "find" else "weights, trials or groups"
+            if wanted and self.weighted and not (option != "baseline" and self.in_groups):
+                taken = "single, independent rows" if option == "baseline" else "single rows, independent or in groups"
+                others = "weights, trials or groups" if option == "baseline" else "weights or trials"
                 raise InputError(option, f"cannot be combined with {others} yet: it takes {taken}")
 
     @property
@@ -173,7 +173,7 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     say_guessed(read.names, read.guessed, told.say)
     say_excluded(read.n_excluded, told)
     if asked.groups is None:
-        alone = next((option for option in ("by", "baseline") if getattr(asked, option)), None)
+        alone = "baseline" if asked.baseline else None
         _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told, alone)
     return read, read.names
 
