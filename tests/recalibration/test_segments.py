@@ -236,6 +236,7 @@ BAD = [
     (TABLE.assign(day=pd.Timedelta(1, "s")), {}, "^X: column 'day' holds dates or times"),
     (pl.from_pandas(TABLE).with_columns(l=pl.lit([1, 2])), {}, r"^X: column 'l' holds values of type List"),
     (TABLE.assign(l=[[1]] * 1500), {}, r"^X: column 'l' holds a list \(row 0\)|^X: column 'l' holds values of type"),
+    (TABLE.assign(k=[1, "1", "b"] * 500), {}, "^X: column 'k' holds 1 as well as the text '1'; features are numbers"),
     (TABLE.assign(outcome=Y), {}, "^X: column 'outcome' is the outcome itself, row by row; leave it out"),
     (TABLE.assign(outcome=np.where(Y, "no", "yes")), {}, "^X: column 'outcome' is the outcome itself"),
     (TABLE, {"features": ["age", "y_prob"]}, "^features: holds 'y_prob', the prediction itself; leave it out"),
@@ -272,6 +273,8 @@ def test_outcomes_that_cannot_be_used_are_refused():
         clone(QUICK).fit(TABLE, [0, 1, 1])
     with pytest.raises(InputError, match=r"^y: has 0 ones and 1,500 zeros; cv=5 needs"):
         clone(QUICK).fit(TABLE, np.zeros(1500))
+    with pytest.raises(InputError, match=r"^groups: is the text 'country'; pass the column itself, X\['country'\]"):
+        clone(QUICK).fit(TABLE, Y, groups="country")
     with pytest.raises(InputError, match=r"^X: has no column 'country', which it was fitted to"):
         FITTED.predict_proba(TABLE.drop(columns="country"))
     with pytest.raises(InputError, match=r"^X: column 'age' holds texts; it held numbers when it was fitted"):

@@ -17,7 +17,7 @@ from calibrant.inference.gate import Ends, GateResult, gate_from_ends
 from calibrant.kernels import sketching
 from calibrant.scale.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 from calibrant.scale.groups import Groups
-from calibrant.scale.keys import numbers_of, told_apart
+from calibrant.scale.keys import numbers_of
 from calibrant.scale.pooled import gate_of_cells, moments_from_cells, sample_from_cells
 from calibrant.scale.tables import FINE, Table
 
@@ -41,18 +41,14 @@ def segments_to_gate(table: Table, names: Mapping[str, str], asked: Asked) -> li
 
 
 def _of_rows(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Decide]]:
-    import narwhals as nw
-    import pyarrow
-
     read = table.with_features(names, asked.by, "by", exclude_bad=asked.exclude_bad, groups=asked.groups)
     assert read.group is not None
     if asked.exclude_bad:
         read = read.kept(read.group >= 0)
     y_true, y_prob, group = (np.asarray(each) for each in (read.arrays["y_true"], read.arrays["y_prob"], read.group))
-    keys, _ = told_apart(nw.from_native(pyarrow.table(read.keys), eager_only=True))
     return [
         (name, partial(_gate_of_rows, y_true[rows], y_prob[rows], group[rows], asked))
-        for name, rows in _parted(keys, np.zeros(group.size, np.int64), asked.by)
+        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(group.size, np.int64), asked.by)
     ]
 
 

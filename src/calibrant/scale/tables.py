@@ -16,6 +16,7 @@ from calibrant.door.errors import InputError
 from calibrant.scale.class_columns import choose_classes, numbers_of
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins, refuse_unspoken_weights
 from calibrant.scale.groups import Groups
+from calibrant.scale.keys import told_apart
 from calibrant.scale.sketch import CalibrationSketch
 
 if TYPE_CHECKING:
@@ -96,6 +97,13 @@ class RowsWithFeatures:
         keys = {name: column.filter(good) for name, column in self.keys.items()}
         group = None if self.group is None else self.group[good]
         return RowsWithFeatures(arrays, keys, group, self.n_excluded + int((~good).sum()))
+
+    def keys_in_a_frame(self) -> Any:
+        """The features as the keys of `Groups` are."""
+        import narwhals as nw
+        import pyarrow
+
+        return told_apart(nw.from_native(pyarrow.table(self.keys), eager_only=True))[0]
 
 
 class Table(ABC):

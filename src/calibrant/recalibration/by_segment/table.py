@@ -114,6 +114,8 @@ def read_rows(
     table: FeatureTable, prediction: Name, y: Any, sample_weight: Column | None, groups: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, IntArray | None]:
     """Outcomes, predictions, weights and numbers of groups; what is wrong is said of the user's own names."""
+    if isinstance(groups, str):
+        raise InputError("groups", f"is the text {groups!r:.40}", allowed=f"pass the column itself, X[{groups!r:.40}]")
     with in_words_of(prediction):
         outcome, said, weight = read_columns(y, table.column(prediction), sample_weight)
         require_single_outcomes(outcome)
@@ -218,6 +220,10 @@ def _of_objects(values: list[Any], name: Name) -> Values:
                 raise _refused(name, "dates or times")
             if not isinstance(each, (str, np.bool_, *_NUMBERS)):
                 raise _refused(name, f"a {type(each).__name__} (row {values.index(each)})")
+    words = {each for each in held if isinstance(each, str)}
+    alike = next((each for each in held if not isinstance(each, str) and str(each) in words), None)
+    if alike is not None:
+        raise _refused(name, f"{alike!r} as well as the text {str(alike)!r}")
     texts = np.full(len(values), None, dtype=object)
     texts[~missing] = [str(each) for each in held]
     return texts
