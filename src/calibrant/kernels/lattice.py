@@ -52,7 +52,9 @@ class Corridor(NamedTuple):
     last : no step is taken from this level or beyond.
     free, top : up to the value `top`, r0(u) = u and r1(u) = u - 1, where the first `free` zeros lie; -1 for nowhere.
     grain : a step's length below that is rounding, and taken for 0.
-    other, reach, total, since : what a search from the other end found, all that it reaches at a cost of `reach`: from
+    total : paths that are longer need not be found.
+    ahead0, ahead1 : from the state (i, j) on, a path costs at least ahead0[i, k] + ahead1[j, k], for any k.
+    other, reach, since : what a search from the other end found, all that it reaches at a cost of `reach`: from
     the level `since` on, no path of at most `total` goes through a state that is farther than that from the other end,
     and than total - reach from this.
     """
@@ -65,9 +67,11 @@ class Corridor(NamedTuple):
     free: int
     top: float
     grain: float
+    total: float
+    ahead0: FloatArray
+    ahead1: FloatArray
     other: States
     reach: float
-    total: float
     since: int
 
 
@@ -121,6 +125,15 @@ def _place(table: IntArray, used: IntArray, i: int, j: int, ones: int) -> int:
     return int(here)
 
 
+@njit(cache=True, inline="always")
+def _within(ahead0: FloatArray, ahead1: FloatArray, left: float) -> bool:
+    """Whether the rest of the path may cost no more than is left."""
+    most = 0.0
+    for k in range(ahead0.size):
+        most = max(most, ahead0[k] + ahead1[k])
+    return most <= left
+
+
 @njit(cache=True, nogil=True)
 def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, stop: IntArray) -> Found:
     """Shortest path from (0, 0) to (all zeros, all ones) within the corridor, level by level.
@@ -129,7 +142,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
     """
     v0, moved0, credit0, rising0, falling0, cell0 = zero
     v1, moved1, credit1, rising1, falling1, cell1 = one
-    budget, centre, radius, slack, last, free, top_value, grain, far, reach, total, since = corridor
+    budget, centre, radius, slack, last, free, top_value, grain, total, ahead0, ahead1, far, reach, since = corridor
     far_used, far_cost, far_table = far
     zeros = v0.size
     ones = v1.size
@@ -231,7 +244,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                 ):
                     here = _place(table, used, i + a, j + b, ones)
                     other = table[here]
-                    if other == _EMPTY:
+                    if other == _EMPTY and _within(ahead0[i + a], ahead1[j + b], total - start - length):
                         if count == room:
                             full = True
                             break
@@ -244,11 +257,12 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                         gentlest[other] = follows
                         before[other, 1] = head[at]
                         head[at] = other
-                    if start + length < cost[other]:
-                        cost[other] = start + length
-                        before[other, 0] = state
-                    gentlest[other] = min(gentlest[other], follows)
-                    least[at] = min(least[at], start + length)
+                    if other != _EMPTY:
+                        if start + length < cost[other]:
+                            cost[other] = start + length
+                            before[other, 0] = state
+                        gentlest[other] = min(gentlest[other], follows)
+                        least[at] = min(least[at], start + length)
                 if n2 == 0:
                     continue
                 # Slack of these elements at mu; at a target t away it is at most 2 (a + b) t less, and never less

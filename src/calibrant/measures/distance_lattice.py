@@ -7,6 +7,7 @@ import numpy as np
 from calibrant.kernels import lattice
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
+from calibrant.measures.distance_ahead import from_there_on, more_than_credit, shifted_potentials
 from calibrant.measures.distance_proof import grain_of_paths, rounding_of_paths
 from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.lower_check import Potentials, overdraft
@@ -47,6 +48,11 @@ class LatticeProblem:
         self.rounding += overdraft(potentials)
         self._grain = grain_of_paths(v.size)
         self._forward, self._backward = [_side(*side) for side in self._sides], _mirrored(self._sides)
+        others = shifted_potentials(potentials)
+        heights = [other.r0 for other in others], [other.r1 for other in others]
+        more = [more_than_credit(*side, potentials.nodes, h) for side, h in zip(self._sides, heights, strict=True)]
+        self._ahead = [from_there_on(side, v.size) for side in more]
+        self._behind = [from_there_on(side[::-1], v.size) for side in reversed(more)]
         # The search with all that is known comes from the end where predictions err one way, if there is one.
         self._from_end = bool(np.count_nonzero(v >= too_low) >= np.count_nonzero(v <= too_high))
         self._share = 0.5
@@ -85,7 +91,7 @@ class LatticeProblem:
 
     def _look(self, slack: float, radius: float, clock: Clock) -> int:
         """Look for a shorter path next to the coupling's; the work it took."""
-        corridor = self._corridor(np.full(self._n + 1, self.length), radius, slack)
+        corridor = self._corridor(self._ahead, self.length, np.full(self._n + 1, self.length), radius, slack)
         found: lattice.Found = clock.run(lattice.shortest_path, *self._forward, corridor, _MOST_STATES, clock.stop)
         self._keep(found, False)
         return found.work
@@ -100,11 +106,12 @@ class LatticeProblem:
         than to where predictions err one way; the second comes from there.
         """
         there, here = self._forward, self._backward
+        ahead = self._ahead, self._behind
         if not self._from_end:
-            there, here = here, there
+            there, here, ahead = here, there, ahead[::-1]
         one_way = int(sum(np.count_nonzero(side.v <= self._top) for side in here))
         reach = self._share * guess
-        half = self._corridor(np.full(self._n + 1, reach), last=self._n - one_way + 1)
+        half = self._corridor(ahead[0], guess, np.full(self._n + 1, reach), last=self._n - one_way + 1)
         first: lattice.Found = clock.run(lattice.shortest_path, *there, half, _MOST_STATES, clock.stop)
         self._keep(first, not self._from_end)
         if not first.complete:
@@ -115,8 +122,8 @@ class LatticeProblem:
         known = np.minimum.accumulate(np.minimum(first.least, reach)[::-1])  # of this level or any nearer
         known[:one_way] = known[max(0, one_way - 1)]
         free = int(np.count_nonzero(here[0].v <= self._top))
-        whole = self._corridor(guess - known, free=free, top=self._top)
-        whole = whole._replace(other=first.states, reach=reach, total=guess, since=one_way)
+        whole = self._corridor(ahead[1], guess, guess - known, free=free, top=self._top)
+        whole = whole._replace(other=first.states, reach=reach, since=one_way)
         second: lattice.Found = clock.run(lattice.shortest_path, *here, whole, _MOST_STATES, clock.stop)
         self._keep(second, self._from_end)
         if not second.complete:
@@ -128,6 +135,8 @@ class LatticeProblem:
 
     def _corridor(
         self,
+        ahead: list[FloatArray],
+        total: float,
         budget: FloatArray,
         radius: float = np.inf,
         slack: float = np.inf,
@@ -137,9 +146,10 @@ class LatticeProblem:
         top: float = -1.0,
     ) -> lattice.Corridor:
         last = self._n if last is None else last
+        ahead0, ahead1 = ahead
         none = lattice.States(np.empty((0, 2), np.int64), np.empty(0), np.full(1, -1))
         return lattice.Corridor(
-            budget, self._centre, radius, slack, last, free, top, self._grain, none, 0.0, np.inf, self._n
+            budget, self._centre, radius, slack, last, free, top, self._grain, total, ahead0, ahead1, none, 0.0, self._n
         )
 
     def _keep(self, found: lattice.Found, from_end: bool) -> None:
