@@ -78,8 +78,8 @@ def _garbage_collected():
 @pytest.mark.usefixtures("_garbage_collected")
 def test_what_is_compiled_ahead_is_of_the_types_that_an_audit_uses():
     ahead.compile_late()
-    before = [len(kernel.signatures) for kernel in (lower.start, lower.solve)]
+    before = [len(kernel.signatures) for kernel in (lower.coupling_cost, lower.solve)]
     rng = np.random.default_rng(1)
     y_prob = rng.random(400)
     calibrant.audit(rng.random(400) < y_prob**2, y_prob, random_state=0)
-    assert before == [len(kernel.signatures) for kernel in (lower.start, lower.solve)]
+    assert before == [len(kernel.signatures) for kernel in (lower.coupling_cost, lower.solve)]

@@ -125,12 +125,12 @@ def audit_file(
 
         check_band(level, resamples)  # before anything that takes longer to load
         from calibrant.ahead import compile_beside
+
+        compile_beside(progress.compiling)  # and so does this, where it is needed
         from calibrant.findings.forecasts import audit_forecasts
         from calibrant.findings.table import Asked, Told, audit_opened
         from calibrant.findings.table_faults import said_of
         from calibrant.scale.opening import open_table
-
-        compile_beside(progress.compiling)
 
         if len(files) > MOST_FILES:
             said = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"

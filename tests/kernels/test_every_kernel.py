@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant import kernels
-from calibrant.kernels import lattice
+from calibrant.kernels import interval, lattice, lower
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
 
 MODULES = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
@@ -54,7 +54,7 @@ def two(m):
 
 
 def state(m):
-    return KERNELS["lower.start"](u(m), two(m + 2))
+    return lower.start(u(m), two(m + 2))
 
 
 def rates(m):
@@ -131,9 +131,8 @@ ARGUMENTS = {
     ),
     "found.scores": lambda m: (np.stack([r(m)[:, None]] * 3), ones(m), ones(m), r(m), 2.0, out(m, 1)),
     "interval.best_partition": lambda m: (
-        v(m), r(m + 1), u(m - 1), np.argsort(r(m + 1)), out(m + 1), ints(range(m + 1))
+        v(m), r(m + 1), u(m - 1), np.argsort(r(m + 1)), *interval.empty_set(m + 1), out(m + 1), ints(range(m + 1))
     ),
-    "interval.group_starts": lambda m: (ints(max(0, j - 1) for j in range(m + 1)),),
     "interval.sliding_window": lambda m: (v(m), r(m), 0.3),
     "lattice.shortest_path": lambda m: (side(m), side(m), corridor(m), 1000, stop()),
     "logistic.logistic_derivatives": lambda m: (np.stack([v(m), r(m)]), rates(m), p(m), np.array([0.5, 1.0])),
@@ -143,7 +142,6 @@ ARGUMENTS = {
     "lower.calibrated_scale": lambda m: (v(m), p(m), 0.5, 0.5),
     "lower.coupling_cost": lambda m: (v(m), p(m), p(m), p(m)),
     "lower.solve": lambda m: (u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), state(m), out(m + 2)),
-    "lower.start": lambda m: (u(m), two(m + 2)),
     "lower_proof.extended": lambda m: (v(m), r(m), v(m)),
     "lower_proof.largest_product": lambda m: (v(m), r(m), r(m)),
     "lower_lift.cell_masses": lambda m: (v(m), p(m), ints([0, m]), out(1), out(1)),
@@ -154,8 +152,8 @@ ARGUMENTS = {
     "lower_lift.quantile_coupling": lambda m: (
         v(m), p(m), u(m), p(m + 2), ints([0] * (2 * m + 2)), ints([0] * (2 * m + 2)), out(2 * m + 2)
     ),
-    "lower_lift.split_cells": lambda m: (v(m), ints([0, m]), np.ones(1), 2, 1e-9),
-    "lower_lift.tied": lambda m: (v(m), 1e-9),
+    "lower_lift.split_cells": lambda m: (v(m), ints([0, m]), np.ones(1), 2, 1e-9, ints(range(m + 1))),
+    "lower_lift.tied": lambda m: (v(m), 1e-9, ints(range(m))),
     "lower_lift.violations": lambda m: (v(m), two(m) + 0.2, u(m), out(m), out(m + 1), out(m + 1)),
     "pairs.fourier_power": lambda m: (v(m), r(m), 1.0, out(3)),
     "pairs.gaussian_boxes": lambda m: (v(m), r(m), 4.0, 1.0, np.ones((2, 3, 3)), out(2, 3)),
@@ -167,7 +165,7 @@ ARGUMENTS = {
     "poisson_binomial.log_two_sided": lambda m: (np.full(m, 3.0), v(m), v(m), ints([0, m]), ints([2])),
     "poisson_binomial.log_upper_tail": lambda m: (np.full(m, 3.0), v(m), 2, False),
     "regret.support": lambda m: (u(m), np.append(p(m), [0.0, 0.0]), 0.5),
-    "regret.hull": lambda m: (p(m), p(m)),
+    "regret.hull": lambda m: (p(m), p(m), ints(range(m + 1)), out(m)),
     "regret.penalised_gains": lambda m: (v(m), p(m), p(m), 0.5),
     "regret.places": lambda m: (v(m), v(m), False),
     "regret.running": lambda m: (p(m),),

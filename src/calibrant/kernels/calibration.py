@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from calibrant.kernels.compiled import njit
+from calibrant.kernels.compiled import inner, njit
 from calibrant.kernels.types import FloatArray, IntArray
 
 LANES = 128
@@ -38,7 +38,9 @@ def binomial_table(trials: float, chance: float, below: FloatArray, guide: IntAr
     below[j] is the probability of at most first + j; guide[g] is the first j with below[j] > g / size. What lies
     further out than a 1e-19th of the mode is left out.
     """
-    mode = min(math.floor((trials + 1.0) * chance), trials)
+    mode = float(math.floor((trials + 1.0) * chance))
+    if mode > trials:
+        mode = trials
     odds = chance / (1.0 - chance)
     reach = (below.size - 1) // 2
     down, mass = 0, 1.0
@@ -154,19 +156,19 @@ def redrawn_statistics(
                 _join(square[g], square[2 * g], square[2 * g + 1])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _clear(total):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
         total[lane] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _draw_one(key, step, threshold, events):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
         events[lane] = 1.0 if np.int64(mix(key[lane] + step) >> _11) < threshold else 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _draw_many(key, step, below, guide, least, size, events):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
         uniform = np.int64(mix(key[lane] + step) >> _11) * 2.0**-53
@@ -176,7 +178,7 @@ def _draw_many(key, step, below, guide, least, size, events):  # type: ignore[no
         events[lane] = least + j
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add(excess, square, sloped, events, v, m, w, slope):  # type: ignore[no-untyped-def]
     mean, along, fixed = m * v, w * w * (1.0 - 2.0 * v), w * w * m * v * v
     for lane in range(LANES):
@@ -186,19 +188,19 @@ def _add(excess, square, sloped, events, v, m, w, slope):  # type: ignore[no-unt
         square[lane] += along * events[lane] + fixed
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_times(total, column, factor):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
         total[lane] += column[lane] * factor
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_pairs(total, excess, square, inverse):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
         total[lane] += (excess[lane] * excess[lane] - square[lane]) * inverse
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _join(into, left, right):  # type: ignore[no-untyped-def]
     for lane in range(LANES):
         into[lane] = left[lane] + right[lane]

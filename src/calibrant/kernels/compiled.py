@@ -79,3 +79,6 @@ if TYPE_CHECKING:  # a kernel's type is numba's affair
     from numba import njit as njit
 else:
     njit = _njit
+
+inner: Any = _njit(no_cpython_wrapper=True)
+"""For what only kernels of the same file call: it needs no way in from Python, and is kept with its callers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant.kernels.bits import leading_zeros
-from calibrant.kernels.compiled import njit
+from calibrant.kernels.compiled import inner, njit
 from calibrant.kernels.types import FloatArray, IntArray, UIntArray
 
 
@@ -52,20 +52,15 @@ _SIX = np.uint64(6)  # a word of 64 bits, so six bits of a rank choose the bit a
 _LOW = np.uint64(63)
 
 
-@njit(cache=True, nogil=True)
-def _empty_set(n: int) -> tuple[UIntArray, IntArray]:
+def empty_set(n: int) -> tuple[UIntArray, IntArray]:
     """A set of numbers below n, as bits in a tree of 64-way words, and where each of its levels begins."""
-    offset = np.zeros(12, np.int64)
-    levels = 0
-    words = n
-    while levels == 0 or words > 1:
-        words = (words >> 6) + 1
-        levels += 1
-        offset[levels] = offset[levels - 1] + words
-    return np.zeros(offset[levels], np.uint64), offset[:levels]
+    sizes = [(n >> 6) + 1]
+    while sizes[-1] > 1:
+        sizes.append((sizes[-1] >> 6) + 1)
+    return np.zeros(sum(sizes), np.uint64), np.cumsum([0, *sizes[:-1]])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add(tree: UIntArray, offset: IntArray, r: np.uint64) -> None:
     for first in offset:
         i = first + np.int64(r >> _SIX)
@@ -76,7 +71,7 @@ def _add(tree: UIntArray, offset: IntArray, r: np.uint64) -> None:
         r >>= _SIX
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _remove(tree: UIntArray, offset: IntArray, r: np.uint64) -> None:
     for first in offset:
         i = first + np.int64(r >> _SIX)
@@ -86,7 +81,7 @@ def _remove(tree: UIntArray, offset: IntArray, r: np.uint64) -> None:
         r >>= _SIX
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _next_below(tree: UIntArray, offset: IntArray, r: np.uint64) -> np.int64:
     """Return the largest number in the set that is below r, or -1."""
     for level in range(offset.size):
@@ -101,7 +96,7 @@ def _next_below(tree: UIntArray, offset: IntArray, r: np.uint64) -> np.int64:
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _overtaken(i: int, k: int, j: int, v: FloatArray, s: FloatArray, w: FloatArray, cost: FloatArray) -> int:
     """Return j if candidate k > i is no worse than i from j on, whatever S_j is; else a later j at which to ask again.
 
@@ -128,9 +123,10 @@ def _overtaken(i: int, k: int, j: int, v: FloatArray, s: FloatArray, w: FloatArr
 
 @njit(cache=True, nogil=True)
 def best_partition(
-    v: FloatArray, s: FloatArray, w: FloatArray, order: IntArray, cost: FloatArray, start: IntArray
-) -> None:
-    """Fill cost and start in O(m log m) for any data, with O(m) memory; order sorts s.
+    v: FloatArray, s: FloatArray, w: FloatArray, order: IntArray, tree: UIntArray, offset: IntArray,
+    cost: FloatArray, start: IntArray,
+) -> None:  # fmt: skip
+    """Fill cost and start in O(m log m) for any data, with O(m) memory; order sorts s, the tree is an empty set.
 
     cost[j], the least cost of partitioning the first j predictions, is the minimum over i < j of cost[i] +
     |S_j - S_i| + (M_j - M_i)(v_{j-1} - v_i), with s and w the running sums S and M of residual and mass; start[j] is
@@ -146,16 +142,18 @@ def best_partition(
     """
     m = v.size
     end = m + 1  # stands at both ends of the row of candidates and of each day's list
-    rank = np.empty(m + 1, np.uint32)
-    for k in range(m + 1):
-        rank[order[k]] = k
-    tree, offset = _empty_set(m + 1)
+    rank = np.empty(m + 2, np.int32)
     left = np.empty(m + 2, np.int32)
     right = np.empty(m + 2, np.int32)
-    day = np.full(m + 2, end, np.int32)  # first of a day's list
-    due = np.zeros(m + 2, np.int32)  # the day in whose list a candidate is
+    day = np.empty(m + 2, np.int32)  # first of a day's list
+    due = np.empty(m + 2, np.int32)  # the day in whose list a candidate is
     before = np.empty(m + 2, np.int32)
     after = np.empty(m + 2, np.int32)
+    for k in range(m + 2):
+        day[k] = end
+        due[k] = 0
+        if k <= m:
+            rank[order[k]] = k
     cost[0] = 0.0
     left[0] = right[0] = end
     left[end] = right[end] = 0
@@ -164,11 +162,11 @@ def best_partition(
         looked = 0
         while True:
             if looked == 0:
-                a = left[j - 1]
+                a = np.int64(left[j - 1])
             elif looked == 1:
                 a = j - 1
             else:
-                a = day[j]
+                a = np.int64(day[j])
                 if a == end:
                     break
                 day[j] = after[a]
@@ -176,7 +174,7 @@ def best_partition(
                 due[a] = 0
             looked += 1
             while a != end and right[a] != end:  # of what is dropped, right is the end
-                b = right[a]
+                b = np.int64(right[a])
                 older = min(a, b)
                 turn = _overtaken(older, max(a, b), j, v, s, w, cost)
                 if turn > j:
@@ -192,8 +190,8 @@ def best_partition(
                     before[day[turn]] = a
                     day[turn] = a
                     break
-                a = left[older]
-                b = right[older]
+                a = np.int64(left[older])
+                b = np.int64(right[older])
                 right[a] = b
                 left[b] = a
                 right[older] = end
@@ -220,18 +218,10 @@ def best_partition(
             _add(tree, offset, r)
 
 
-@njit(cache=True, nogil=True)
 def group_starts(start: IntArray) -> IntArray:
-    """Return where each group of the best partition begins, increasing."""
-    groups = 0
-    j = start.size - 1
+    """Return where each group of the best partition begins, increasing; a loop in Python, for groups are few."""
+    first, j = [], start.size - 1
     while j > 0:
-        j = start[j]
-        groups += 1
-    first = np.empty(groups, np.int64)
-    j = start.size - 1
-    while j > 0:
-        j = start[j]
-        groups -= 1
-        first[groups] = j
-    return first
+        j = int(start[j])
+        first.append(j)
+    return np.array(first[::-1], np.int64)

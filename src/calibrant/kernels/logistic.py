@@ -17,8 +17,12 @@ def logistic_derivatives(
     """Sum of mass * (log(1 + exp(z)) - rate * z) with z = theta . features[:, i]: value, gradient and Hessian."""
     d, n = features.shape
     value = 0.0
-    gradient = np.zeros(d)
-    hessian = np.zeros((d, d))
+    gradient = np.empty(d)
+    hessian = np.empty((d, d))
+    for a in range(d):
+        gradient[a] = 0.0
+        for b in range(d):
+            hessian[a, b] = 0.0
     for i in range(n):
         z = 0.0
         for a in range(d):

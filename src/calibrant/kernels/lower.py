@@ -57,33 +57,19 @@ def coupling_cost(u: FloatArray, p: FloatArray, q: FloatArray, lam: FloatArray) 
     return cost
 
 
-@njit(cache=True, nogil=True)
 def start(u: FloatArray, x: FloatArray) -> State:
     """Slacks of the strictly feasible potentials x (K, 2), multipliers on the central path, inverses of the slacks."""
-    n = u.size
-    s = np.empty((n, _SIDES))
-    z = np.empty((n, _SIDES))
-    inverse = np.empty((n, _SIDES))
-    for k in range(n):
-        gap = u[k + 1] - u[k] if k + 1 < n else 1.0
-        rise0 = x[k + 1, 0] - x[k, 0] if k + 1 < n else 0.0
-        rise1 = x[k + 1, 1] - x[k, 1] if k + 1 < n else 0.0
-        s[k, 0] = gap - rise0
-        s[k, 1] = gap + rise0
-        s[k, 2] = gap - rise1
-        s[k, 3] = gap + rise1
-        s[k, 4] = -((1.0 - u[k]) * x[k, 0] + u[k] * x[k, 1])
-    total = 0.0
-    for k in range(n):
-        total += 1.0 / s[k, 4]
-    mu = 1.0 / total  # where the multipliers of calibration add up to 1
-    for k in range(n):
-        for i in range(_SIDES):
-            inverse[k, i] = 1.0 / s[k, i]
-            z[k, i] = mu * inverse[k, i]
-        if k + 1 == n:
-            for i in range(4):
-                z[k, i] = 0.0
+    s = np.empty((u.size, _SIDES))
+    gap = np.append(np.diff(u), 1.0)
+    for label in range(2):
+        rise = np.append(np.diff(x[:, label]), 0.0)
+        s[:, 2 * label] = gap - rise
+        s[:, 2 * label + 1] = gap + rise
+    s[:, 4] = -((1.0 - u) * x[:, 0] + u * x[:, 1])
+    inverse = 1.0 / s
+    mu = 1.0 / inverse[:, 4].cumsum()[-1]  # where the multipliers of calibration add up to 1
+    z = mu * inverse
+    z[-1, :4] = 0.0
     return s, z, inverse
 
 

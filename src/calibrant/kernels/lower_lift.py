@@ -201,22 +201,23 @@ def lower_and_straighten(v: FloatArray, lowering: FloatArray, r: FloatArray) -> 
 
 
 @njit(cache=True, nogil=True)
-def tied(v: FloatArray, thinnest: float) -> IntArray:
-    """First indices of groups of predictions that differ by at most thinnest."""
-    out = np.empty(v.size, np.int64)
+def tied(v: FloatArray, thinnest: float, out: IntArray) -> int:
+    """Write the first indices of groups of predictions that differ by at most thinnest; return how many there are."""
     out[0] = 0
     n = 1
     for j in range(1, v.size):
         if v[j] - v[out[n - 1]] > thinnest:
             out[n] = j
             n += 1
-    return out[:n].copy()
+    return n
 
 
 @njit(cache=True, nogil=True)
-def split_cells(v: FloatArray, start: IntArray, chosen: FloatArray, parts: int, thinnest: float) -> IntArray:
-    """Split the chosen cells into equal widths of their own extent, or into single predictions where these are few."""
-    out = np.empty(v.size + 1, np.int64)
+def split_cells(v: FloatArray, start: IntArray, chosen: FloatArray, parts: int, thinnest: float, out: IntArray) -> int:
+    """Split the chosen cells into equal widths of their own extent, or into single predictions where these are few.
+
+    Writes where each begins, and the end; returns how many numbers that are.
+    """
     n = 0
     for cell in range(start.size - 1):
         first = start[cell]
@@ -235,7 +236,7 @@ def split_cells(v: FloatArray, start: IntArray, chosen: FloatArray, parts: int, 
                 out[n] = j
                 n += 1
     out[n] = v.size
-    return out[: n + 1].copy()
+    return n + 1
 
 
 @njit(cache=True, nogil=True)

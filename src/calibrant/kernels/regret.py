@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.kernels.compiled import njit
+from calibrant.kernels.compiled import inner, njit
 from calibrant.kernels.sums import add
 from calibrant.kernels.types import FloatArray
 
@@ -19,7 +19,8 @@ CutArray = npt.NDArray[np.int64]
 @njit(cache=True, nogil=True)
 def running(mass: FloatArray) -> FloatArray:
     """Sums of the masses before each place, from 0 up to the sum of all."""
-    found = np.zeros(mass.size + 1)
+    found = np.empty(mass.size + 1)
+    found[0] = 0.0
     total, lost = 0.0, 0.0
     for j in range(mass.size):
         total, lost = add(total, lost, mass[j])
@@ -28,28 +29,29 @@ def running(mass: FloatArray) -> FloatArray:
 
 
 @njit(cache=True, nogil=True)
-def hull(events: FloatArray, others: FloatArray) -> tuple[CutArray, FloatArray]:
-    """Return the cuts that are best at some threshold, and the rates of events between them, which increase.
+def hull(events: FloatArray, others: FloatArray, start: CutArray, rate: FloatArray) -> int:
+    """Write the cuts that are best at some threshold, and the rates of events between them, which increase.
 
-    The masses between two cuts next to each other are those of one block of the isotonic regression. Of thresholds up
-    to the first rate the first cut is best, between two rates the cut there, above the last rate the last cut: none.
+    Returns how many rates there are, one less than cuts. The masses between two cuts next to each other are those of
+    one block of the isotonic regression. Of thresholds up to the first rate the first cut is best, between two rates
+    the cut there, above the last rate the last cut: none.
     """
-    start = np.empty(events.size + 1, np.int64)
     ones, zeros = np.empty(events.size), np.empty(events.size)
     size = 0
     for j in range(events.size):
-        start[size], ones[size], zeros[size] = j, events[j], others[j]
+        start[size] = j
+        ones[size] = events[j]
+        zeros[size] = others[j]
         while size > 0 and ones[size - 1] * zeros[size] >= ones[size] * zeros[size - 1]:
             ones[size - 1] += ones[size]
             zeros[size - 1] += zeros[size]
             size -= 1
         size += 1
     start[size] = events.size
-    rate = np.empty(size)
     for k in range(size):
         both = ones[k] + zeros[k]
         rate[k] = ones[k] / both if both != 0.0 else 0.0
-    return start[: size + 1].copy(), rate
+    return size
 
 
 @njit(cache=True, nogil=True)
@@ -75,8 +77,10 @@ def penalised_gains(
     """
     m = v.size
     at, above = np.empty(m), np.empty(m)
-    x, y = np.zeros(m + 1), np.zeros(m + 1)  # masses of non-events and of events before each cut of the hull
-    size = 1
+    x, y = np.empty(m + 1), np.empty(m + 1)  # masses of non-events and of events before each cut of the hull
+    x[0] = 0.0
+    y[0] = 0.0
+    size = np.int64(1)  # a literal would be a type of its own
     zeros, ones, zeros_lost, ones_lost = 0.0, 0.0, 0.0, 0.0
     for i in range(m):
         t = v[i]
@@ -91,14 +95,15 @@ def penalised_gains(
             x[size - 1] - x[size - 2]
         ):
             size -= 1
-        x[size], y[size] = a, b
+        x[size] = a
+        y[size] = b
         size += 1
         k = _cheapest(x, y, size, gain, loss)
         above[i] = gain * (b - y[k]) - loss * (a - x[k])
     return at, above
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _cheapest(x: FloatArray, y: FloatArray, size: int, gain: float, loss: float) -> int:
     """Number of the corner of a convex chain, from left to right, at which gain * y - loss * x is least."""
     low, high = 0, size - 1

@@ -59,7 +59,7 @@ def keys_in_place(b: FloatArray) -> tuple[float, float, float]:
 @njit(cache=True, nogil=True)
 def quantise(key: FloatArray, low: float, high: float, index_bits: int, packed: UIntArray) -> None:
     """Pack each key, rounded down to a grid, above its index, so that a plain sort ranks the keys."""
-    steps = float((_ONE << np.uint64(min(52, 64 - index_bits))) - _ONE)
+    steps = float((_ONE << np.uint64(52 if index_bits < 12 else 64 - index_bits)) - _ONE)
     scale = steps / (high - low) if high > low else 0.0
     if not np.isfinite(scale):
         scale = 0.0
@@ -120,9 +120,12 @@ def forward(
     m = v.size
     record = lowest.size > 0
     words = (m >> 6) + 1
-    leaf = np.zeros(words, np.uint64)
-    node = np.zeros((words >> 6) + 1, np.uint64)
-    root = np.zeros((words >> 12) + 1, np.uint64)  # scanned linearly: m / 2**18 words
+    leaf = np.empty(words, np.uint64)
+    node = np.empty((words >> 6) + 1, np.uint64)
+    root = np.empty((words >> 12) + 1, np.uint64)  # scanned linearly: m / 2**18 words
+    for level in (leaf, node, root):
+        for word_at in range(level.size):
+            level[word_at] = _ZERO
     top = np.uint64(rank[0])
     bottom = top
     i = top >> _SIX
@@ -152,8 +155,10 @@ def forward(
             node[n] |= _ONE << (i & _LOW)
             root[n >> _SIX] |= _ONE << (n & _LOW)
         mass[r] = 2 * gap
-        top = max(top, r)
-        bottom = min(bottom, r)
+        if r > top:
+            top = r
+        if r < bottom:
+            bottom = r
 
         rest = gap
         x = mass[top]

@@ -69,9 +69,14 @@ def grouped_sums(a: FloatArray, start: IntArray) -> FloatArray:
 @njit(cache=True, nogil=True)
 def labelled_sums(label: IntArray, a: FloatArray, size: int) -> FloatArray:
     """Sums of a column's rows by their labels, from 0 to size - 1."""
-    total = np.zeros(size)
-    lost = np.zeros(size)
+    total = np.empty(size)
+    lost = np.empty(size)
+    for k in range(size):
+        total[k] = 0.0
+        lost[k] = 0.0
     for i in range(a.size):
         k = label[i]
         total[k], lost[k] = add(total[k], lost[k], a[i])
-    return total + lost
+    for k in range(size):
+        total[k] += lost[k]
+    return total

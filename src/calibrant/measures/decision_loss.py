@@ -43,8 +43,9 @@ class Cuts:
         total = sample.total_weight
         events = sample.weighted_outcome / total
         others = np.maximum(sample.weight - sample.weighted_outcome, 0.0) / total  # below zero by rounding only
-        best, rate = hull(events, others)
-        return cls(sample.prediction, running(events), running(others), best, rate)
+        best, rate = np.empty(events.size + 1, np.int64), np.empty(events.size)
+        size = hull(events, others, best, rate)
+        return cls(sample.prediction, running(events), running(others), best[: size + 1].copy(), rate[:size].copy())
 
     def best_at(self, t: FloatArray) -> IntArray:
         """The prediction from which on it is best to act at each threshold, by its number; of several the first.

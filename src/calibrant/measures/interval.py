@@ -13,7 +13,7 @@ from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
-from calibrant.kernels.interval import best_partition, group_starts
+from calibrant.kernels.interval import best_partition, empty_set, group_starts
 from calibrant.measures.registry import register
 
 FloatArray = npt.NDArray[np.float64]
@@ -89,7 +89,7 @@ def least_costs(sample: Sample) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     np.cumsum(sample.residual(), out=s[1:])
     np.cumsum(sample.mass(), out=w[1:])
     cost, start = np.empty(m + 1), np.empty(m + 1, np.int64)
-    best_partition(sample.prediction, s, w, np.argsort(s), cost, start)
+    best_partition(sample.prediction, s, w, np.argsort(s), *empty_set(m + 1), cost, start)
     return cost, start
 
 

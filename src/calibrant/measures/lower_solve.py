@@ -54,7 +54,7 @@ class LowerProblem:
         self._lowering = np.empty(v.size)
         self._cells = np.array([0, v.size])
         # Moving every prediction to its outcomes' mean costs the exact level-set error; it is best where that is 0.
-        ties = lift.tied(v, _MERGED)
+        ties = _untied(v)
         ones = np.add.reduceat(q, ties)
         mass = np.add.reduceat(p, ties) + ones
         mean = np.divide(ones, mass, out=np.zeros_like(ones), where=mass > 0.0)
@@ -71,7 +71,7 @@ class LowerProblem:
         """Narrow the bracket to tol, or as far as double precision goes."""
         if self.width <= tol:
             return
-        self._cells = lift.split_cells(self.v, self._cells, np.ones(1), _FIRST_CELLS, 0.0)
+        self._cells = self._split(np.ones(1), _FIRST_CELLS, 0.0)
         self._candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
         for stage in _STAGES:
             if self.width > stage:
@@ -101,7 +101,7 @@ class LowerProblem:
                 return
             whole = self._cells.size > self.v.size
             allowed = stage / 8 if whole else max(stage / 8, self.width / 100)
-            cells = lift.split_cells(self.v, self._cells, _beyond(np.maximum(excess, loss), allowed), _PARTS, _MERGED)
+            cells = self._split(_beyond(np.maximum(excess, loss), allowed), _PARTS, _MERGED)
             if cells.size > _NEARLY_ALL * self.v.size:
                 cells = np.arange(self.v.size + 1)
                 allowed = stage / 8
@@ -119,6 +119,11 @@ class LowerProblem:
             more = [self._candidates, _split(u, broken, parts), where[broken]]
             self._candidates = np.unique(np.concatenate(more))
 
+    def _split(self, chosen: FloatArray, parts: int, thinnest: float) -> IntArray:
+        """The cells, with the chosen ones split."""
+        found = np.empty(self.v.size + 1, np.int64)
+        return found[: lift.split_cells(self.v, self._cells, chosen, parts, thinnest, found)].copy()
+
     def _nodes(
         self, candidates: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
@@ -129,7 +134,7 @@ class LowerProblem:
         lift.cell_masses(self.v, self.q, self._cells, ones, centre1)
         u = np.concatenate([candidates, centre0[zeros > 0.0], centre1[ones > 0.0]])
         u = np.sort(np.clip(u, 0.0, 1.0))
-        u = u[lift.tied(u, _MERGED)]
+        u = u[_untied(u)]
         u = np.append(u[u < 1.0 - _MERGED], 1.0)
         # To the nearer node; what that costs is paid in the lift.
         middle = (u[1:] + u[:-1]) / 2
@@ -180,6 +185,12 @@ class LowerProblem:
         for column, mass in enumerate((self.p, self.q)):
             if mass.any():
                 lift.lowest_extension(self.v, mass, r[:, column])
+
+
+def _untied(v: FloatArray) -> IntArray:
+    """First indices of groups of places that are one."""
+    found = np.empty(v.size, np.int64)
+    return found[: lift.tied(v, _MERGED, found)].copy()
 
 
 def _beyond(loss: FloatArray, allowed: float) -> FloatArray:
