@@ -91,7 +91,8 @@ def side(m):
 def corridor(m):
     none = lattice.States(np.zeros((1, 2), np.int64), np.ones(1), ints([-1]))
     wide = np.full(2 * m + 1, 9.0), np.arange(2 * m + 1) / 2, np.inf, np.inf
-    return lattice.Corridor(*wide, 2 * m, 0, -1.0, 1e-13, none, 0.0, np.inf, 2 * m)
+    nothing = np.zeros((m + 1, 2))
+    return lattice.Corridor(*wide, 2 * m, 0, -1.0, 1e-13, np.inf, nothing, nothing, none, 0.0, 2 * m)
 
 
 def ranked(m):

@@ -21,7 +21,7 @@ def potentials_of(y_true, y_prob):
 def costs_ahead(y_true, y_prob):
     """For zeros and ones, sorted: what they get by all pairs of potentials, from each element on; credits, values."""
     first = potentials_of(y_true, y_prob)
-    others = shifted_potentials(first)
+    others = shifted_potentials(first, y_prob.size)
     found = []
     for label, r, heights in (
         (0.0, first.r0, [other.r0 for other in others]),
@@ -50,7 +50,7 @@ def test_no_rest_of_a_path_costs_less(domain):
 @examples(100)
 @given(noiseless())
 def test_shifted_potentials_are_feasible(domain):
-    for other in shifted_potentials(potentials_of(*domain)):
+    for other in shifted_potentials(potentials_of(*domain), domain[0].size):
         assert overdraft(other) <= 1e-15
 
 

@@ -7,14 +7,16 @@ import numpy as np
 from calibrant.kernels.types import FloatArray
 from calibrant.measures.lower_check import UNIT, Potentials, overdraft
 
-_SHIFTS = 2.0 * (np.arange(1, 17) / 16.0) ** 2  # a shift by 2 c**2 tells most about states near the value c
+_MOST = 16  # shifts
+_SUMS = 1_600_000  # of each kind, so that a million rows do not take a gigabyte
 
 
-def shifted_potentials(potentials: Potentials) -> list[Potentials]:
-    """Feasible potentials that give more to one outcome and less to the other, by several amounts, either way."""
+def shifted_potentials(potentials: Potentials, n: int) -> list[Potentials]:
+    """Feasible potentials that give more to one of n elements' outcomes and less to the other, by several amounts."""
     u, r0, r1 = potentials.nodes, potentials.r0, potentials.r1
+    count = min(max(_SUMS // n, 1), _MOST)
     found = []
-    for shift in _SHIFTS:
+    for shift in 2.0 * (np.arange(1, count + 1) / count) ** 2:  # by 2 c**2: it tells most about states near the value c
         found.append(_feasible(u, r0 - shift, _raised(u, r0 - shift)))
         found.append(_feasible(u, _raised((1.0 - u)[::-1], (r1 - shift)[::-1])[::-1], r1 - shift))
     return found

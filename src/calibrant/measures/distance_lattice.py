@@ -48,7 +48,7 @@ class LatticeProblem:
         self.rounding += overdraft(potentials)
         self._grain = grain_of_paths(v.size)
         self._forward, self._backward = [_side(*side) for side in self._sides], _mirrored(self._sides)
-        others = shifted_potentials(potentials)
+        others = shifted_potentials(potentials, v.size)
         heights = [other.r0 for other in others], [other.r1 for other in others]
         more = [more_than_credit(*side, potentials.nodes, h) for side, h in zip(self._sides, heights, strict=True)]
         self._ahead = [from_there_on(side, v.size) for side in more]
