@@ -95,7 +95,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
     if found.action == "predict the base rate":
         same = f"saying {rate(audit.base_rate)} every time would do as well or better"
-        return f"Miscalibrated, and no use is shown: {same}. {real}"
+        return f"Miscalibrated, and no use is shown: {same}. That predictions are off is not chance ({p}){small}."
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
     slightly = found.state == "too small to matter"

@@ -161,7 +161,9 @@ def found_in_words(found: FoundSegments) -> str:
     more = "".join(f"; then {each}" for each in others)
     least = len(found.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
-    return f"{searched}, {found.n_beyond:,} {be} off by more than noise: {first} (p = {found.pvalue:.2g}){more}."
+    few = f", which {len(found.segments):,} of them explain{'s' * (len(found.segments) == 1)}"
+    few = few if found.n_beyond > len(found.segments) else ""
+    return f"{searched}, {found.n_beyond:,} {be} off by more than noise{few}: {first} (p = {found.pvalue:.2g}){more}."
 
 
 def segments_sorted(level: float, *, chance: bool) -> str:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
-from calibrant.door.outwards import outwards
+from calibrant.door.outwards import at_least, outwards
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
@@ -36,8 +36,8 @@ from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw
 from calibrant.report.found_picture import found_svg
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
-from calibrant.report.plots import curves_svg, diagram_geometry, drift_svg, svg
-from calibrant.report.text import beside_the_answer, facts, reality, shown_first
+from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram_geometry, drift_svg, svg
+from calibrant.report.text import beside_the_answer, facts, reality, shown_first, some_periods
 from calibrant.report.verdict import what_to_do
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         number=number,
+        at_least=at_least,
         capitalised=lambda text: f"{text[:1].upper()}{text[1:]}",
         confidence=confidence,
         percent=percent,
@@ -109,6 +110,8 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "acting": _acting(audit),
         "drift_words": periods_in_words(audit.periods) if audit.periods else "",
         "drift_pictures": _drift(audit) if audit.periods else {},
+        "drift_beyond": any(period.reading.evalue > MOST_EVIDENCE for period in audit.periods),
+        "drift_periods": some_periods(audit.periods),
         "class_questions": _class_questions(audit.classes) if audit.classes is not None else {},
         "class_pictures": _class_pictures(audit.classes) if audit.classes is not None else {},
         "found_pictures": {} if audit.found_segments is None else _found(audit.found_segments),
@@ -169,9 +172,9 @@ def _acting(audit: Audit) -> dict[str, Any] | None:
 
 
 def _drift(audit: Audit) -> dict[str, Markup]:
-    """The evidence by period, once for each width of page; the page shows the one that it has room for."""
+    """Rates and evidence by period, once for each width of page; the page shows the one that it has room for."""
     return {
-        page: _coloured(_renamed(drift_svg(audit, inches), f"-{page}"), "Evidence by period")
+        page: _coloured(_renamed(drift_svg(audit, inches), f"-{page}"), "Rates and evidence by period")
         for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
     }
 

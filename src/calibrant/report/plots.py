@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from calibrant.findings.found import Audit
 
 _SIZE = (4.3, 4.9)  # inches: small, so that its letters can be read where the picture is 330 pixels wide
+MOST_EVIDENCE = 1e12  # that is drawn: beyond it nobody needs to tell how much
 _LETTER = 0.65  # widths of letters, in sizes of the font
 _LONGEST = 22  # letters of a name in a legend
 _BESIDE = 0.9  # inches beside the axes of the drift, for labels
@@ -70,16 +71,21 @@ def svg(audit: Audit, size: tuple[float, float] = _SIZE) -> str:
 
 
 def drift_svg(audit: Audit, width: float) -> str:
-    """Evidence by period as an SVG element so many inches wide, with as many labels as there is room for."""
+    """Rates and evidence by period as an SVG element so many inches wide, with as many labels as there is room for."""
     return drawn(lambda: _drift_figure(audit, width))
 
 
 def _drift_figure(audit: Audit, width: float) -> Figure:
-    fig = Figure(figsize=(width, 2.6), layout="constrained")
-    ax = fig.add_subplot()
+    fig = Figure(figsize=(width, 4.0), layout="constrained")
+    upper, ax = fig.subplots(2, 1, sharex=True, height_ratios=(1, 1.2))
     evidence = np.array([max(period.reading.evalue, 1e-12) for period in audit.periods])
     at = np.arange(evidence.size)
-    ax.plot(at, np.minimum(evidence, 1e12), color=COLOURS["curve"], lw=2)
+    upper.plot(at, [period.base_rate for period in audit.periods], color=COLOURS["curve"], lw=2, label="observed")
+    said = [period.mean_prediction for period in audit.periods]
+    upper.plot(at, said, color=COLOURS["ink"], lw=1.4, dashes=(4, 2), label="predicted")
+    upper.set_ylabel("rate")
+    upper.legend(frameon=False, loc="best")
+    ax.plot(at, np.minimum(evidence, MOST_EVIDENCE), color=COLOURS["curve"], lw=2)
     ax.axhline(1.0 / audit.level, color=COLOURS["high"], lw=1.2, dashes=(4, 3))
     ax.set_yscale("log")
     names = [str(period.period)[:10] for period in audit.periods]
@@ -88,7 +94,9 @@ def _drift_figure(audit: Audit, width: float) -> Figure:
     marks = range(0, evidence.size, math.ceil(needed / room))
     ax.set_xticks(marks, [names[i] for i in marks])
     ax.set_ylabel("evidence")
+    tidy(upper)
     tidy(ax)
+    fig.align_ylabels()
     return fig
 
 

@@ -183,15 +183,19 @@ def _segment(segment: Segment, chance: bool) -> str:
     )
 
 
+def some_periods(periods: Sequence[Period]) -> list[Period]:
+    """Some twenty of many, the last of every few, and the first with enough evidence."""
+    step = max(1, -(-len(periods) // _SHOWN))
+    alarm = next((i for i, period in enumerate(periods) if period.reading.reject), None)
+    return [periods[i] for i in sorted({*range(step - 1, len(periods), step), *(() if alarm is None else (alarm,))})]
+
+
 def _periods(periods: Sequence[Period]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("period")
     for head in ("rows", "rate", "predicted", "evidence so far"):
         table.add_column(head, justify="right")
-    step = max(1, -(-len(periods) // _SHOWN))
-    alarm = next((i for i, period in enumerate(periods) if period.reading.reject), None)
-    for i in sorted({*range(step - 1, len(periods), step), *(() if alarm is None else (alarm,))}):
-        period = periods[i]
+    for period in some_periods(periods):
         mark = " !" if period.reading.reject else ""
         rate, mean = percent(period.base_rate), percent(period.mean_prediction)
         table.add_row(
