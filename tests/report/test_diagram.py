@@ -1,11 +1,14 @@
 """The diagram: two curves, weight that follows the rows, sides told apart without colour, the headline's examples."""
 
+import re
+
 import numpy as np
 import pytest
 
 from calibrant import audit, corp_decomposition
 from calibrant.report.diagram import draw_diagram
 from calibrant.report.frame import heavy, limits
+from calibrant.report.plots import diagram
 
 
 def sample(n=1500, seed=0):
@@ -57,3 +60,13 @@ def test_weight_follows_the_rows_and_single_rows_far_away_do_not_stretch_the_axe
     low, high = limits(found)
     assert low <= 0.0 < high < 0.1
     assert found.plot().get_ylim()[1] < 0.2
+
+
+@pytest.mark.slow
+def test_the_cursor_is_told_where_the_axis_lies_in_the_picture():
+    picture, (left, right), ends = diagram(audit(*sample(300), random_state=0, n_resamples=39))
+    (width,) = re.findall(r'viewBox="0 0 ([\d.]+) ', picture)
+    spine = picture.partition('<g id="axes_1">')[2].partition('<path d="')[2].partition('"')[0]  # the background
+    across = [float(x) for x, _ in re.findall(r"[ML] ([\d.]+) ([\d.]+)", spine)]
+    assert (left, right) == pytest.approx((min(across) / float(width), max(across) / float(width)), abs=1e-4)
+    assert ends == (0.0, 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -36,7 +36,7 @@ from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw
 from calibrant.report.found_picture import found_svg
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
-from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram_geometry, drift_svg, svg
+from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram, drift_svg
 from calibrant.report.text import beside_the_answer, facts, reality, shown_first, some_periods
 from calibrant.report.verdict import what_to_do
 
@@ -67,7 +67,9 @@ def _(comparison: Comparison) -> str:
     return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages, picture=picture)
 
 
+@cache
 def _environment() -> Environment:
+    """Made once, as to read the templates takes longer than to fill them."""
     environment = Environment(
         loader=PackageLoader("calibrant.report"),
         autoescape=lambda name: name is not None and name.endswith(".jinja"),
@@ -132,9 +134,9 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "upper": table.band_upper,
     }
     label = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
-    left, right, low, high = diagram_geometry(audit)
+    picture, (left, right), (low, high) = diagram(audit)
     return {
-        "picture": _coloured(svg(audit), label),
+        "picture": _coloured(picture, label),
         "left": round(left, 5),
         "right": round(right, 5),
         "low": low,

@@ -56,13 +56,14 @@ def figure(audit: Audit, size: tuple[float, float] = _SIZE) -> Figure:
     return fig
 
 
-def diagram_geometry(audit: Audit) -> tuple[float, float, float, float]:
-    """Where the axis of predictions begins and ends, as shares of the figure's width, and the predictions there."""
+def diagram(audit: Audit) -> tuple[str, tuple[float, float], tuple[float, float]]:
+    """The figure as an SVG element, where its axis of predictions begins and ends in shares of its width, and at which
+    predictions."""
     with mpl.rc_context(STYLE):
         fig = figure(audit)
-        fig.draw_without_rendering()
+        picture = as_svg(fig)  # which lays it out
     box = fig.axes[0].get_position()
-    return (float(box.x0), float(box.x1), *limits(audit, audit.answer.examples))
+    return picture, (float(box.x0), float(box.x1)), limits(audit, audit.answer.examples)
 
 
 def svg(audit: Audit, size: tuple[float, float] = _SIZE) -> str:
