@@ -252,9 +252,14 @@ def test_the_figure_of_the_first_network():
 @pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_network(name):
-    done = run("audit", FOLDER / name, "--resamples", "0")
+def test_every_network_keeps_every_inequality(name):
+    done = run("audit", FOLDER / name, "--resamples", "0", "--json")
     assert done.exit_code == 0, done.output
+    found, frame = json.loads(done.stdout), pd.read_parquet(FOLDER / name)
+    assert [each for each in found["inequalities"] if not each["holds"]] == []
+    error = calibrant.smooth_calibration_error(frame["y_true"], frame["y_prob"])
+    assert found["measures"]["smooth_calibration_error"]["value"] == pytest.approx(error, abs=1e-12)
+    assert found["smooth_calibration_error"]["dual_bound"] == pytest.approx(error, abs=1e-12)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ wrote. Links that a reader may follow are no loads. Exits with 1 and a line for 
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from functools import cache
@@ -53,7 +52,7 @@ class Page(HTMLParser):
 @cache
 def names_of(module: str) -> set[str]:
     path = SOURCE / f"{module.replace('.', '/')}.py"
-    defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, public_names.DEFINES)}
+    defined, _ = public_names.outline(path.read_text())
     return set(public_names.literal(path, "__all__")) or {name for name in defined if not name.startswith("_")}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "calibrant"
@@ -17,12 +18,19 @@ WRITTEN = "Written by tools/public_names.py."
 WIDTH = 120
 
 
+@cache
+def outline(text: str) -> tuple[frozenset[str], dict[str, ast.expr]]:
+    """Functions and classes that a module's text defines, and what it assigns; to parse it takes long."""
+    body = ast.parse(text).body
+    defined = frozenset(node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    assigned = [(at, node.value) for node in body if isinstance(node, ast.Assign) for at in node.targets]
+    return defined, {at.id: value for at, value in assigned if isinstance(at, ast.Name)}
+
+
 def literal(path: Path, name: str) -> list[str]:
     """The strings that a module assigns to a name; none where it does not."""
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Assign) and any(isinstance(at, ast.Name) and at.id == name for at in node.targets):
-            return [str(each) for each in ast.literal_eval(node.value)]
-    return []
+    value = outline(path.read_text())[1].get(name)
+    return [] if value is None else [str(each) for each in ast.literal_eval(value)]
 
 
 def rooms(package: Path) -> list[str]:
@@ -42,7 +50,7 @@ def homes(package: Path) -> dict[str, str]:
     inside = [path for room in rooms(package) for path in sorted((package / room).rglob("[!_]*.py"))]
     for path in [*inside, *sorted(package.glob("[!_]*.py"))]:
         module = ".".join(path.relative_to(package).with_suffix("").parts)
-        defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, DEFINES)}
+        defined, _ = outline(path.read_text())
         for name in literal(path, "__all__"):
             if name in found:
                 raise ValueError(f"{name}: offered by {found[name]} and by {module}")
@@ -52,9 +60,6 @@ def homes(package: Path) -> dict[str, str]:
                 raise ValueError(f"{name}: in __all__ of {module}, which does not define it")
             found[name] = module
     return dict(sorted(found.items()))
-
-
-DEFINES = (ast.FunctionDef, ast.ClassDef)
 
 
 def imports(names: list[str], homes_: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ or drew by hand stays. With ``--check`` it writes nothing, and exits with 1 and 
 from __future__ import annotations
 
 import ast
-import subprocess
+import runpy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,8 +96,9 @@ def write(registered: Mapping[str, Measure], root: Path = ROOT) -> None:
         if block not in page.read_text():
             page.write_text(f"{page.read_text()}\n{block}")
         if not (root / "docs" / "pictures" / f"{measure.name}.svg").exists():
-            drawn = [sys.executable, str(ROOT / "tools" / "pictures"), str(root / "docs" / "pictures"), measure.name]
-            subprocess.run(drawn, check=True)
+            sys.path.insert(0, str(ROOT / "tools" / "pictures"))
+            drawing = runpy.run_path(str(ROOT / "tools" / "pictures" / "__main__.py"))
+            drawing["save"](measure.name, drawing["pictures"]()[measure.name], root / "docs" / "pictures")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import calibrant
 from calibrant import FileError, InputError, audit
 from calibrant.door.sample import Sample
 from calibrant.findings.auditing import audit_sample
 from calibrant.findings.reliability import reliability
 from calibrant.measures.registry import measures
-from tests.shared_data import FOLDER, NETWORKS, needs_data
 from tests.strategies import examples, samples
 
 
@@ -190,21 +188,6 @@ def test_progress_is_told_every_stage():
     audit_sample(Sample.from_columns(*draw(100, lambda p: p)), n_resamples=0, progress=stages.append)
     assert "Reliability diagram" in stages
     assert "Smooth calibration error" in stages
-
-
-@pytest.mark.slow
-@needs_data
-@pytest.mark.parametrize("name", NETWORKS)
-def test_networks_keep_every_inequality(name):
-    import duckdb
-
-    columns = duckdb.sql(f"SELECT y_true, y_prob FROM '{FOLDER / name}'").fetchnumpy()
-    found = audit(columns["y_true"], columns["y_prob"], n_resamples=0)
-    assert found.violations == ()
-    assert found.smooth_calibration_error == pytest.approx(found.smooth_upper, abs=1e-12)
-    assert calibrant.smooth_calibration_error(columns["y_true"], columns["y_prob"]) == pytest.approx(
-        found.smooth_calibration_error
-    )
 
 
 def test_ties_are_not_weights():

@@ -99,13 +99,13 @@ def test_rows_of_classes_may_belong_to_groups():
 @pytest.mark.slow
 def test_calibrated_classes_in_groups_are_seldom_accused():
     accused = []
-    for seed in range(8):
+    for seed in range(5):
         label, table, group = classes_in_groups(seed + 1)
         both = [audit(label, table, n_resamples=19, level=0.1, random_state=0, groups=each) for each in (group, None)]
         accused.append([bool(each.classes.found) or each.answer.state == "worth correcting" for each in both])
     by_group, as_rows = np.sum(accused, axis=0)
-    assert by_group <= 3
-    assert as_rows >= 3  # what the groups are for
+    assert by_group <= 2
+    assert as_rows >= 2  # what the groups are for
 
 
 def test_what_is_refused():

@@ -70,7 +70,7 @@ def test_a_distance_that_is_not_pinned_down_says_so(monkeypatch):
 @pytest.mark.parametrize("v", [[0.5], [1.0, 0.0], [1e-9] * 30, [1.0] * 12])
 def test_advice_and_tests_have_answers_in_corners(v, tmp_path):
     for y in (np.zeros(len(v)), np.arange(len(v)) % 2):
-        found = audit(y, v, random_state=0)
+        found = audit(y, v, n_resamples=199, random_state=0)
         json.loads(found.to_json(), parse_constant=pytest.fail)
         found.to_html(tmp_path / "page.html")
         assert found.violations == ()

@@ -131,6 +131,13 @@ def spark():
         SparkContext._gateway = SparkContext._jvm = None
 
 
+@pytest.fixture(scope="session")  # asked before Spark is started
+def only_thorough(request):
+    """For what takes Spark half a minute of a processor or more."""
+    if request.config.getoption("hypothesis_profile") != "thorough":
+        pytest.skip("takes long: pytest --hypothesis-profile thorough")
+
+
 def on_spark(session, data, folder):
     data.to_parquet(folder / "rows.parquet")
     return session.read.parquet(str(folder / "rows.parquet")).repartition(6)
@@ -148,10 +155,8 @@ def test_spark(spark, tmp_path):
     assert_audited_there(frame, wanted, "Spark")
 
 
-def test_spark_finds_the_same_segments(request, tmp_path, monkeypatch):
-    if request.config.getoption("hypothesis_profile") != "thorough":
-        pytest.skip("takes a minute of a processor: pytest --hypothesis-profile thorough")
-    spark = request.getfixturevalue("spark")
+@pytest.mark.usefixtures("only_thorough")
+def test_spark_finds_the_same_segments(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(frames, "MANY_ROWS", 0)
     rng = np.random.default_rng(0)
     n = 4_000
@@ -165,7 +170,7 @@ def test_spark_finds_the_same_segments(request, tmp_path, monkeypatch):
     assert np.allclose(here.tested, there.tested, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("only_thorough")
 def test_spark_goes_on_when_a_worker_process_is_killed(spark, tmp_path):
     data = table()
     frame = on_spark(spark, data, tmp_path)

@@ -231,6 +231,7 @@ def _with_killed_workers() -> Found:
     if not chosen:
         return Found(0, [])
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "killed"]
+    pytest += ["--hypothesis-profile", "thorough"]  # Spark's is left out of the suite
     done = subprocess.run(
         [*pytest, str(HOUSE / "tests" / "scale" / "test_engines.py")],
         cwd=HOUSE,

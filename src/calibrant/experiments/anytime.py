@@ -51,7 +51,7 @@ COSTS: list[tuple[str, Draw, Callable[[FloatArray], FloatArray], float, str]] = 
 
 def anytime_gate(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Wrong verdicts of `CalibrationGate` under stopping that wants them, and its rows beside `calibration_gate`'s."""
-    streams, samples = (2, 2) if quick else (100, 20)
+    streams, samples = (1, 1) if quick else (100, 20)
     watched = list(WATCHED)[:1] if quick else list(WATCHED)
     asked = [7] if quick else range(len(COSTS))
     wrong = on_all_processors(ever_wrong, [(design, ROWS, streams) for design in watched])

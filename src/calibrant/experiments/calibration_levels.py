@@ -96,11 +96,11 @@ _EVERY = ("weights over 1,000 times", "trials from 1 to 10,000", "200 groups of 
 
 def levels(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Share of calibrated samples that are rejected."""
-    trials = 5 if quick else 500
+    trials = 2 if quick else 500
     single = [(design, rows, trials) for design in _DESIGNS for rows in _ROWS]
     grouped = [(*group, trials) for group in _GROUPED]
     grouped.append((100, 20, -0.8, "uniform", trials))
-    every = [(name, rows, 3 if quick else 300) for name in _TESTS for rows in _EVERY]
+    every = [(name, rows, 1 if quick else 300) for name in _TESTS for rows in _EVERY]
     cells = [("single", *cell) for cell in single] + [("grouped", *cell) for cell in grouped]
     cells += [("every", *cell) for cell in every]
     parts = [(*part, 1 if quick else trials) for part in _PARTS]

@@ -35,8 +35,8 @@ _LEVEL = 0.05
 
 def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Share of miscalibrated samples that each test rejects."""
-    trials = {100: 2} if quick else {500: 100, 2000: 60, 10_000: 30}
-    sizes = {100: 2} if quick else {500: 1000, 2000: 600, 10_000: 300}
+    trials = {100: 1} if quick else {500: 100, 2000: 60, 10_000: 30}
+    sizes = {100: 1} if quick else {500: 1000, 2000: 600, 10_000: 300}
     cells = [(n, design, name, some) for n, some in trials.items() for design in DESIGNS for name in DEPARTURES]
     null = [(n, design, _CALIBRATED, some) for n, some in sizes.items() for design in DESIGNS]
     found = dict(zip([*cells, *null], on_all_processors(_rejected, [*cells, *null]), strict=True))

@@ -41,7 +41,7 @@ _DESIGNS: dict[str, tuple[float, float, float, float, float, tuple[int, ...]]] =
 
 def clinical_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Coverage of every interval of `clinical_calibration`, of both curves, of groups and weights, and of the belt."""
-    most, samples, belts, resamples = (4, 3, 2, 39) if quick else (500, 200, 60, 199)
+    most, samples, belts, resamples = (2, 2, 1, 39) if quick else (500, 200, 60, 199)
     cells = [(name, n) for name, design in _DESIGNS.items() for n in design[-1][: 1 if quick else None]]
     names = list(DRAWS)[: 2 if quick else None]
     drawn = on_all_processors(coverage_of_draws, [(name, samples, resamples, _LEVEL) for name in names])

@@ -37,7 +37,7 @@ _RESAMPLES = 99
 
 def comparison_coverage(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """How often the interval of `compare_calibration` holds the truth."""
-    sizes, trials, grid, resamples = ((200,), 2, 2000, 39) if quick else ((200, 1000), 150, _GRID, _RESAMPLES)
+    sizes, trials, grid, resamples = ((200,), 1, 2000, 39) if quick else ((200, 1000), 150, _GRID, _RESAMPLES)
     cells = [
         (measure, rates, *pair, n, trials, grid, resamples, False)
         for measure in _MEASURES

@@ -70,10 +70,10 @@ _WAYS = ((1, 0.0), (10, 0.0), (30, 0.0), (10, 0.3), (30, 0.3))  # rows of a grou
 
 def found_in_groups(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Family-wise errors and coverage on tables whose rows go together in groups, and power beside independent rows."""
-    tables, draws = (2, 2) if quick else (300, 50)
+    tables, draws = (2, 1) if quick else (300, 50)
     run = starmap if quick else on_all_processors
     step = 2 if quick else 50
-    lines = [(design, groups) for design in range(len(DESIGNS)) for groups in GROUPS[: 2 if quick else None]]
+    lines = [(design, groups) for design in range(len(DESIGNS)) for groups in GROUPS[: 1 if quick else None]]
     cells = [(*line, first, step) for line in lines for first in range(0, tables, step)]
     levels = np.reshape(list(run(_false_alarms, cells)), (len(lines), tables, 6))
     planted = [

@@ -61,7 +61,7 @@ _METHODS = (
 
 def found_segments(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Family-wise errors on calibrated tables, and power on planted segments of one to three features."""
-    tables, draws = (4, 2) if quick else (1_000, 200)
+    tables, draws = (2, 1) if quick else (1_000, 200)
     run = starmap if quick else on_all_processors
     step = 2 if quick else 50
     cells = [(design, first, step) for design in DESIGNS for first in range(0, tables, step)]

@@ -30,7 +30,7 @@ from calibrant.segments.sums import RESOLUTION, Block, Summed, all_sets, form_su
 
 def found_in_sums(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Family-wise errors on calibrated tables, and power on planted segments, of proved tails with Holm's correction."""
-    tables, draws, step = (4, 2, 2) if quick else (1_000, 200, 50)
+    tables, draws, step = (2, 1, 2) if quick else (1_000, 200, 50)
     run = starmap if quick else on_all_processors
     cells = [(design, first, step) for design in DESIGNS for first in range(0, tables, step)]
     levels = np.reshape(list(run(_false_alarms, cells)), (len(DESIGNS), tables, 2)).mean(axis=1)

@@ -45,7 +45,7 @@ _CASES: dict[str, tuple[str, Statistic, Callable[[int], tuple[float, float]]]] =
 
 def theorems_5_and_6(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """Rows at which an error's own tester, and the best one, tell the instances from a calibrated predictor."""
-    trials = 16 if quick else 200
+    trials = 8 if quick else 200
     figure = Figure(figsize=(7, 7), layout="constrained")
     axes, parts, slopes = figure.subplots(2, 1), [], []
     for ax, (theorem, (name, error, instance)) in zip(axes, _CASES.items(), strict=True):
