@@ -62,7 +62,7 @@ _HOME = {
     "type-one-errors-corners": (
         "type_one",
         "type_one_errors_in_corners",
-        "the same where predictions are rare or certain",
+        "the same where predictions are rare or certain; minutes",
     ),
     "measures-compared": (
         "measures_compared",

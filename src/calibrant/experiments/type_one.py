@@ -38,7 +38,8 @@ _MEANT_CORNERS = (
 )
 _MEANT = "Skewed predictions are Beta(0.3, 3), discrete ones take three values, tied ones are rounded to hundredths."
 _CHUNK = 500
-_QUICK_TRIALS = 10
+_QUICK_TRIALS = 3
+_MORE = 10  # times as many trials, where a cell is above the level
 _LOOKS = 20
 _NEAR, _FAR = 0.02, 0.1
 _OFF = 0.05
@@ -219,7 +220,7 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, pl
     for chunk, found in zip(chunks, on_all_processors(count, chunks), strict=True):
         counted[chunk[:3]] += found
     rows: list[list[object]] = []
-    over = answered = 0
+    above, answered = [], 0
     for test in tests:
         for n in sizes:
             rows.append([test, f"{n:,}"])
@@ -228,14 +229,42 @@ def _measured(title: str, tests: Mapping[str, Test], notes: str, quick: bool, pl
                 if not trials:
                     rows[-1].append("-")
                     continue
-                low, high = binomtest(rejected, trials).proportion_ci(0.99, "exact")
-                over, answered = over + (low > LEVEL), answered + 1
-                rows[-1].append(f"{rejected / trials:.4f} [{low:.4f}, {high:.4f}]")
+                said, low = _share(rejected, trials)
+                above += [(test, n, kind)] if low > LEVEL else []
+                answered += 1
+                rows[-1].append(said)
     fewer = [f"{test} {trials:,} at {n:,}" for (test, n), trials in _FEWER.items() if test in tests and n in sizes]
     less = f" (for their cost fewer of these: {'; '.join(fewer)} rows)" if fewer else ""
     note = f"Nominal level {LEVEL}; {most:,} trials per cell{less}; exact 99% intervals. {plan.meant} {notes}\n\n"
-    finding = f"{over} of {answered} cells are significantly above the level."
-    return Reproduction(title, finding, note + table(["test", "rows", *plan.predictions], rows))
+    finding = f"{len(above)} of {answered} cells are significantly above the level"
+    body = note + table(["test", "rows", *plan.predictions], rows)
+    if above:
+        again, still = _again(above, most)
+        finding += f"; in {_MORE * most:,} other samples {still} of these"
+        body += again
+    return Reproduction(title, f"{finding}.", body)
+
+
+def _share(rejected: int, trials: int) -> tuple[str, float]:
+    """Rejections as a share with its interval, in words, and where the interval begins."""
+    low, high = binomtest(rejected, trials).proportion_ci(0.99, "exact")
+    return f"{rejected / trials:.4f} [{low:.4f}, {high:.4f}]", float(low)
+
+
+def _again(above: list[tuple[str, int, str]], most: int) -> tuple[str, int]:
+    """Cells above the level in samples of their own, which those that chance alone chose do not share."""
+    rows, still = [], 0
+    for test, n, kind in above:
+        last = (1 + _MORE) * most
+        chunks = [(test, n, kind, first, min(first + _CHUNK, last)) for first in range(most, last, _CHUNK)]
+        said, low = _share(*np.sum(list(on_all_processors(count, chunks)), axis=0).tolist())
+        rows.append([test, f"{n:,}", kind, said])
+        still += low > LEVEL
+    text = (
+        f"\nAll tests get the same samples, so that the cells of a column go together; of cells exactly at the level one "
+        f"in 200 is above it by chance. Those above it, in {_MORE * most:,} other samples:\n\n"
+    )
+    return text + table(["test", "rows", "predictions", "rejected"], rows), still
 
 
 def count(test: str, n: int, kind: str, first: int, last: int) -> tuple[int, int]:
