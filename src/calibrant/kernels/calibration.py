@@ -105,13 +105,13 @@ def redrawn_statistics(
     key, events, total = np.empty(LANES, np.uint64), np.empty(LANES), np.empty(LANES)
 
     for start in range(0, out.shape[0], LANES):
-        lanes = min(LANES, out.shape[0] - start)
         for lane in range(LANES):
             key[lane] = mix(seed + GAMMA * np.uint64(first + start + lane))
-        for b in range(n_blocks):
-            _clear(excess[b])
-            _clear(square[b])
-        _clear(sloped)
+        _clear(excess)
+        _clear(square)
+        _clear(score)
+        for lane in range(LANES):
+            sloped[lane] = 0.0
         for i in range(n):
             v, m, w = units[0, i], units[1, i], units[3, i]
             if m == 1.0:
@@ -122,44 +122,61 @@ def redrawn_statistics(
             if first + start == 0:
                 events[0] = units[2, i]
             _add(excess[block[i]], square[block[i]], sloped, events, v, m, w, units[4, i])
-        for k in range(n_waves):
-            _clear(score[k])
-        for b in range(n_blocks):
-            if inverse[inverse.size - n_blocks + b] > 0.0:
-                for k in range(n_waves):
-                    _add_times(score[k], excess[b], wave[b, k])
-        for lane in range(LANES):
-            total[lane] = score[0, lane] * score[0, lane]
-        for r in range(lanes):
-            out[start + r, 0] = total[r] + sloped[r] * sloped[r]
-        _clear(total)
-        at = 0
-        for k in range(n_waves):
-            for lane in range(LANES):
-                total[lane] += score[k, lane] * score[k, lane]
-            if at < sizes.size and k + 1 == sizes[at]:
-                at += 1
-                for r in range(lanes):
-                    out[start + r, at] = total[r]
-        groups, level = n_blocks, out.shape[1] - 1
-        while groups > 1:
-            base = groups - 2
-            _clear(total)
-            for g in range(groups):
-                if inverse[base + g] > 0.0:
-                    _add_pairs(total, excess[g], square[g], inverse[base + g])
-            for r in range(lanes):
-                out[start + r, level] = total[r]
-            groups, level = groups // 2, level - 1
-            for g in range(groups):
-                _join(excess[g], excess[2 * g], excess[2 * g + 1])
-                _join(square[g], square[2 * g], square[2 * g + 1])
+        looked = out[start : start + LANES]
+        _waves(excess, wave, inverse, score, sloped, total, sizes, looked)
+        _chi_squares(excess, square, inverse, total, looked)
 
 
 @inner
-def _clear(total):  # type: ignore[no-untyped-def]
+def _waves(excess, wave, inverse, score, sloped, total, sizes, out):  # type: ignore[no-untyped-def]
+    n_blocks, n_waves = wave.shape
+    for b in range(n_blocks):
+        if inverse[inverse.size - n_blocks + b] > 0.0:
+            for k in range(n_waves):
+                factor = wave[b, k]
+                for lane in range(LANES):
+                    score[k, lane] += excess[b, lane] * factor
+    for lane in range(out.shape[0]):
+        out[lane, 0] = score[0, lane] * score[0, lane] + sloped[lane] * sloped[lane]
     for lane in range(LANES):
         total[lane] = 0.0
+    at = 0
+    for k in range(n_waves):
+        for lane in range(LANES):
+            total[lane] += score[k, lane] * score[k, lane]
+        if at < sizes.size and k + 1 == sizes[at]:
+            at += 1
+            for lane in range(out.shape[0]):
+                out[lane, at] = total[lane]
+
+
+@inner
+def _chi_squares(excess, square, inverse, total, out):  # type: ignore[no-untyped-def]
+    """Each level's from its groups' sums, which are then added up by twos."""
+    groups, level = excess.shape[0], out.shape[1] - 1
+    while groups > 1:
+        for lane in range(LANES):
+            total[lane] = 0.0
+        for g in range(groups):
+            factor = inverse[groups - 2 + g]
+            if factor > 0.0:
+                for lane in range(LANES):
+                    total[lane] += (excess[g, lane] * excess[g, lane] - square[g, lane]) * factor
+        for lane in range(out.shape[0]):
+            out[lane, level] = total[lane]
+        groups //= 2
+        level -= 1
+        for g in range(groups):
+            for lane in range(LANES):
+                excess[g, lane] = excess[2 * g, lane] + excess[2 * g + 1, lane]
+                square[g, lane] = square[2 * g, lane] + square[2 * g + 1, lane]
+
+
+@inner
+def _clear(table):  # type: ignore[no-untyped-def]
+    for row in range(table.shape[0]):
+        for lane in range(LANES):
+            table[row, lane] = 0.0
 
 
 @inner
@@ -186,21 +203,3 @@ def _add(excess, square, sloped, events, v, m, w, slope):  # type: ignore[no-unt
         excess[lane] += moved
         sloped[lane] += slope * moved
         square[lane] += along * events[lane] + fixed
-
-
-@inner
-def _add_times(total, column, factor):  # type: ignore[no-untyped-def]
-    for lane in range(LANES):
-        total[lane] += column[lane] * factor
-
-
-@inner
-def _add_pairs(total, excess, square, inverse):  # type: ignore[no-untyped-def]
-    for lane in range(LANES):
-        total[lane] += (excess[lane] * excess[lane] - square[lane]) * inverse
-
-
-@inner
-def _join(into, left, right):  # type: ignore[no-untyped-def]
-    for lane in range(LANES):
-        into[lane] = left[lane] + right[lane]
