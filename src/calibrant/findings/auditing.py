@@ -280,14 +280,18 @@ def audit_sample(
         # The displacement is more than what rounding has misplaced.
         tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
         test = tests["calibration_test"].result
+        # From the last on: those that the thread has not come to are measured here.
+        values: dict[str, float] = {}
+        for name in reversed(measured):
+            tell(measures()[name].title)
+            values[name] = measured[name].result()
         tell("Lower distance")
         certificate = certified.result()
         found: dict[str, MeasureValue] = {}
         for name, measure in measures().items():
             value, why_not = None, _too_many(measure, sample)
-            if name in measured:
-                tell(measure.title)
-                value = measured[name].result()
+            if name in values:
+                value = values[name]
             elif why_not is None:
                 value = lower_distance_of_certificate(certificate, sample)
             found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["choose_recalibrator"]
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -38,7 +37,7 @@ from calibrant.recalibration.judging import (
     smooth_half_width,
 )
 from calibrant.recalibration.softmax_fit import OutOfTime
-from calibrant.resampling.threads import beside
+from calibrant.resampling.threads import Beside, beside
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
@@ -191,7 +190,7 @@ def _choose_on(
     random_state: RandomState,
     clock: Clock,
     progress: Callable[[str], None] | None,
-    threads: ThreadPoolExecutor,
+    threads: Beside,
 ) -> RecalibrationChoice:
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)

@@ -7,6 +7,10 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Generic, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 WORTH_A_THREAD = 2_000_000  # labels drawn; less is done at once
 
@@ -27,11 +31,33 @@ def in_blocks(fill: Callable[[int, int], None], total: int, *, work: int, multip
         list(pool.map(lambda first: fill(first, min(first + step, total)), range(0, total, step)))
 
 
+class Job(Generic[T]):
+    """Work for a thread, unless its result is asked for before it began."""
+
+    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> None:
+        self._work, self._future = work, pool.submit(work)
+
+    def result(self) -> T:
+        """What the work returns, done here and now if no thread has begun it."""
+        return self._work() if self._future.cancel() else self._future.result()
+
+
+class Beside:
+    """Threads that take work in the order in which it is given."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Job[T]:
+        """Have a function called, whose result is asked for once."""
+        return Job(self._pool, lambda: function(*args, **kwargs))
+
+
 @contextmanager
-def beside(workers: int = 1) -> Iterator[ThreadPoolExecutor]:
+def beside(workers: int = 1) -> Iterator[Beside]:
     """Threads for work that goes on beside the caller's; where the caller fails, what has not begun is dropped."""
     pool = ThreadPoolExecutor(workers)
     try:
-        yield pool
+        yield Beside(pool)
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,0 +1,42 @@
+"""Work beside the caller's: done once, by a thread or by whoever asks for it first, and dropped where the caller fails."""
+
+import threading
+
+import pytest
+
+from calibrant.resampling.threads import beside
+
+
+def test_what_no_thread_has_begun_is_done_where_it_is_asked_for():
+    go, here = threading.Event(), threading.current_thread()
+    with beside() as threads:
+        first = threads.submit(lambda: go.wait(60) and threading.current_thread())
+        later = [threads.submit(lambda k: (k, threading.current_thread()), k) for k in range(3)]
+        assert [job.result() for job in later] == [(k, here) for k in range(3)]
+        go.set()
+        assert first.result() is not here
+
+
+def test_each_is_done_once_and_its_failure_is_told():
+    done = []
+
+    def fail(k):
+        done.append(k)
+        raise ValueError(k)
+
+    with beside() as threads:
+        jobs = [threads.submit(fail, k) for k in range(20)]
+        for k in reversed(range(20)):
+            with pytest.raises(ValueError, match=f"^{k}$"):
+                jobs[k].result()
+    assert sorted(done) == list(range(20))
+
+
+def test_where_the_caller_fails_nothing_is_begun_any_more():
+    go, begun = threading.Event(), []
+    with pytest.raises(KeyError), beside() as threads:
+        threads.submit(go.wait, 60)
+        threads.submit(begun.append, 1)
+        threading.Timer(0.05, go.set).start()
+        raise KeyError
+    assert begun == []
