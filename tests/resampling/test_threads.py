@@ -1,4 +1,4 @@
-"""Work beside the caller's: done once, by a thread or by whoever asks for it first, and dropped where the caller fails."""
+"""Work beside the caller's: done once, by a thread or where it is asked for, and dropped where the caller fails."""
 
 import threading
 
@@ -34,9 +34,14 @@ def test_each_is_done_once_and_its_failure_is_told():
 
 def test_where_the_caller_fails_nothing_is_begun_any_more():
     go, begun = threading.Event(), []
-    with pytest.raises(KeyError), beside() as threads:
-        threads.submit(go.wait, 60)
-        threads.submit(begun.append, 1)
-        threading.Timer(0.05, go.set).start()
-        raise KeyError
+
+    def fail():
+        with beside() as threads:
+            threads.submit(go.wait, 60)
+            threads.submit(begun.append, 1)
+            threading.Timer(0.05, go.set).start()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert begun == []
