@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 
 import calibrant
 
-LEAVE = ("leave unchanged", "collect more rows")
+LEAVE = ("leave unchanged",)
 REAL = ("worth correcting", "too small to matter")
 ACTIONS = {
     "worth correcting": {"recalibrate", "look closer", "predict the base rate", "check the labels", "none"},
@@ -116,8 +116,9 @@ def faults(audit):
     if state not in ("worth correcting", "not tested"):
         check((answer["action"] == "look at the parts") == bool(parts), "parts are off, and nothing follows from it")
     headline = answer["headline"]
-    check(("o sign of miscalibration" in headline) == (state in ("no evidence", "too few rows")), "no sign")
-    told = "This is not chance" in headline or "which calibrated predictions rule out" in headline
+    check(("o sign of miscalibration" in headline or "Fine overall" in headline) == (state == "no evidence"), "no sign")
+    check(("o error is proved" in headline) == (state == "too few rows"), "not proved")
+    told = "not chance" in headline or "which calibrated predictions rule out" in headline
     told = told or (bool(by_class) and "but single classes do" in headline)
     check(told == (state in REAL), "not chance")
     check(("too small to matter" in headline) == (state == "too small to matter"), "too small")

@@ -74,7 +74,7 @@ def test_the_page_shows_it_once_with_ids_of_its_own(tmp_path):
     assert page.count('<section id="costs">') == 1
     assert "Net benefit at the threshold 0.25" in page
     assert page.count("threshold 0.25") >= 2  # the table, the legend
-    assert "acting from 0.25 on loses 0." in page
+    assert "acting from 0.25 on loses as much as " in page
     section = page.partition('<section id="costs">')[2].partition("</section>")[0]
     assert section.count("<svg") == 4
     assert "#0b6e99" not in section  # colours follow the page

@@ -5,6 +5,7 @@ import pytest
 
 from calibrant import InputError, decision_curve
 from calibrant.decisions.cost import cost_from_sample
+from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.inference import regret_bounds
 
@@ -22,15 +23,17 @@ def test_it_is_the_curve_at_the_threshold_and_at_its_worst():
     assert there.lost == pytest.approx(curve.at(0.2).regret[0], abs=1e-15)
     assert there.best_cut == curve.at(0.2).best_cuts[0]
     assert there.regret_interval == regret_bounds(y, v, threshold=0.2).regret_interval
-    assert there.summary().startswith("What it costs: acting from 0.2 on loses ")
+    assert there.summary().startswith("At the threshold 0.2 (a missed event being worth 4 needless actions), acting")
     cases = float(f"{1000 * there.lost / 0.2:.2g}")
     assert f"as much as {cases:g} needless actions in 1,000 rows" in there.summary()
+    low, high = there.regret_interval
+    assert f"at least {at_least(5e3 * low, 2)} and at most {at_most(5e3 * high, 2)} (95%" in there.summary()
     turned = cost_from_sample(Sample.from_columns(1.0 - y, 1.0 - v), 0.05, 0.8)
     assert "missed events in 1,000 rows" in turned.summary()
     worst = cost_from_sample(Sample.from_columns(y, v), 0.05)
     assert worst.lost == pytest.approx(max(curve.regret.max(), curve.regret_after.max()), abs=1e-15)
-    assert "on, the worst threshold, loses 0.0" in worst.summary()
-    assert "at some threshold and at most" in worst.summary()
+    assert worst.summary().startswith("The costliest threshold is 0.")
+    assert "In the population some threshold costs at least 0." in worst.summary()
 
 
 def test_weighted_rows_and_cells_have_no_bounds_and_perfect_ones_no_cost():
@@ -39,9 +42,9 @@ def test_weighted_rows_and_cells_have_no_bounds_and_perfect_ones_no_cost():
     assert weighted.regret_interval is None
     assert "population" not in weighted.summary()
     perfect = Sample.from_columns([0.0, 1.0], [0.0, 1.0])
-    assert cost_from_sample(perfect, 0.05).summary().startswith("What it costs: at no threshold is another cut better;")
-    assert "at the threshold 0.3 no other cut is better" in cost_from_sample(perfect, 0.05, 0.3).summary()
+    assert cost_from_sample(perfect, 0.05).summary().startswith("At no threshold is another cut better on these")
+    assert "At the threshold 0.3 no other cut is better" in cost_from_sample(perfect, 0.05, 0.3).summary()
     nobody = cost_from_sample(Sample.from_columns(np.zeros(20), np.full(20, 0.6)), 0.05, 0.5)
-    assert "per row against acting on none, as much as" in nobody.summary()
+    assert "needless actions in 1,000 rows, against acting on none" in nobody.summary()
     with pytest.raises(InputError, match="threshold: is 1"):
         cost_from_sample(perfect, 0.05, 1.0)

@@ -41,7 +41,7 @@ def test_the_answer_says_where_it_is_off_though_all_rows_show_nothing(audited):
     assert first.name == "country = jp and device = tablet"
     assert audited.answer.state in ("no evidence", "too few rows")
     assert audited.answer.action == "look at the parts"
-    assert f"but {first.words} (p = " in audited.answer.headline
+    assert f"but predictions are {first.words} ({first.n_rows:,} rows; p = " in audited.answer.headline
     assert "leave the predictions as they are" not in audited.answer.sentence
     assert first.words.endswith("too high where country = jp and device = tablet")
 

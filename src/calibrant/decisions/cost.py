@@ -45,35 +45,65 @@ class Cost(Result):
 
     def summary(self) -> str:
         """Say what it costs."""
-        if self.lost == 0.0:
-            said = "at no threshold is another cut better"
-            if not self.worst:
-                said = f"at the threshold {self.threshold:.6g} no other cut is better"
-        else:
-            acts = f"acting from {self.threshold:.6g} on"
-            if self.worst:
-                short = threshold_in_words(self.threshold)
-                short = f"just above {short}" if short == f"{self.best_cut:.3g}" else short
-                acts = f"acting from {short} on, the worst threshold,"
-            lost = f"loses {self.lost:.2g} per row against {acting_from(self.best_cut)}"
-            said = f"{acts} {lost}, as much as {self._as_cases()} in 1,000 rows"
-        return f"What it costs: {said}{self._population()}."
+        return f"{self._on_these_rows()} {self._population()}".rstrip()
 
-    def _as_cases(self) -> str:
-        """The loss as errors of the kind that the best cut avoids: a missed event costs 1 - t, a needless action t."""
+    def _on_these_rows(self) -> str:
+        if self.lost == 0.0:
+            if self.worst:
+                return "At no threshold is another cut better on these rows."
+            return f"At the threshold {self.threshold:.6g} no other cut is better on these rows."
+        short = f"{self.threshold:.6g}"
+        if self.worst:
+            short = threshold_in_words(self.threshold)
+            short = f"just above {short}" if short == f"{self.best_cut:.3g}" else short
+        cases = float(f"{self._as_cases(self.lost):.2g}")
+        lost = f"acting from {short} on loses as much as {cases:g} {self._kind[1]} in 1,000 rows"
+        lost += f", against {acting_from(self.best_cut)}"
+        if self.worst:
+            return f"The costliest threshold is {short}{worth_in_words(self.threshold)}: {lost}."
+        return f"At the threshold {short}{worth_in_words(self.threshold)}, {lost}."
+
+    @property
+    def _kind(self) -> tuple[float, str]:
+        """What one error costs of the kind that the best cut avoids: a missed event 1 - t, a needless action t."""
         fewer = self.best_cut > self.threshold  # rows acted on from the best cut on
-        each, kind = (self.threshold, "needless actions") if fewer else (1.0 - self.threshold, "missed events")
-        return f"{float(f'{1000.0 * self.lost / each:.2g}'):g} {kind}"
+        return (self.threshold, "needless actions") if fewer else (1.0 - self.threshold, "missed events")
+
+    def _as_cases(self, lost: float) -> float:
+        """So many errors of that kind in 1,000 rows."""
+        return 1000.0 * lost / self._kind[0]
 
     def _population(self) -> str:
         if self.regret_interval is None:
             return ""
         low, high = self.regret_interval
-        some, where = (" at some threshold", " at any") if self.worst else ("", "")
-        least = f"at least {at_least(low, 2)}{some} and " if low > 0.0 else ""
-        where = " at any threshold" if self.worst and not least else where
-        sure = f"({confidence(self.level)} confidence; a missed event costs 1 - t, a needless action t)"
-        return f"; in the population {least}at most {at_most(high, 2)} per row{where} {sure}"
+        sure = f"({confidence(self.level)} confidence)"
+        if not self.worst and self.lost > 0.0:
+            least = f"at least {at_least(self._as_cases(low), 2)} and " if low > 0.0 else ""
+            return f"In the population it is {least}at most {at_most(self._as_cases(high), 2)} {sure}."
+        if not self.worst:
+            return f"In the population another is better by at most {at_most(high, 2)} per row {sure}."
+        least = f"some threshold costs at least {at_least(low, 2)} and none" if low > 0.0 else "no threshold costs"
+        unit = "per row, a missed event counting 1 - t and a needless action t at threshold t"
+        return f"In the population {least} more than {at_most(high, 2)} {unit} {sure}."
+
+
+def worth_in_words(threshold: float) -> str:
+    """What a threshold says of the two kinds of errors, in brackets.
+
+    >>> worth_in_words(0.25), worth_in_words(0.8), worth_in_words(0.5), worth_in_words(5e-324)
+    (' (a missed event being worth 3 needless actions)', ' (a needless action being worth 4 missed events)', \
+' (a missed event being worth a needless action)', '')
+    """
+    if not 1e-6 < threshold < 1.0 - 1e-6:
+        return ""
+    if threshold == 0.5:
+        return " (a missed event being worth a needless action)"
+    pair = "a missed event", "needless actions"
+    if threshold > 0.5:
+        pair = "a needless action", "missed events"
+    odds = max(threshold, 1.0 - threshold) / min(threshold, 1.0 - threshold)
+    return f" ({pair[0]} being worth {odds:.2g} {pair[1]})"
 
 
 def threshold_in_words(threshold: float, digits: int = 3) -> str:

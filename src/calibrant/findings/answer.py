@@ -45,11 +45,11 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
     """The `max_distance` that is taken where none is given: 0.02, or a tenth of the rarer outcome's rate if less.
 
     Two percentage points are what people read off a diagram; of an event of one in a thousand they would hide any
-    error at all, so there the limit is a tenth of the risk itself, in three digits, as it is printed (docs/answer.md).
+    error at all, so there the limit is a tenth of the risk itself, in two digits, as it is printed (docs/answer.md).
     Where one outcome was never seen, its predicted rate is taken.
     """
     rarer = max(min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
-    return min(USUAL_LIMIT, float(f"{_PART * rarer:.3g}")) if rarer > _NONE else USUAL_LIMIT
+    return min(USUAL_LIMIT, float(f"{_PART * rarer:.2g}")) if rarer > _NONE else USUAL_LIMIT
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -39,6 +39,7 @@ METHODS = {
     "vector": "vector scaling",
     "dirichlet": "Dirichlet scaling",
 }
+_DISTANCE = "Distance from calibration (how far predictions must move on average to be calibrated)"
 _MOST_NEEDED = 100_000_000  # rows that are worth a word
 _DIGITS = 6  # at most, of two rates that are told apart
 
@@ -75,13 +76,21 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     if in_parts and found.state in ("no evidence", "too few rows"):
         if audit.found_segments is not None and audit.found_segments.segments:
             first = audit.found_segments.segments[0]
-            fine = "Fine overall" if found.state == "no evidence" else "No sign of miscalibration overall"
-            return f"{fine} ({p}), but {first.words} (p = {first.pvalue:.2g})."
-        return f"No sign of miscalibration on all rows together ({p}), but {_those(audit)}."
+            fine = "Fine overall" if found.state == "no evidence" else "No error is proved overall"
+            held = f"{counted(first.n_rows, 'row')}; p = {first.pvalue:.2g}"
+            among = f"allowing for all {counted(audit.found_segments.n_tested, 'segment')}"
+            return f"{fine} ({p}), but predictions are {first.words} ({held}, {among})."
+        sign = "No sign of miscalibration" if found.state == "no evidence" else "No error is proved"
+        return f"{sign} on all rows together ({p}), but {_those(audit)}."
     if found.state == "no evidence":
-        return f"No sign of miscalibration ({p})."
+        if found.interval is None or audit.classes is not None:
+            return f"No sign of miscalibration ({p})."
+        out = f"an error that matters is ruled out ({confidence(audit.level)} confidence)"
+        return f"No sign of miscalibration ({p}); {out}."
     if found.state == "too few rows":
-        return f"Cannot tell: no sign of miscalibration ({p}), but too few rows to rule it out."
+        says, happens = two_rates(audit.mean_prediction, audit.base_rate)
+        means = f"It says {says} on average, and {happens} happen"
+        return f"Cannot tell: no error is proved ({p}), and rows are too few to rule one out. {means}."
     small = ", but too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
@@ -94,8 +103,8 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     if found.action == "check the labels":
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
     if found.action == "predict the base rate":
-        same = f"saying {rate(audit.base_rate)} every time would do as well or better"
-        return f"Miscalibrated, and no use is shown: {same}. That predictions are off is not chance ({p}){small}."
+        same = f"saying {rate(audit.base_rate)} every time does as well or better, as far as these rows show"
+        return f"Of no use: {same}. That the predictions are miscalibrated is not chance ({p}){small}."
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
     slightly = found.state == "too small to matter"
@@ -160,28 +169,35 @@ def _how_far(found: Answer, audit: Audit) -> str:
     here = f"{in_short(found.size)} on these rows"
     if found.interval is None:
         needs = "" if audit.rates else f" without {MAX_WEIGHT}, the most that one draw can weigh"
-        return f"Distance from calibration: {here}; the population's is not bounded{needs}."
-    sure, limit = confidence(audit.level), f"{found.max_distance:.3g}"
-    if found.max_distance < USUAL_LIMIT and found.max_distance == default_limit(audit.base_rate, audit.mean_prediction):
-        limit += " (a tenth of the rarer outcome's rate, seen or predicted)"
+        return f"{_DISTANCE}: {here}; the population's is not bounded{needs}."
+    sure = confidence(audit.level)
     most = most_in_short(found.interval, found.max_distance)
     if _by_classes(found, audit):
-        whose = "Distance from calibration of the most probable class"
-        return f"{whose}: at most {most} in the population ({sure} confidence)."
+        return f"{_DISTANCE}, of the most probable class: at most {most} in the population ({sure} confidence)."
     if found.state in ("no evidence", "too few rows"):
-        would = "is" if found.state == "no evidence" else "would be"
-        return (
-            f"Distance from calibration: at most {most} in the population ({sure} confidence); up to "
-            f"{limit} {would} too small to matter."
-        )
+        return f"{_DISTANCE}: at most {most} in the population ({sure} confidence). {_matters(found, audit)}"
     least = f"at least {in_short(found.interval.low, ROUND_FLOOR)} and " if found.interval.low > 0.0 else ""
     each = "each with " if least else ""
-    is_small = "is" if found.state == "too small to matter" else "would be"
-    open_ = found.state == "worth correcting" and found.interval.low <= found.max_distance
     return (
-        f"Distance from calibration: {here}, {least}at most {most} in the population ({each}{sure} confidence); up to "
-        f"{limit} {is_small} too small to matter{', which is not proved' if open_ else ''}."
+        f"{_DISTANCE}: {here}, {least}at most {most} in the population ({each}{sure} confidence). "
+        f"{_matters(found, audit)}"
     )
+
+
+def _matters(found: Answer, audit: Audit) -> str:
+    """Whether the population's distance is beyond the limit of what is too small to matter."""
+    assert found.interval is not None
+    limit = f"{found.max_distance:.3g} (max_distance"
+    if found.max_distance < USUAL_LIMIT and found.max_distance == default_limit(audit.base_rate, audit.mean_prediction):
+        seen, predicted = (min(each, 1.0 - each) for each in (audit.base_rate, audit.mean_prediction))
+        limit += f", a tenth of the rarer outcome's {'observed' if seen >= predicted else 'predicted'} rate"
+    limit += ")"
+    if found.interval.high <= found.max_distance:
+        over = " over all rows" if found.action == "look at the parts" else ""
+        return f"That is not above {limit}: too small to matter{over}."
+    if found.state == "worth correcting" and found.interval.low > found.max_distance:
+        return f"That is above {limit}, up to which it would be too small to matter."
+    return f"Up to {limit} it would be too small to matter; whether it is more is not proved."
 
 
 def _what_to_do(found: Answer, audit: Audit) -> list[str]:
@@ -191,25 +207,21 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if action == "collect more rows":
         needed = audit.gate.rows_needed if audit.gate is not None else None
         told = needed is not None and needed <= _MOST_NEEDED
-        more = (
-            f" About {whole(rounded_rows((needed or 0) - audit.n_rows))} more like these would "
-            f"show whether the distance is within {found.max_distance:.3g}."
-            if told
-            else ""
-        )
-        return [f"What to do: leave the predictions as they are until more rows are in.{more}"]
+        rows = whole(rounded_rows((needed or 0) - audit.n_rows)) if told else ""
+        more = f" About {rows} more would decide, if they err as much as these." if told else ""
+        return [f"What to do: get more rows before you rely on these predictions, or change them.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
-        return ["What to do: use how often it happens in place of these predictions, or find better ones."]
+        return [f"What to do: say {rate(audit.base_rate)} for every row, or find better predictions."]
     if action == "look at the parts":
         parts = parts_off(audit)
         where = " and ".join("drift" if kind == "periods" else kind for kind in parts)
         so = {
-            "segments": "SegmentRecalibrator corrects each segment by itself.",
+            "segments": "calibrant.SegmentRecalibrator corrects segments one by one.",
             "periods": "Recalibrate on recent rows.",
         }
-        one = "One recalibration for all rows would not repair them."
+        one = "One recalibration for all rows would not repair that."
         return [f"What to do: look at the {where} below. {one} {so[parts[0]]}"]
     if action == "look closer":
         some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
@@ -222,16 +234,16 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     parts = parts_off(audit)
     if parts:
         which = {
-            "segments": "some segments err otherwise than the rest; SegmentRecalibrator corrects each by itself",
+            "segments": "some segments err otherwise than the rest; SegmentRecalibrator corrects them one by one",
             "periods": "if what predictions mean has changed since, fit it to recent rows only",
         }
         do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."
     compared = advice.n_compared or audit.n_rows
-    of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random,"
+    of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
     if near < far:
         falls = f"the distance falls from {in_short(far)} to {in_short(near)}"
-        return [f"{do} On {of_rows} that it was not fitted to, {falls}."]
-    return [f"{do} On {of_rows} that it was not fitted to, the log score is better."]
+        return [f"{do} On {of_rows} kept out of its fit, {falls}."]
+    return [f"{do} On {of_rows} kept out of its fit, the log score is better."]
 
 
 def in_short(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:

@@ -142,7 +142,7 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     told = []
     for segment in [each for each in segments if each.reject][:_TOLD]:
         named = ", ".join(f"{name} = {value}" for name, value in zip(by, segment.key, strict=True))
-        told.append(f"{named}, {segment_in_words(segment)}")
+        told.append(f"{named}, {segment_in_words(segment)} ({counted(segment.n_rows, 'row')})")
     if off == 1:
         return f"{said}: {told[0]}."
     which = "" if off <= _TOLD else "; those with the largest smooth error"
@@ -161,7 +161,7 @@ def found_in_words(found: FoundSegments) -> str:
     more = "".join(f"; then {each}" for each in others)
     least = len(found.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
-    few = f", which {len(found.segments):,} of them explain{'s' * (len(found.segments) == 1)}"
+    few = f"; {counted(len(found.segments), 'fault')} explain{'s' * (len(found.segments) == 1)} them all"
     few = few if found.n_beyond > len(found.segments) else ""
     return f"{searched}, {found.n_beyond:,} {be} off by more than noise{few}: {first} (p = {found.pvalue:.2g}){more}."
 
@@ -196,7 +196,7 @@ def segment_in_words(segment: Segment) -> str:
         return "nothing is said about chance"
     low, high = segment.where
     if (low, high) == (0.0, 1.0):
-        by = "" if segment.bias is None else f" by {abs(segment.bias):.2g} on average"
+        by = "" if segment.bias is None else f" by {abs(segment.bias):#.2g} on average"
         return f"predictions {segment.direction}{by}"
     return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 

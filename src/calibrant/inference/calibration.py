@@ -136,7 +136,11 @@ class CalibrationTestResult(TestResult):
         False
         """
         said = TestResult.summary(self)
-        return f"{said}; {self.region.summary()}" if self.reject and self.region is not None else said
+        if self.reject and self.region is not None:
+            said += f"; {self.region.summary()}"
+        if self.pooling > 0.0:
+            said += f"; pooling near predictions adds at most {at_most(self.pooling, 2)} to the level"
+        return said
 
 
 def calibration_test(
@@ -241,8 +245,6 @@ def test_units(
     if units.impossible is not None:
         others = units.prediction.size
         method += f", {'of the' if others else 'which has no'} rows predicted strictly between 0 and 1,"
-    if units.pooling > 0.0:
-        assumption += f"; pooling near predictions adds at most {at_most(units.pooling, 2)} to the level"
     if not units.prediction.size:
         return CalibrationTestResult(
             0.0, 1.0, False, level, method, ReadOnly({}), None, None, 1.0, None, 0.0, n_resamples,

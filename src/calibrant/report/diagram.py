@@ -115,7 +115,7 @@ def _draw_levels(audit: Drawable, ax: Axes, shaded: bool) -> None:
 def _draw_examples(examples: Sequence[Example], ax: Axes, bottom: float, ends: tuple[float, float]) -> None:
     """Where the headline's examples are: a bar along their predictions, and a ring at their means."""
     for k, each in enumerate(examples):
-        label: dict[str, Any] = {"label": "example"} if k == 0 else {}
+        label: dict[str, Any] = {"label": "in the headline"} if k == 0 else {}
         ring: dict[str, Any] = {"marker": "o", "ls": "", "ms": 9, "mfc": "none", "mew": 1.8, "zorder": 6}
         ax.plot([each.predicted], [each.happened], color=COLOURS["ink"], clip_on=False, **ring, **label)
         bar: dict[str, Any] = {"lw": 3.5, "solid_capstyle": "butt", "clip_on": False, "zorder": 6}

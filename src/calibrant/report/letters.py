@@ -55,7 +55,7 @@ def _of_one(audit: Audit, width: int, marks: Marks) -> list[str]:
     legend = [f"{marks.many} observed"]
     if table.band_lower is not None and table.band_upper is not None:
         grid.between(table, marks.band)
-        legend.append(f"{marks.band} calibrated ({confidence(audit.level)})")
+        legend.append(f"{marks.band} if calibrated ({confidence(audit.level)})")
     grid.diagonal(marks.diagonal)
     legend.append(f"{marks.diagonal} as predicted")
     weight = heavy(table) if table.kind == "curve" else np.ones(table.prediction.size)
@@ -64,7 +64,7 @@ def _of_one(audit: Audit, width: int, marks: Marks) -> list[str]:
     for each in examples:
         grid.put(each.predicted, each.happened, marks.example)
     if examples:
-        legend.append(f"{marks.example} example")
+        legend.append(f"{marks.example} headline")
     return grid.lines(marks, legend)
 
 

@@ -63,7 +63,7 @@ def short(finding: Audit | Comparison) -> str:
     else:
         said = [finding.sentence]
         said += [f"{name}: {a.sentences[0]}" for name, a in zip(finding.names, finding.audits, strict=True)]
-    return "\n".join(line for each in said for line in textwrap.wrap(each, _WIDTH))
+    return "\n".join(line for each in said for line in textwrap.wrap(each, _WIDTH, break_on_hyphens=False))
 
 
 def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
@@ -106,6 +106,10 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         console.print()
         for line in audit.advice.code.splitlines():
             console.print(f"    {line}")
+
+    if audit.cost_of_acting is not None and audit.answer.state == "worth correcting":
+        _heading(console, "What acting costs")
+        _say(console, audit.cost_of_acting.summary())
 
     if audit.segments:
         _heading(console, f"Segments by {', '.join(audit.segmented_by)}")
@@ -312,5 +316,5 @@ def _foot(console: Console, words: str) -> None:
 
 
 def _say(console: Console, text: str, indent: str = "") -> None:
-    for line in textwrap.wrap(text, console.width, subsequent_indent=indent):
+    for line in textwrap.wrap(text, console.width, subsequent_indent=indent, break_on_hyphens=False):
         console.print(line)

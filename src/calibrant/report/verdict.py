@@ -22,7 +22,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append(f"ERROR IN CALIBRANT, do not trust this report and please tell its authors: {failed} fails.")
     found = audit.answer
     said += [found.headline, *found.details]
-    if audit.cost_of_acting is not None and (found.state == "worth correcting" or not audit.cost_of_acting.worst):
+    if audit.cost_of_acting is not None and not audit.cost_of_acting.worst:
         said.append(audit.cost_of_acting.summary())
     if audit.pos_label is not None:
         said.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
@@ -32,7 +32,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates))
     if audit.found_segments is not None:
         said.append(found_in_words(audit.found_segments))
-        said.append("Found segments assume that the predictions were not fitted to these rows.")
+        said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
     if audit.periods:
         said.append(periods_in_words(audit.periods))
     said.append(discrimination(audit))
@@ -71,6 +71,7 @@ def discrimination(audit: Audit) -> str:
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
     told = "area under the ROC curve; 0.5 is a coin, 1 is perfect"
+    told += ", below 0.5 it ranks backwards" if audit.auc < 0.5 else ""
     return f"How well it tells events from the rest: {audit.auc:.3f} ({told})."
 
 

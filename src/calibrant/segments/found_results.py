@@ -75,7 +75,7 @@ class FoundSegment(Result):
         """How far off in which direction, and where: "0.12 too high where country = jp and device = tablet"."""
         there = f"where {self.name}" if self.conditions else "over all rows"
         if (self.bias > 0.0) == (self.direction == "too low"):
-            return f"{abs(self.bias):.2g} {self.direction} {there}"
+            return f"{abs(self.bias):#.2g} {self.direction} {there}"
         low, high = self.where
         return f"{self.direction} between {low:.3g} and {high:.3g} {there}"
 
