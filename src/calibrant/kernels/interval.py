@@ -158,6 +158,7 @@ def best_partition(
     left[0] = right[0] = end
     left[end] = right[end] = 0
     _add(tree, offset, np.uint64(rank[0]))
+    a: int | np.int64
     for j in range(1, m + 1):
         looked = 0
         while True:
