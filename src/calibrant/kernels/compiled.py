@@ -1,4 +1,9 @@
-"""How every kernel is compiled, and where what was compiled is kept for the next run."""
+"""How every kernel is compiled, and where what was compiled is kept for the next run.
+
+The first audit waits for some forty kernels. What makes one slow to compile: each kind of array that it makes
+(`np.zeros`, `np.full`, a copy and an array expression are each compiled like a kernel; an array that is filled in a
+loop, or by the caller, is not), each combination of types that a function meets, and sheer length.
+"""
 
 from __future__ import annotations
 
