@@ -39,7 +39,9 @@ METHODS = {
     "vector": "vector scaling",
     "dirichlet": "Dirichlet scaling",
 }
-_DISTANCE = "Distance from calibration (how far predictions must move on average to be calibrated)"
+_DISTANCE = (
+    "Distance from calibration (how far predictions must move on average until each happens as often as it says)"
+)
 _MOST_NEEDED = 100_000_000  # rows that are worth a word
 _DIGITS = 6  # at most, of two rates that are told apart
 
@@ -85,7 +87,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     if found.state == "no evidence":
         if found.interval is None or audit.classes is not None:
             return f"No sign of miscalibration ({p})."
-        out = f"an error that matters is ruled out ({confidence(audit.level)} confidence)"
+        out = f"over all rows an error that matters is ruled out ({confidence(audit.level)} confidence)"
         return f"No sign of miscalibration ({p}); {out}."
     if found.state == "too few rows":
         says, happens = two_rates(audit.mean_prediction, audit.base_rate)
@@ -187,17 +189,18 @@ def _how_far(found: Answer, audit: Audit) -> str:
 def _matters(found: Answer, audit: Audit) -> str:
     """Whether the population's distance is beyond the limit of what is too small to matter."""
     assert found.interval is not None
-    limit = f"{found.max_distance:.3g} (max_distance"
-    if found.max_distance < USUAL_LIMIT and found.max_distance == default_limit(audit.base_rate, audit.mean_prediction):
+    usual = default_limit(audit.base_rate, audit.mean_prediction)
+    which = "the default max_distance" if found.max_distance == usual else "max_distance"
+    if found.max_distance == usual < USUAL_LIMIT:
         seen, predicted = (min(each, 1.0 - each) for each in (audit.base_rate, audit.mean_prediction))
-        limit += f", a tenth of the rarer outcome's {'observed' if seen >= predicted else 'predicted'} rate"
-    limit += ")"
+        which += f": a tenth of the {'observed' if seen >= predicted else 'predicted'} rate, since that is below 0.02"
+    limit = f"{found.max_distance:.3g} ({which})"
     if found.interval.high <= found.max_distance:
         over = " over all rows" if found.action == "look at the parts" else ""
-        return f"That is not above {limit}: too small to matter{over}."
+        return f"That is within {limit}: too small to matter{over}."
     if found.state == "worth correcting" and found.interval.low > found.max_distance:
         return f"That is above {limit}, up to which it would be too small to matter."
-    return f"Up to {limit} it would be too small to matter; whether it is more is not proved."
+    return f"Up to {limit} it would be too small to matter; whether it is larger is not proved."
 
 
 def _what_to_do(found: Answer, audit: Audit) -> list[str]:
@@ -208,8 +211,8 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         needed = audit.gate.rows_needed if audit.gate is not None else None
         told = needed is not None and needed <= _MOST_NEEDED
         rows = whole(rounded_rows((needed or 0) - audit.n_rows)) if told else ""
-        more = f" About {rows} more would decide, if they err as much as these." if told else ""
-        return [f"What to do: get more rows before you rely on these predictions, or change them.{more}"]
+        more = f" If the error stays as it is on these rows, about {rows} more would decide." if told else ""
+        return [f"What to do: neither rely on these predictions nor change them before there are more rows.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":

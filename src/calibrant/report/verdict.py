@@ -71,7 +71,7 @@ def discrimination(audit: Audit) -> str:
     if audit.auc is None:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
     told = "area under the ROC curve; 0.5 is a coin, 1 is perfect"
-    told += ", below 0.5 it ranks backwards" if audit.auc < 0.5 else ""
+    told += "; below 0.5 it ranks backwards" if audit.answer.action == "check the labels" else ""
     return f"How well it tells events from the rest: {audit.auc:.3f} ({told})."
 
 
