@@ -93,9 +93,13 @@ def test_dask_goes_on_when_a_worker_is_killed(tmp_path):
     assert_same_cells(found, CalibrationSketch().update(data.y, data.p, sample_weight=data.w))
 
 
+def thorough(request):
+    return request.config.getoption("hypothesis_profile") == "thorough"
+
+
 @pytest.fixture(scope="module")
-def spark():
-    """Two executors, each a Java process of its own: all that local[2] does, and more."""
+def spark(request):
+    """Two threads; in the long run two executors, each a Java process of its own, most of whose time is its start."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     if shutil.which("java") is None:
         pytest.skip("java is not installed")
@@ -109,7 +113,7 @@ def spark():
     # Most of what Java does here in its few seconds is compiling itself: its plain compiler and collector take a part.
     os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     session = (
-        SparkSession.builder.master("local-cluster[2,1,512]")
+        SparkSession.builder.master("local-cluster[2,1,512]" if thorough(request) else "local[2]")
         .config("spark.driver.memory", "1g")
         .config("spark.executor.memory", "512m")
         .config("spark.ui.enabled", "false")
@@ -134,7 +138,7 @@ def spark():
 @pytest.fixture(scope="session")  # asked before Spark is started
 def only_thorough(request):
     """For what takes Spark half a minute of a processor or more."""
-    if request.config.getoption("hypothesis_profile") != "thorough":
+    if not thorough(request):
         pytest.skip("takes long: pytest --hypothesis-profile thorough")
 
 
