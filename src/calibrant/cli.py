@@ -126,7 +126,7 @@ def audit_file(
         check_band(level, resamples)  # before anything that takes longer to load
         from calibrant.ahead import compile_beside
 
-        compile_beside(progress.compiling)  # and so does this, where it is needed
+        compile_beside(progress.compiling)  # first, for the process beside this one to begin while the rest is loaded
         from calibrant.findings.forecasts import audit_forecasts
         from calibrant.findings.table import Asked, Told, audit_opened
         from calibrant.findings.table_faults import said_of
@@ -355,9 +355,9 @@ def demo(
         check_target(target, "--folder")
         progress("Training")
         from calibrant.ahead import compile_beside
-        from calibrant.demo import comparison
 
         compile_beside(progress.compiling)
+        from calibrant.demo import comparison
 
         found = comparison(seed, progress)
         try:
