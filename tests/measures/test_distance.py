@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from benchmarks.distances import plain_program
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,9 +69,8 @@ def test_noiseless_domains_are_exact(domain):
 
 
 @pytest.mark.parametrize("kind", ["calibrated", "overconfident", "shifted", "raised", "chance", "skewed"])
-@pytest.mark.parametrize("seed", range(3))
-def test_larger_noiseless_domains(kind, seed):
-    rng = np.random.default_rng(seed)
+def test_larger_noiseless_domains(kind):
+    rng = np.random.default_rng(0)
     n = 60
     y_prob = rng.beta(0.3, 2.0, n) if kind == "skewed" else rng.random(n)
     rate = {
@@ -83,6 +83,23 @@ def test_larger_noiseless_domains(kind, seed):
     bracket = calibration_distance(y_true, y_prob)
     assert bracket.exact
     assert bracket.upper == pytest.approx(oracle.noiseless_program(y_true, y_prob), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_domains_with_parts_large_enough_for_detours():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y_prob = rng.random(120)
+        rate = y_prob**1.1
+        if seed % 3 == 1:
+            y_prob = rate = np.round(20 * y_prob) / 20
+        elif seed % 3 == 2:
+            rate = np.full(120, 0.5)
+        y_true = (rng.random(120) < rate).astype(float)
+        bracket = calibration_distance(y_true, y_prob)
+        expected = plain_program(*(np.sort(y_prob[y_true == label]) for label in (0.0, 1.0)))
+        assert bracket.exact
+        assert bracket.upper == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.slow

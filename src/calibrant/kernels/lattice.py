@@ -166,6 +166,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
     table[0] = 0
     count = 1
     cones = np.empty((4 * (n + 4), 4), np.int64)
+    detours = np.zeros(4 * (n + 4))  # a cone's parts are all detours if n2 is more than 1 divided by that
     complete = True
     work = 0
 
@@ -199,6 +200,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
             cones[0, 0], cones[0, 1], cones[0, 2], cones[0, 3] = 1, 0, 0, 1
             cones[1, 0], cones[1, 1], cones[1, 2], cones[1, 3] = 0, 1, 0, 0  # a single one, a single zero: no cone
             cones[2, 0], cones[2, 1], cones[2, 2], cones[2, 3] = 1, 0, 0, 0
+            detours[:3] = 0.0
             top = 3
             full = False
             while top > 0:
@@ -217,6 +219,9 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                     continue  # the next part with a one would have a mean above this zero
                 n1 = a1 + b1
                 n2 = a2 + b2
+                inherited = detours[top]
+                if inherited * n2 > 1.0:
+                    continue
                 mu = b / (a + b)
                 mu1 = b1 / n1
                 mu2 = b2 / n2 if n2 > 0 else mu
@@ -236,6 +241,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                 if abs(length) < grain:
                     length = 0.0
                 at = level + a + b
+                best = budget[at]  # what a path may have cost where this part ends
                 follows = carried if skips else mu if mu > top_value else 0.0
                 if (
                     length <= min(budget[at] - start, slack)
@@ -263,8 +269,19 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                             before[other, 0] = state
                         gentlest[other] = min(gentlest[other], follows)
                         least[at] = min(least[at], start + length)
+                        best = min(best, cost[other])
                 if n2 == 0:
                     continue
+                if at >= since and start + length + reach > total:
+                    here = _place(far_table, far_used, ones - j - b, zeros - i - a, zeros)
+                    best = min(best, total - (reach if far_table[here] == _EMPTY else far_cost[far_table[here]]))
+                # To give these elements a part of their own costs parts between mu and mu2 at most 2 / (a + b) / n2 for
+                # each of them above mu. Where they alone cost too much by more than that, so do all these parts.
+                above = i + a - min(max(k, i), i + a) + j + b - min(max(m, j), j + b)
+                excess = start + length - best - n * grain
+                detour = 0.0
+                if excess > 0.0:
+                    detour = excess * (a + b) / (2.0 * above) if above > 0 else _NEVER
                 # Slack of these elements at mu; at a target t away it is at most 2 (a + b) t less, and never less
                 # than zero. With its value at an edge of the cone as well, the least in between is at least the
                 # mean of both less (a + b) (mu - mu1) = 1 / n1.
@@ -284,6 +301,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                     )
                     if 0.5 * (here_slack + edge_slack) - 1.0 / n1 <= allowed:
                         cones[top, 0], cones[top, 1], cones[top, 2], cones[top, 3] = a1, b1, a, b
+                        detours[top] = inherited
                         top += 1
                 if here_slack - 2.0 / n2 <= allowed:
                     k = _at_or_below(v0, cell0, mu2)
@@ -297,6 +315,7 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
                     )
                     if 0.5 * (here_slack + edge_slack) - 1.0 / n2 <= allowed:
                         cones[top, 0], cones[top, 1], cones[top, 2], cones[top, 3] = a, b, a2, b2
+                        detours[top] = detour
                         top += 1
             if full:  # twice the room, then the same state again
                 used = np.concatenate((used, np.empty_like(used)))

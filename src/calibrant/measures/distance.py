@@ -98,7 +98,7 @@ def calibration_distance(
     Notes
     -----
     min over calibrated predictors g of E|f - g|, or over partitions of the elements of the cost of moving each part to
-    its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact, in seconds at n = 2,000 to 5,000,
+    its mean outcome (Fact 1). For unweighted outcomes of 0 or 1 the search is exact, in seconds at n = 2,000 to 10,000,
     longer if many partitions are equally good (docs/benchmarks-distances.md); in general the problem is NP-hard
     (Theorem 2). Rows with equal predictions are separate elements, unlike in `upper_calibration_distance`. Cost: a
     search, exponential in the worst case, which `time_limit` ends.

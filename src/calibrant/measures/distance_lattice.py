@@ -17,6 +17,7 @@ _MUCH = 1000  # steps looked at for an element, by a first guess, where many par
 _LAST = 3000  # and by a look, after which there is no wider one
 _LOOKS = 5  # corridors that are looked through, each twice as wide, before anything is proven
 _ONE_WAY = 1e-7  # how near potentials must be to those of predictions that err one way, to be made them
+_DETOUR = 2.0  # splitting a part never costs more; a first search leaves out states only if paths are longer by more
 _CLOSED = 1e-10  # of a path's length per element: shorter is as good as 0
 
 
@@ -111,7 +112,7 @@ class LatticeProblem:
             there, here, ahead = here, there, ahead[::-1]
         one_way = int(sum(np.count_nonzero(side.v <= self._top) for side in here))
         reach = self._share * guess
-        half = self._corridor(ahead[0], guess, np.full(self._n + 1, reach), last=self._n - one_way + 1)
+        half = self._corridor(ahead[0], guess + _DETOUR, np.full(self._n + 1, reach), last=self._n - one_way + 1)
         first: lattice.Found = clock.run(lattice.shortest_path, *there, half, _MOST_STATES, clock.stop)
         self._keep(first, not self._from_end)
         if not first.complete:
