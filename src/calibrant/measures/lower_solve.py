@@ -13,16 +13,19 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _FIRST_CELLS = 256
-_PARTS = 16  # that a cell is split into
+_PARTS = (16, 4)  # that one of the first cells is split into, and a later one
 _MOST_PARTS = 64  # that a gap between nodes is split into
-_NEARLY_ALL = 0.3  # with so many cells for a prediction, the whole sample costs no more
+_NEARLY_ALL = 0.1  # with so many cells for a prediction, rounds on more of them cost as much as the whole sample
 _ROUNDS = 24  # to a stage
 _STEPS = 400
 # Every search goes through the same stages, and ends where it is narrow enough for its tolerance: so a finer tolerance
 # goes on where a coarser one ended. The last is what is worth aiming at in double precision.
 _STAGES = (9e-10, 9e-12, 9e-14, 1e-14)
-_MANY = 20_000  # nodes from which a solve is first looked at when it is rough, which may be enough
-_ROUGH = 1e-6
+# A solve is first looked at when it is rough, which may be enough: where the look costs little beside the solve, for so
+# many nodes or for one at least at every second prediction.
+_MANY, _HALF = 20_000, 0.5
+_ROUGH = 1e-5
+_LOOKED = 0.6  # of a stage's width: so many nodes are looked at there too, for the last digit costs many steps
 _WORTH = 4e-15  # the least gain worth having: more than the proofs' own rounding can cost
 _STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
 _MERGED = 1e-12  # nodes closer than this are one; the lift pays for it
@@ -89,19 +92,24 @@ class LowerProblem:
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
-            for aim in (_ROUGH, target) if u.size > _MANY and stage < _ROUGH else (target,):
+            worth = u.size > min(_MANY, _HALF * self.v.size)
+            looks = (_ROUGH, _LOOKED * stage) if worth else ()
+            for aim in (*looks, target):
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, calibrated)
                 loss, worst, where = self._lift_potentials(u, x, centres)
                 excess = self._lift_coupling(u, calibrated, stage / 2)
                 if self.width <= enough:
                     return
+                if aim < _ROUGH and self.width > 2.0 * stage:  # the lift loses what a finer solution would not win
+                    break
             stalled = stalled + 1 if self.width > 0.9 * width else 0
             width = self.width
             if self.width <= max(stage, enough) or stalled == _STALLED:
                 return
             whole = self._cells.size > self.v.size
             allowed = stage / 8 if whole else max(stage / 8, self.width / 100)
-            cells = self._split(_beyond(np.maximum(excess, loss), allowed), _PARTS, _MERGED)
+            parts = _PARTS[self._cells.size > 2 * _FIRST_CELLS]
+            cells = self._split(_beyond(np.maximum(excess, loss), allowed), parts, _MERGED)
             if cells.size > _NEARLY_ALL * self.v.size:
                 cells = np.arange(self.v.size + 1)
                 allowed = stage / 8
@@ -111,7 +119,7 @@ class LowerProblem:
                     return
                 target /= 4
                 attempt += 1
-            elif not top - bottom <= target:
+            elif not top - bottom <= aim:
                 attempt += 1
             self._cells = cells
             # The excess in a gap falls with the square of its width.
