@@ -36,6 +36,7 @@ def test_every_mean_below_the_end_is_refuted_by_the_products_themselves(drawn, s
         assert all(log_wealth(way * x, s, mean, miss) >= np.log(6.0 / miss) * (1.0 - 1e-9) for mean in grid[-40:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rare", "common", "of groups", "two kinds of rows"])
 def test_a_true_mean_is_beyond_an_end_as_rarely_as_it_says(kind):
     rng, trials, miss = np.random.default_rng(0), 4_000, 0.1
