@@ -39,14 +39,14 @@ def test_sides_are_told_apart_in_grey_and_the_headline_is_marked():
     ax = found.plot()
     handles, labels = ax.get_legend_handles_labels()
     named = dict(zip(labels, handles, strict=True))
-    assert {"smoothed", "isotonic", "in the headline"} <= set(named)
+    assert {"smoothed", "isotonic", "headline"} <= set(named)
     assert named["smoothed"].get_linestyle() != named["isotonic"].get_linestyle()
     hatches = [named[side].get_hatch() for side in ("too high", "too low") if side in named]
     assert len(set(hatches)) == len(hatches) > 0
-    (ring,) = [line for line in ax.lines if line.get_label() == "in the headline"]
+    (ring,) = [line for line in ax.lines if line.get_label() == "headline"]
     (told,) = found.answer.examples
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (told.predicted, told.happened)
-    assert "in the headline" not in draw_diagram(found).get_legend_handles_labels()[1]
+    assert "headline" not in draw_diagram(found).get_legend_handles_labels()[1]
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def _draw_curve(audit: Drawable, ax: Axes, shaded: bool) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.band_lower is not None and table.band_upper is not None:
-        label = f"calibrated ({confidence(audit.level)})"
+        label = f"if calibrated ({confidence(audit.level)})"
         ax.fill_between(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=0, zorder=1, label=label)
     told = heavy(table) > _SHADED
     for side, where in zip(_SIDES, (told & (y < x), told & (y > x)), strict=True) if shaded else ():
@@ -94,7 +94,7 @@ def _draw_levels(audit: Drawable, ax: Axes, shaded: bool) -> None:
     table = audit.reliability
     x, y = table.prediction, table.outcome
     if table.band_lower is not None and table.band_upper is not None:
-        label = f"calibrated ({confidence(audit.level)})"
+        label = f"if calibrated ({confidence(audit.level)})"
         ax.vlines(x, table.band_lower, table.band_upper, color=COLOURS["band"], lw=5, zorder=1, label=label)
     if x.size > 1:
         ax.plot(x, table.isotonic, color=COLOURS["ink"], lw=1.1, dashes=(1.2, 1.4), zorder=3, label="isotonic")
@@ -115,7 +115,7 @@ def _draw_levels(audit: Drawable, ax: Axes, shaded: bool) -> None:
 def _draw_examples(examples: Sequence[Example], ax: Axes, bottom: float, ends: tuple[float, float]) -> None:
     """Where the headline's examples are: a bar along their predictions, and a ring at their means."""
     for k, each in enumerate(examples):
-        label: dict[str, Any] = {"label": "in the headline"} if k == 0 else {}
+        label: dict[str, Any] = {"label": "headline"} if k == 0 else {}
         ring: dict[str, Any] = {"marker": "o", "ls": "", "ms": 9, "mfc": "none", "mew": 1.8, "zorder": 6}
         ax.plot([each.predicted], [each.happened], color=COLOURS["ink"], clip_on=False, **ring, **label)
         bar: dict[str, Any] = {"lw": 3.5, "solid_capstyle": "butt", "clip_on": False, "zorder": 6}
