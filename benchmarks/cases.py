@@ -195,6 +195,47 @@ def diagram_relplot(y_true: np.ndarray, y_prob: np.ndarray) -> None:
     relplot.rel_diagram(y_prob, y_true)
 
 
+def _visitors(y_true: np.ndarray, y_prob: np.ndarray) -> dict[str, Any]:
+    """The rows with four features that have nothing to do with them."""
+    rng, n = np.random.default_rng(1), y_true.size
+    return {
+        "y_true": y_true.astype(int),
+        "y_prob": y_prob,
+        "country": rng.choice(["de", "fr", "jp", "us"], n),
+        "device": rng.choice(["desktop", "phone", "tablet"], n),
+        "age": rng.normal(45.0, 15.0, n),
+        "visits": rng.poisson(3.0, n),
+    }
+
+
+def segments(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    import pyarrow
+
+    from calibrant import find_segments
+
+    table = pyarrow.table(_visitors(y_true, y_prob))
+    return find_segments(table, y_true="y_true", y_prob="y_prob", min_rows=5, random_state=0)
+
+
+def segments_mcgrad(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
+    """One number of each segment, without redraws, for segments like ours."""
+    import pandas
+    from mcgrad.metrics import MulticalibrationError
+
+    return MulticalibrationError(
+        df=pandas.DataFrame(_visitors(y_true, y_prob)),
+        label_column="y_true",
+        score_column="y_prob",
+        categorical_segment_columns=["country", "device"],
+        numerical_segment_columns=["age", "visits"],
+        max_depth=2,
+        max_values_per_segment_feature=10,
+        min_samples_per_segment=50,
+        max_n_segments=None,
+        precision_dtype="float64",
+    ).mce_sigma
+
+
 @dataclass(frozen=True)
 class Case:
     """One row group of the table: a sample and the ways to measure it, ours first."""
@@ -251,6 +292,13 @@ CASES = [
         overconfident,
         10**6,
         {"calibrant": convolved, "relplot": convolved_relplot, "probcal (logit scale)": convolved_probcal},
+    ),
+    Case(
+        "segments of four features, 10^5 rows",
+        calibrated,
+        10**5,
+        {"calibrant, with 999 redraws": segments, "MCGrad, none": segments_mcgrad},
+        repeats=3,
     ),
     Case("whole audit, no band, 10^6 rows", overconfident, 10**6, {"calibrant": audit}, repeats=3),
     Case(
