@@ -363,6 +363,7 @@ CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
     "provable?": "number",
     "features?": ["string"],
     "max_depth?": "integer",
+    "together?": ["string"],
 }
 GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT, "checks": [CHECK]}
 REGRET: dict[str, Any] = {

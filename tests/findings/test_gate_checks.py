@@ -178,8 +178,8 @@ def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     low, high = (end - ROWS[inside].mean() for end in ends)
     ends = np.array([low - reach]), np.array([high + reach])
     off = BENT[inside] - ROWS[inside]
-    sums = (np.array([float(each)]) for each in (off.sum(), n, off @ off, off.sum(), n, 1.0))
-    ends = Draws(*sums).ends(0.05 / 2 / 2 / 9 / 2, *ends)
+    sums = (np.array([float(each)]) for each in (off.sum(), n, off @ off, off.sum(), n, n))
+    ends = Draws(*sums, 1.0).ends(0.05 / 2 / 2 / 9 / 2, *ends)
     assert tuple(north.bias_interval) == pytest.approx([ends[0][0], ends[1][0]])
     assert "<failure" in gate_as_junit(found)
     assert "none beyond" in gate_as_markdown(fine)
@@ -207,8 +207,8 @@ def test_found_segments_of_groups_are_bounded_by_groups(tmp_path):
     assert grouped[1].result.largest.proved < alone.largest.proved
     # A group is a draw whose error is from -10 to 10; two ends of three segments.
     off = 10.0 * (BENT - ROWS)[:600]
-    sums = (np.array([float(each)]) for each in (off.sum(), 6_000, off @ off, 10.0 * off.sum(), 60_000, 10))
-    low, high = Draws(*sums).ends(0.025 / 6, -np.ones(1), np.ones(1))
+    sums = (np.array([float(each)]) for each in (off.sum(), 6_000, off @ off, 10.0 * off.sum(), 60_000, 600))
+    low, high = Draws(*sums, 10.0).ends(0.025 / 6, -np.ones(1), np.ones(1))
     every = gated(path, **asked | {"max_distance": 0.01}, groups="patient", max_weight=10).checks[1].result
     held = next((each for each in every.beyond if each.name == "all rows"), None)
     assert held is not None

@@ -379,3 +379,13 @@ def test_the_smooth_tester_is_right_at_both_ends_of_the_constants():
     wrong = rng.random(n) < mass
     v, y = np.where(wrong, 1.0, 1.0 - mass), np.where(wrong, 0.0, 1.0)  # distance 0.01, smooth error nearly twice it
     assert tolerant_smooth_test(y, v, accept_below=0.02, reject_above=0.5).verdict != "beyond"
+
+
+@pytest.mark.parametrize(("says", "happens", "n", "limit"), [(0.01, 0.025, 20_000, 0.004), (0.5, 0.52, 100_000, 0.002)])
+def test_few_distinct_predictions_are_proved_beyond_as_others_are(says, happens, n, limit):
+    """A lower end that is learned too coarsely stays 0 at any number of rows."""
+    y = (np.arange(n) < round(happens * n)).astype(int)
+    found = calibration_gate(y, np.full(n, says), max_distance=limit)
+    apart = calibration_gate(y, says + 1e-9 * np.random.default_rng(0).permutation(n) / n, max_distance=limit)
+    assert found.verdict == apart.verdict == "beyond"
+    assert found.lower_distance.low > 0.5 * apart.lower_distance.low

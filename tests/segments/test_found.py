@@ -252,10 +252,16 @@ def test_a_category_with_rows_enough_for_a_segment_is_told_apart_however_many_th
 
 
 def test_many_texts_make_no_more_combinations_than_can_be_tested():
-    assert Asked().categories(5, 3) == 60
-    assert [Asked(max_depth=depth).categories(12, 8) for depth in (1, 2, 3)] == [60, 33, 9]
-    assert Asked().categories(40, 40) == Asked().categories(400, 300) == 9
-    assert Asked(n_bins=80).categories(2, 1) == 79
+    assert (Asked().categories(5, [300]), Asked().categories(4, [5, 3, 900])) == (1_000, 851)
+    many = [2_000] * 8
+    for depth in (1, 2, 3):
+        asked = Asked(max_depth=depth)
+        most = asked.categories(4, many)
+        assert asked._possible(4, many, most) <= 50_000 or most == 9
+        assert asked._possible(4, many, most + 1) > 50_000 or most == 1_000
+    assert [Asked(max_depth=depth).categories(4, many) for depth in (1, 2, 3)] == [1_000, 33, 9]
+    assert Asked().categories(0, [500] * 40) == 9
+    assert Asked(n_bins=80).categories(60, [500] * 40) == 79
 
 
 @given(

@@ -241,12 +241,14 @@ def test_population_bounds_of_groups_hold():
         rows = Rows.of(y, v, groups=group)
         alone = Rows.of(y, v)
         formed = form(units_of(alone, features), features, 1, 50)
-        low, high = totals_of(rows, formed).population_intervals(0.1)
+        low, high = totals_of(rows, formed).population_intervals(0.1, 10.0)
         beyond += (low > 0.0).any() or (high < 0.0).any()
         low, high = totals_of(alone, formed).population_intervals(0.1)
         of_rows += (low > 0.0).any() or (high < 0.0).any()
     assert beyond == 0
     assert of_rows > 0
     r = np.bincount(group, y - v)
-    draws = Draws(*(np.array([float(each)]) for each in (r.sum(), 3_000, r @ r, 10.0 * r.sum(), 30_000, 10)))
-    assert totals_of(rows, formed).population_intervals(0.1)[0][0] == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]
+    draws = Draws(*(np.array([float(each)]) for each in (r.sum(), 3_000, r @ r, 10.0 * r.sum(), 30_000, 300)), 10.0)
+    assert (
+        totals_of(rows, formed).population_intervals(0.1, 10.0)[0][0] == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]
+    )

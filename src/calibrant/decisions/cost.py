@@ -14,6 +14,8 @@ from calibrant.door.values import Result
 from calibrant.inference.regret import regret_bounds_from_sample
 from calibrant.measures.decision_loss import Cuts
 
+_NOTHING = 1e-12  # what less is lost is rounding
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Result):
@@ -48,20 +50,16 @@ class Cost(Result):
         return f"{self._on_these_rows()} {self._population()}".rstrip()
 
     def _on_these_rows(self) -> str:
-        if self.lost == 0.0:
+        if self.lost < _NOTHING:
             if self.worst:
                 return "At no threshold is another cut better on these rows."
             return f"At the threshold {self.threshold:.6g} no other cut is better on these rows."
-        short = f"{self.threshold:.6g}"
-        if self.worst:
-            short = threshold_in_words(self.threshold)
-            short = f"just above {short}" if short == f"{self.best_cut:.3g}" else short
+        here, best = _told_apart(self.threshold, self.best_cut, 3 if self.worst else 6)
         cases = float(f"{self._as_cases(self.lost):.2g}")
-        lost = f"acting from {short} on loses as much as {cases:g} {self._kind[1]} in 1,000 rows"
-        lost += f", against {acting_from(self.best_cut)}"
+        lost = f"acting from {here} on loses as much as {cases:g} {self._kind[1]} in 1,000 rows, against {best}"
         if self.worst:
-            return f"The costliest threshold is {short}{worth_in_words(self.threshold)}: {lost}."
-        return f"At the threshold {short}{worth_in_words(self.threshold)}, {lost}."
+            return f"The costliest threshold is {here}{worth_in_words(self.threshold)}: {lost}."
+        return f"At the threshold {here}{worth_in_words(self.threshold)}, {lost}."
 
     @property
     def _kind(self) -> tuple[float, str]:
@@ -71,14 +69,14 @@ class Cost(Result):
 
     def _as_cases(self, lost: float) -> float:
         """So many errors of that kind in 1,000 rows."""
-        return 1000.0 * lost / self._kind[0]
+        return 1000.0 * min(lost, max(self.threshold, 1.0 - self.threshold)) / self._kind[0]
 
     def _population(self) -> str:
         if self.regret_interval is None:
             return ""
         low, high = self.regret_interval
         sure = f"({confidence(self.level)} confidence)"
-        if not self.worst and self.lost > 0.0:
+        if not self.worst and self.lost >= _NOTHING:
             least = f"at least {at_least(self._as_cases(low), 2)} and " if low > 0.0 else ""
             return f"In the population it is {least}at most {at_most(self._as_cases(high), 2)} {sure}."
         if not self.worst:
@@ -86,6 +84,17 @@ class Cost(Result):
         least = f"some threshold costs at least {at_least(low, 2)} and none" if low > 0.0 else "no threshold costs"
         unit = "per row, a missed event counting 1 - t and a needless action t at threshold t"
         return f"In the population {least} more than {at_most(high, 2)} {unit} {sure}."
+
+
+def _told_apart(threshold: float, cut: float, least: int) -> tuple[str, str]:
+    """A threshold, and acting from a cut on, in as many digits as tell them apart."""
+    if threshold < np.finfo(np.float64).tiny:
+        return threshold_in_words(threshold), acting_from(cut)
+    for digits in range(least, 17):
+        here, there = f"{threshold:.{digits}g}", f"{cut:.{digits}g}"
+        if (float(here) < float(there)) == (threshold < cut) and here != there:
+            return here, acting_from(cut) if digits == least or cut == np.inf else f"acting from {there} on"
+    return f"{threshold:.17g}", f"acting from {cut:.17g} on"
 
 
 def worth_in_words(threshold: float) -> str:
@@ -97,12 +106,12 @@ def worth_in_words(threshold: float) -> str:
     """
     if not 1e-6 < threshold < 1.0 - 1e-6:
         return ""
-    if threshold == 0.5:
+    odds = max(threshold, 1.0 - threshold) / min(threshold, 1.0 - threshold)
+    if float(f"{odds:.2g}") == 1.0:
         return " (a missed event being worth a needless action)"
     pair = "a missed event", "needless actions"
     if threshold > 0.5:
         pair = "a needless action", "missed events"
-    odds = max(threshold, 1.0 - threshold) / min(threshold, 1.0 - threshold)
     return f" ({pair[0]} being worth {odds:.2g} {pair[1]})"
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.values import counted
 
 Kind = Literal["number", "category"]
 Values = FloatArray | npt.NDArray[np.object_]
@@ -20,7 +22,7 @@ Values = FloatArray | npt.NDArray[np.object_]
 
 _DIGITS = 17  # that tell any two doubles apart
 _LONGEST = 60  # letters of a category
-MOST_CATEGORIES = 60
+MOST_CATEGORIES = 1_000
 """Categories of a column that are told apart, at most."""
 
 
@@ -112,6 +114,21 @@ def categories(name: Any, values: Sequence[Any]) -> list[str]:
     return [
         f"{name} = {each if times[each] == 1 else _word(value, math.inf)}"
         for value, each in zip(values, words, strict=True)
+    ]
+
+
+def others(name: Any, rest: int) -> str:
+    """What the values are called that are put together."""
+    return f"{name} in {counted(rest, 'other value')}"
+
+
+def pooled(features: Mapping[str, Sequence[str]]) -> list[str]:
+    """Of features and their labels those of values that were put together, as `others` calls them."""
+    return [
+        label
+        for name, labels in features.items()
+        for label in labels
+        if re.fullmatch(r"[\d,]+ other values?", label.removeprefix(f"{name} in "))
     ]
 
 

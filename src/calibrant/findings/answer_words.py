@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.door.ends import Interval, confidence
-from calibrant.door.outwards import readable
 from calibrant.door.values import counted
 from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
 from calibrant.findings.parts_off import named_off, parts_off
 from calibrant.findings.words import LABELS, MAX_WEIGHT, one_outcome, rate, segment_in_words, sentence, whole
-from calibrant.inference.gate import rounded_rows
+from calibrant.inference.gate import asked, rounded_rows
 
 if TYPE_CHECKING:
     from calibrant.findings.answer import Answer
@@ -43,6 +42,7 @@ _DISTANCE = (
     "Distance from calibration (how far predictions must move on average until each happens as often as it says)"
 )
 _MOST_NEEDED = 100_000_000  # rows that are worth a word
+_SAME = 1e-12  # what is nearer is rounding
 _DIGITS = 6  # at most, of two rates that are told apart
 
 
@@ -148,8 +148,9 @@ def _for_example(found: Answer, audit: Audit) -> str:
             return f": it says {says} on average, and {happens} happen"
         if first.low == first.high:
             return f" where it says {rate(first.low)}: {happens} happen"
-        low, high = (f"{(100 * Decimal(end)).normalize():f}%" for end in readable(first.low, first.high))
-        return f" between {low} and {high}: it says {says} there on average, and {happens} happen"
+        return (
+            f" between {rate(first.low)} and {rate(first.high)}: it says {says} there on average, and {happens} happen"
+        )
     told = f": where it says about {says}, {happens} happen"
     for other in found.examples[1:]:
         says, happens = two_rates(other.predicted, other.happened)
@@ -178,7 +179,7 @@ def _how_far(found: Answer, audit: Audit) -> str:
         return f"{_DISTANCE}, of the most probable class: at most {most} in the population ({sure} confidence)."
     if found.state in ("no evidence", "too few rows"):
         return f"{_DISTANCE}: at most {most} in the population ({sure} confidence). {_matters(found, audit)}"
-    least = f"at least {in_short(found.interval.low, ROUND_FLOOR)} and " if found.interval.low > 0.0 else ""
+    least = f"at least {least_in_short(found.interval, found.max_distance)} and " if found.interval.low > 0.0 else ""
     each = "each with " if least else ""
     return (
         f"{_DISTANCE}: {here}, {least}at most {most} in the population ({each}{sure} confidence). "
@@ -194,7 +195,7 @@ def _matters(found: Answer, audit: Audit) -> str:
     if found.max_distance == usual < USUAL_LIMIT:
         seen, predicted = (min(each, 1.0 - each) for each in (audit.base_rate, audit.mean_prediction))
         which += f": a tenth of the {'observed' if seen >= predicted else 'predicted'} rate, since that is below 0.02"
-    limit = f"{found.max_distance:.3g} ({which})"
+    limit = f"{asked(found.max_distance)} ({which})"
     if found.interval.high <= found.max_distance:
         over = " over all rows" if found.action == "look at the parts" else ""
         return f"That is within {limit}: too small to matter{over}."
@@ -228,7 +229,12 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         return [f"What to do: look at the {where} below. {one} {so[parts[0]]}"]
     if action == "look closer":
         some = "" if advice.n_compared in (None, audit.n_rows) else f", on {whole(advice.n_compared or 0)} rows drawn"
-        return [f"What to do: look at where it errs. No recalibration of the predictions helps beyond chance{some}."]
+        helps = f"No recalibration of the predictions helps beyond chance{some}."
+        parts = parts_off(audit)
+        if parts:
+            closer = "; SegmentRecalibrator corrects segments one by one" if parts[0] == "segments" else ""
+            return [f"What to do: look at the {' and '.join(parts)} below{closer}. {helps}"]
+        return [f"What to do: look at where it errs. {helps}"]
     if action == "none":
         return [advice.words] if found.state == "worth correcting" else []
     before, after = advice["unchanged"], advice[advice.chosen or ""]
@@ -252,10 +258,19 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
 def in_short(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:
     """A distance or an error in two significant digits and without an exponent."""
     exact = Decimal(repr(float(share)))
-    if not exact:
+    if abs(exact) < _SAME:
         return "0"
     place = min(0, exact.adjusted() - digits + 1)
     return f"{exact.quantize(Decimal(1).scaleb(place), rounding):f}"
+
+
+def least_in_short(interval: Interval, limit: float) -> str:
+    """The lower end, rounded down, and never to a limit that it is above."""
+    for digits in (2, 3, 4, 5):
+        shown = in_short(interval.low, ROUND_FLOOR, digits)
+        if not float(shown) <= limit < interval.low:
+            return shown
+    return repr(interval.low)
 
 
 def most_in_short(interval: Interval, limit: float) -> str:
@@ -264,12 +279,14 @@ def most_in_short(interval: Interval, limit: float) -> str:
         shown = in_short(interval.high, ROUND_CEILING, digits)
         if not interval.high <= limit < float(shown):
             return shown
-    return f"{limit:.3g}"
+    return asked(limit)
 
 
 def two_rates(one: float, other: float) -> tuple[str, str]:
     """Two rates with as many digits as it takes to tell them apart."""
     shown = rate(one), rate(other)
+    if abs(one - other) < _SAME:
+        return shown
     for digits in range(1, _DIGITS):
         if shown[0] != shown[1]:
             break

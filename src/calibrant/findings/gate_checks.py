@@ -92,6 +92,7 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
             search,
             level=asked.level / shares,
             max_distance=limit,
+            max_weight=asked.max_weight,
             exclude_bad=asked.exclude_bad,
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from calibrant.door.ends import confidence
+from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import outwards
 from calibrant.door.values import Result, counted
 from calibrant.inference.gate import GateResult, Verdict, asked, needs, rounded_rows
@@ -141,7 +141,7 @@ class Gated(Result):
 
     def shown(self) -> tuple[list[Check], str]:
         """The checks that a person is shown, beyond first and within last, and in words how many are left out."""
-        worst_first = sorted(self.checks, key=lambda check: _WORST_FIRST.index(check.verdict))
+        worst_first = sorted(self.checks, key=_by_verdict)
         named = [check for check in worst_first if check.kind != "segment"]  # asked for by name
         segments = [check for check in worst_first if check.kind == "segment"]
         rest = segments[_MOST_SHOWN - len(named) :]
@@ -167,6 +167,12 @@ class Gated(Result):
             "rows_needed": self.rows_needed,
             "checks": [check.to_dict() for check in self.checks],
         }
+
+
+def _by_verdict(check: Check) -> tuple[float, ...]:
+    """Beyond first and within last; of those alike the one that is proved farthest, then that may be."""
+    ends = check.result.lower_distance if isinstance(check.result, GateResult) else Interval(0.0, 0.0)
+    return _WORST_FIRST.index(check.verdict), -ends.low, -ends.high
 
 
 def _counts(checks: Sequence[Check]) -> str:

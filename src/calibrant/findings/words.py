@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calibrant.segments.named import Segment
 
 _MOST_DECIMALS = 8
+_PLAIN = 3.0  # standard errors
 _TOLD = 3  # segments that a sentence names
 _ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
@@ -161,7 +162,7 @@ def found_in_words(found: FoundSegments) -> str:
     more = "".join(f"; then {each}" for each in others)
     least = len(found.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
-    few = f"; {counted(len(found.segments), 'fault')} explain{'s' * (len(found.segments) == 1)} them all"
+    few = f"; {counted(len(found.segments), 'segment')} explain{'s' * (len(found.segments) == 1)} them all"
     few = few if found.n_beyond > len(found.segments) else ""
     return f"{searched}, {found.n_beyond:,} {be} off by more than noise{few}: {first} (p = {found.pvalue:.2g}){more}."
 
@@ -201,6 +202,16 @@ def segment_in_words(segment: Segment) -> str:
     return f"predictions {segment.direction} in [{low:g}, {high:g}{']' if high == 1.0 else ')'}"
 
 
+def _which_way(period: Period) -> str:
+    """What fits best; of a slope that is a shift too, the shift: where all predictions are small they are alike."""
+    said = period.reading.alternative
+    off = period.base_rate - period.mean_prediction
+    noise = math.sqrt(period.mean_prediction * (1.0 - period.mean_prediction) / max(period.n_rows, 1))
+    if "confident" in said and abs(off) > _PLAIN * noise:
+        return f"forecasts too {'low' if off > 0.0 else 'high'}"
+    return said
+
+
 def periods_in_words(periods: Sequence[Period]) -> str:
     """Whether, and when, the evidence of all periods so far became enough; the same beside a reference."""
     alarm = next((period for period in periods if period.reading.reject), None)
@@ -209,10 +220,8 @@ def periods_in_words(periods: Sequence[Period]) -> str:
         said = f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
     else:
         p = at_most(alarm.reading.pvalue, 2)
-        said = (
-            f"By {alarm.period} the evidence against calibration was enough (anytime-valid p = {p}): "
-            f"{alarm.reading.alternative}."
-        )
+        by = f"period {alarm.period}" if str(alarm.period).isdigit() else str(alarm.period)
+        said = f"By {by} the evidence against calibration was enough (anytime-valid p = {p}): {_which_way(alarm)}."
     compared = [(period.period, period.since_reference) for period in periods if period.since_reference is not None]
     if not compared:
         return said

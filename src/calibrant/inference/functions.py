@@ -26,7 +26,7 @@ def lower_function(sample: Sample) -> Function:
 
     Nearer than a tenth of what chance moves them by would be no better on other rows.
     """
-    found = lower_certificate_from_sample(sample, tol=max(1e-5, 0.05 / math.sqrt(sample.n_rows))).potentials
+    found = lower_certificate_from_sample(sample, tol=1e-5).potentials
     at = np.union1d(found.nodes, _GRID)
     r0, r1 = (_extended(found.nodes, heights, at) for heights in (found.r0, found.r1))
     r0, r1 = np.clip(r0, -at, at), np.clip(r1, at - 1.0, 1.0 - at)

@@ -26,6 +26,7 @@ from calibrant.inference.units import Units
 Verdict = Literal["within", "beyond", "undecided"]
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
+_FEWEST = 10  # more rows that are worth a word
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -222,11 +223,15 @@ class Ends:
         return cls(found, spread, level, Interval(low, max(low, spread.upper_end(found.upper, level))))
 
     def rows_for(self, *, within: float, beyond: float) -> int | None:
-        """Fewest rows that would prove either, were distance and spread what they are; as far below as above."""
+        """Fewest rows that would prove either, were distance and spread what they are; as far below as above.
+
+        Or farther, if the lower end is: it comes nearer as one over the root of the rows.
+        """
+        below = max(0.0, self.found.lower - self.proved.low) * math.sqrt(self.spread.n)
 
         def decides(n: int) -> bool:
             high = self.spread.upper_end(self.found.upper, self.level, n)
-            return high < within or self.found.lower - (high - self.found.upper) > beyond
+            return high < within or self.found.lower - max(high - self.found.upper, below / math.sqrt(n)) > beyond
 
         return fewest_rows(decides, self.spread.n)
 
@@ -241,7 +246,7 @@ def fewest_rows(decides: Callable[[int], bool], n: int) -> int | None:
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (few, middle) if decides(middle) else (middle, many)
-    return max(many, n + 1)
+    return max(many, n + max(_FEWEST, n // 10))  # it is an estimate, and no finer
 
 
 def check_gate(max_distance: float, level: float) -> float:

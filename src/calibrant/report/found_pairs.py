@@ -40,6 +40,18 @@ def pair_names(found: FoundSegments, pair: tuple[int, int]) -> tuple[str, str]:
     return names[down], names[across]
 
 
+def values_drawn(found: FoundSegments, pair: tuple[int, int]) -> str:
+    """Which values of the features are drawn, where they have too many; else nothing."""
+    names, said = list(found.features), []
+    for at, name in enumerate(pair_names(found, pair)):
+        labels = found.features[name]
+        cells = _cells(found, *(names.index(each) for each in pair_names(found, pair)))
+        drawn = len(_clearest(labels, cells, at))
+        if drawn < len(labels):
+            said.append(f"{drawn} of {len(labels):,} values of {name}")
+    return f"{' and '.join(said)}: those with the strongest evidence." if said else ""
+
+
 def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
     """One pair as an SVG element so many inches wide: signed errors, colour by size, proved ones framed."""
     names = list(found.features)
@@ -81,8 +93,8 @@ def pair_svg(found: FoundSegments, pair: tuple[int, int], width: float) -> str:
         slanted = sum(len(_short(label, names[across])) for label in columns) > 8.0 * width
         ax.tick_params(length=0, labelcolor=COLOURS["ink"], labelsize=9.0)
         ax.tick_params(axis="x", labelrotation=90.0 if slanted else 0.0)
-        ax.set_xlabel(_axis(names[across], len(columns), len(found.features[names[across]])))
-        ax.set_ylabel(_axis(names[down], len(rows), len(found.features[names[down]])))
+        ax.set_xlabel(names[across])
+        ax.set_ylabel(names[down])
         for side in ax.spines.values():
             side.set_color(COLOURS["hairline"])
         return as_svg(fig)
@@ -105,11 +117,6 @@ def _clearest(labels: Sequence[str], cells: dict[tuple[int, int], tuple[float, f
     strongest = sorted(cells, key=lambda place: (cells[place][1], -abs(cells[place][0])))
     drawn = list(dict.fromkeys(place[at] for place in strongest))[:_MOST_VALUES]
     return [labels[i] for i in sorted(drawn)]
-
-
-def _axis(name: str, drawn: int, held: int) -> str:
-    """What an axis is called, and whether it has all values."""
-    return name if drawn == held else f"{name} ({drawn} of {held} values)"
 
 
 def _in_order(labels: Sequence[str], name: str) -> list[str]:

@@ -32,7 +32,7 @@ from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.class_pictures import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw
+from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw, values_drawn
 from calibrant.report.found_picture import found_svg
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
@@ -220,7 +220,7 @@ def _pairs(found: FoundSegments) -> list[dict[str, Any]]:
             page: _coloured(_renamed(pair_svg(found, pair, inches), f"-pair-{at}-{page}"), label)
             for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
         }
-        drawn.append({"down": down, "across": across, "pages": pages})
+        drawn.append({"down": down, "across": across, "values": values_drawn(found, pair), "pages": pages})
     return drawn
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,21 +36,25 @@ class Asked:
         check_resamples(self.n_resamples, check_level(self.level), share=BY_REDRAWS)
         generator(self.random_state)
 
-    def categories(self, n_features: int, n_texts: int) -> int:
-        """How many values of a text are told apart at most: fewer where there are many features, of which so many are
-        texts, so that no more combinations than can be tested are possible. At least as many as of a number.
+    def categories(self, n_numbers: int, texts: Sequence[int]) -> int:
+        """How many values of a text are told apart at most, of features of numbers and texts of so many values each.
+
+        As many as leave no more combinations possible than can be tested, and at least as many as of a number. A text
+        of no values is one that is refused.
         """
-        others, number = n_features - n_texts, self.n_bins + 1  # one is missing
-        for most in range(MOST_CATEGORIES, self.n_bins - 1, -1):
-            text = most + 2  # the rest together, and missing
-            possible = sum(
-                math.comb(n_texts, i) * text**i * math.comb(others, depth - i) * number ** (depth - i)
-                for depth in range(self.max_depth + 1)
-                for i in range(depth + 1)
-            )
-            if possible <= MOST_SEGMENTS:
-                return most
-        return self.n_bins - 1  # and the rest
+        low, high = self.n_bins - 1, max(MOST_CATEGORIES, self.n_bins - 1)
+        while low < high:
+            most = (low + high + 1) // 2
+            low, high = (most, high) if self._possible(n_numbers, texts, most) <= MOST_SEGMENTS else (low, most - 1)
+        return low
+
+    def _possible(self, n_numbers: int, texts: Sequence[int], most: int) -> int:
+        """Combinations of up to `max_depth` features, each with the rest together and missing values."""
+        of_depth = [1] + [0] * self.max_depth
+        for size in [*([self.n_bins + 1] * n_numbers), *(min(each, most) + 2 for each in texts if each)]:
+            for depth in range(self.max_depth, 0, -1):
+                of_depth[depth] += size * of_depth[depth - 1]
+        return sum(of_depth)
 
 
 def names_of(features: str | Sequence[str] | None, option: str = "features") -> tuple[str, ...] | None:

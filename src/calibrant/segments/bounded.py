@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from calibrant.door.coding import pooled
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import at_least
 from calibrant.door.values import Result, counted
@@ -80,6 +81,8 @@ class BoundedSegments(Result):
         What the segments are made of.
     max_depth : int
         Features that a segment fixes at most.
+    together : tuple of str
+        Values that were too rare or too many to be looked at one by one.
     rows_needed : None
         More rows would decide nothing that is asked here.
     """
@@ -95,12 +98,14 @@ class BoundedSegments(Result):
     provable: float
     features: tuple[str, ...]
     max_depth: int
+    together: tuple[str, ...] = ()
     rows_needed: None = None
 
     def summary(self) -> str:
         """One sentence."""
         most = min(self.max_depth, len(self.features))
         made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
+        made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
         of = f"{counted(self.n_tested, 'segment')} {made}"
         if not self.beyond:
             proved = self.largest.proved
@@ -126,6 +131,7 @@ def bounded_in_table(
     *,
     level: float,
     max_distance: float,
+    max_weight: float | None = None,
     exclude_bad: bool = False,
 ) -> BoundedSegments:
     """Bound the mean error of every segment of a table, formed as is `asked`, at a level for all of them together."""
@@ -136,7 +142,7 @@ def bounded_in_table(
             raise many_in_groups()
         with table.lazily(names, taken, "find") as lazy:
             summed, _, _, lazy_ones, _ = summed_to_search(lazy, dict(names), taken, asked, of)
-        totals, said = summed.totals, [each.name for each in lazy_ones]
+        totals, labels = summed.totals, {each.name: each.labels for each in lazy_ones}
         conditions = [summed.conditions(lazy_ones, i) for i in range(len(summed))]
     else:
         rows, held, _, _ = read_to_search(table, names, taken, asked, of)
@@ -145,9 +151,9 @@ def bounded_in_table(
         # Candidates may depend on features alone, and bounds hold for any number of groups.
         alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None)
         formed = form(units_of(alone, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
-        totals, said = totals_of(rows, formed), [each.name for each in held]
+        totals, labels = totals_of(rows, formed), {each.name: each.labels for each in held}
         conditions = [formed.conditions(i) for i in range(len(formed))]
-    low, high = totals.population_intervals(level)
+    low, high = totals.population_intervals(level, max_weight)
     proved = np.maximum(low, -high)
     order = np.argsort(-proved, kind="stable")
     n_beyond = int((proved > max_distance).sum())
@@ -168,6 +174,7 @@ def bounded_in_table(
         beyond=tuple(told(int(i)) for i in order[: min(n_beyond, _TOLD)]),
         largest=told(int(order[0])),
         provable=max_distance + float(np.median(0.5 * (high - low))),
-        features=tuple(said),
+        features=tuple(labels),
         max_depth=int(asked.max_depth),
+        together=tuple(pooled(labels)),
     )

@@ -8,7 +8,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from calibrant.door.coding import Coding, Kind, by_frequency, categories, cut_behind, ranges, singly, tops_of_ranges
+from calibrant.door.coding import (
+    Coding,
+    Kind,
+    by_frequency,
+    categories,
+    cut_behind,
+    others,
+    ranges,
+    singly,
+    tops_of_ranges,
+)
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
@@ -67,10 +77,24 @@ def read_features(
     InputError
         If a feature cannot be used and the user named it, or none is left.
     """
-    most = asked.categories(len(columns), sum(_is_text(column.type) for column in columns.values()))
+    counts = [_counted(column) for column in columns.values() if _is_text(column.type)]
+    most = asked.categories(len(columns) - len(counts), [worth_telling(each, asked) for each in counts])
     return each_or_left_out(
         columns, lambda name: _feature(name, columns[name], rows, asked, most), chosen=chosen, option=option
     )
+
+
+def _counted(column: Any) -> IntArray:
+    """Rows of each value of a text."""
+    held = column.drop_null().value_counts()
+    return np.asarray(held.field("counts"), np.int64)
+
+
+def worth_telling(counts: IntArray, asked: Asked) -> int:
+    """How many values of a text may be told apart, by the rows of each; none where it is refused."""
+    if counts.size > asked.n_bins and counts.max() < asked.min_rows:
+        return 0
+    return int(min(counts.size, max(asked.n_bins, (counts >= asked.min_rows).sum())))
 
 
 def _is_text(kind: Any) -> bool:
@@ -217,7 +241,7 @@ def most_frequent(
         rest = len(order) - own
         order = order[:own]
     labels = categories(name, [values[i] for i in order])
-    return order, [*labels, f"{name} in {rest:,} other values"] if rest else labels
+    return order, [*labels, others(name, rest)] if rest else labels
 
 
 def coded(

@@ -52,8 +52,8 @@ def find_segments(
         Most features that a segment combines, from 1 to 4.
     n_bins : int, default 10
         Number of values of a feature of numbers, from 2 to 100: they are cut at quantiles. Of a category all values
-        with `min_rows` rows are told apart, up to 60 or as many as leave no more than 50,000 combinations, and the
-        rest put together. Missing is a value of its own.
+        with `min_rows` rows are told apart, up to 1,000 or as many as leave no more than 50,000 combinations, and
+        the rest put together. Missing is a value of its own.
     min_rows : int, default 50
         Fewest rows of a segment. It needs a sum of v (1 - v) of 1 as well, v being the predictions.
     sample_weight : str, optional

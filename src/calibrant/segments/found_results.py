@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.coding import pooled
 from calibrant.door.columns import FloatArray
-from calibrant.door.ends import Interval
+from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import at_most
 from calibrant.door.values import Result, counted
 from calibrant.inference.result import TestResult
@@ -169,6 +170,8 @@ class FoundSegments(TestResult):
         """What the segments are, such as "combinations of up to 2 features"; of a table that was not read, that too."""
         most = min(self.max_depth, len(self.features))
         said = "values of one feature" if most == 1 else f"combinations of up to {most} features"
+        rare = pooled(self.features)
+        said += f"; too rare or many to be looked at one by one: {', '.join(rare)}" if rare else ""
         if self.summed:
             return f"{said}; rows were too many to be read, and were summed by cells of predictions"
         few = []
@@ -201,7 +204,8 @@ class FoundSegments(TestResult):
         tested = f"{counted(self.n_tested, 'segment')} ({self.searched})"
         sure = "; predictions must not have been fitted to these rows"
         if not self.segments:
-            error = f"{self.multicalibration_error:.2g} (up to {at_most(self.detectable, 2)} is noise)"
+            usual = f"{confidence(self.level)} of calibrated tables stay below {at_most(self.detectable, 2)}"
+            error = f"{self.multicalibration_error:.2g} ({usual})"
             return (
                 f"No segment is off by more than noise: of {tested} the strongest sign is at {self.strongest.name} "
                 f"(p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}.{self._certain()}"

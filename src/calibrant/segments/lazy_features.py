@@ -9,9 +9,22 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.coding import Coding, cut_behind, ranges, ranks_of_cuts, singly
+from calibrant.door.columns import IntArray
+from calibrant.door.errors import InputError
 from calibrant.scale.featured import Featured
 from calibrant.segments.asked import Asked
-from calibrant.segments.features import OUTCOME, coded, constant, each_or_left_out, most_frequent, unusable
+from calibrant.segments.features import (
+    OUTCOME,
+    coded,
+    constant,
+    each_or_left_out,
+    most_frequent,
+    unusable,
+    worth_telling,
+)
+
+Values = tuple[list[Any], IntArray, int]
+"""Categories, the rows of each, and those without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +40,28 @@ def lazy_features(
     table: Featured, names: Sequence[str], asked: Asked, *, chosen: bool, option: str
 ) -> tuple[list[LazyFeature], dict[str, str]]:
     """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
-    most = asked.categories(len(names), sum(table.is_text(name) for name in names))
-    return each_or_left_out(names, lambda name: _feature(table, name, asked, most), chosen=chosen, option=option)
+    held: dict[str, Values | InputError] = {}
+    for name in filter(table.is_text, names):
+        try:
+            held[name] = table.values(name)
+        except InputError as problem:
+            held[name] = problem
+    texts = [worth_telling(each[1], asked) for each in held.values() if not isinstance(each, InputError)]
+    most = asked.categories(len(names) - len(held), texts)
+    return each_or_left_out(
+        names, lambda name: _feature(table, name, asked, most, held.get(name)), chosen=chosen, option=option
+    )
 
 
-def _feature(table: Featured, name: str, asked: Asked, most: int) -> LazyFeature:
+def _feature(table: Featured, name: str, asked: Asked, most: int, held: Values | InputError | None) -> LazyFeature:
+    if isinstance(held, InputError):
+        raise held
     kind = table.kind(name)
     known: Sequence[Any]
     if kind == "number":
         labels, known, n_missing = _ranges(table, name, asked.n_bins)
     else:
-        values, counts, n_missing = table.values(name)
+        values, counts, n_missing = table.values(name) if held is None else held
         order, labels = most_frequent(name, values, counts, asked, most)
         known = [values[i] for i in order]
     coding, labels = coded(kind, name, known, labels, missing=n_missing > 0)

@@ -104,16 +104,19 @@ class Totals:
         reach = np.sqrt(math.log(2.0 * self.count.size / level) / (2.0 * effective))
         return np.maximum(self.bias - reach, -mean), np.minimum(self.bias + reach, 1.0 - mean)
 
-    def population_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
+    def population_intervals(self, level: float, max_weight: float | None = None) -> tuple[FloatArray, FloatArray]:
         """Ends for the population's mean of outcome less prediction, in all segments at once, of unweighted rows.
 
         Half of the level is that of bets. Of the rest half is the mean outcome's (a binomial's, exactly), half the mean
-        prediction's, by the empirical Bernstein bound of Maurer and Pontil (2009, theorem 4). Of groups bets have all.
+        prediction's, by the empirical Bernstein bound of Maurer and Pontil (2009, theorem 4). Of groups bets have all;
+        `max_weight` is the most that one can weigh.
         """
         none = np.full(self.count.size, -1.0)
         off, held = self.outcome - self.prediction, self.by_group
         if held is not None:
-            draws = Draws(off, self.count, held.squares, held.products, held.sizes, held.largest)
+            assert max_weight is not None
+            most = max(max_weight, float(held.largest.max()))
+            draws = Draws(off, self.count, held.squares, held.products, held.sizes, held.number, most)
             return draws.ends(level / (2.0 * self.count.size), none, -none)
         assert self.square is not None
         assert self.errors is not None
@@ -124,7 +127,7 @@ class Totals:
         variance = np.maximum(self.square - self.count * mean * mean, 0.0) / rest
         reach = np.sqrt(2.0 * variance * log / self.count) + 7.0 * log / (3.0 * rest)
         low, high = np.maximum(low - reach, -1.0), np.minimum(high + reach, 1.0)
-        draws = Draws(off, self.count, self.errors, off, self.count, np.ones(self.count.size))
+        draws = Draws(off, self.count, self.errors, off, self.count, self.count, 1.0)
         return draws.ends(level / (4.0 * self.count.size), low, high)
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant.door.coding import (
-    MOST_CATEGORIES,
     Coding,
     Values,
     by_frequency,
@@ -23,6 +22,9 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.recalibration.by_segment.table import Name
 from calibrant.recalibration.kinds import check, column
+
+MOST_CATEGORIES = 300
+"""Categories with a cell of their own; a feature with more has the rest of them in one."""
 
 
 class Cut(NamedTuple):
