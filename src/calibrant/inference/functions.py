@@ -24,7 +24,7 @@ def smooth_function(sample: Sample) -> Function:
 def lower_function(sample: Sample) -> Function:
     """r_y(v) for potentials, near to the sample's best, that are feasible at every u in [0, 1].
 
-    Nearer than a tenth of what chance moves them by would be no better on other rows.
+    The sample may stand for many more rows than it has lines, so how near is near enough cannot be told from these.
     """
     found = lower_certificate_from_sample(sample, tol=1e-5).potentials
     at = np.union1d(found.nodes, _GRID)
