@@ -29,7 +29,7 @@ def log_wealth(x, s, mean, miss):
 
 
 @given(SIZES, st.floats(-0.5, 0.9), st.sampled_from([0.3, 0.05, 1e-4]))
-@examples(300)
+@examples(100)
 def test_every_mean_below_the_end_is_refuted_by_the_products_themselves(drawn, start, miss):
     s, share = np.array(drawn).T
     x = s * share
@@ -54,7 +54,7 @@ def test_a_group_that_may_be_huge_is_not_taken_to_be_absent():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rare", "common", "of groups", "two kinds of rows"])
 def test_a_true_mean_is_beyond_an_end_as_rarely_as_it_says(kind):
-    rng, trials, miss = np.random.default_rng(0), 4_000, 0.1
+    rng, trials, miss = np.random.default_rng(0), 1_500, 0.1
     n = 80 if kind == "of groups" else 400
     s = np.ones((n, trials))
     if kind == "rare":
