@@ -171,7 +171,12 @@ def test_pairs_are_drawn_with_what_is_proved_framed(audited):
     proved = sum(pvalue <= found.level for *_, pvalue in pairs.values())
     assert proved > 0
     assert text.count("stroke-width: 1.8") == proved  # their frames
-    assert "By country and device" in document(audited)
+    page = document(audited)
+    assert "By country and device" in page
+    assert " object at 0x" not in page
+    many = FRAME.assign(shop=[f"s{k % 20}" for k in range(len(FRAME))])
+    drawn = audit_table(many, find=["shop", "device"], **OPTIONS)
+    assert "12 of 20 values of shop: those with the strongest evidence." in document(drawn)
     one = audit_table(FRAME, find="country", **OPTIONS).found_segments
     assert pairs_to_draw(one) == []
     assert one.searched == "values of one feature"

@@ -220,7 +220,7 @@ def _pairs(found: FoundSegments) -> list[dict[str, Any]]:
             page: _coloured(_renamed(pair_svg(found, pair, inches), f"-pair-{at}-{page}"), label)
             for page, inches in (("wide-page", 9.0), ("narrow-page", 3.8))
         }
-        drawn.append({"down": down, "across": across, "values": values_drawn(found, pair), "pages": pages})
+        drawn.append({"down": down, "across": across, "drawn": values_drawn(found, pair), "pages": pages})
     return drawn
 
 
