@@ -63,6 +63,9 @@ def test_a_threshold_costs_less_than_all_and_nothing_is_above_one():
     assert regret_bounds([1], [0.0]).regret_interval.high == 1.0
     with pytest.raises(InputError, match="threshold: is 1"):
         regret_bounds(y, v, threshold=1.0)
+    for nothing in (0, 0.0, -0.0, np.float64(0.0)):
+        with pytest.raises(InputError, match="threshold: is 0, where every row is acted on and nothing can be lost"):
+            regret_bounds(y, v, threshold=nothing)
     with pytest.raises(InputError, match=r"y_true: row 0 is 0\.5"):
         regret_bounds([0.5], [0.2])
 

@@ -86,7 +86,7 @@ def between(value: float, name: str, low: float, high: float) -> float:
         raise InputError(
             name,
             f"is {value!r:.40}",
-            allowed=f"it must lie between {low:g} and {high:g}{_of_percent(number) if high == 1.0 else ''}",
+            allowed=f"it must lie between {low:g} and {high:g}",
         )
     return number
 
@@ -176,6 +176,9 @@ def seeded(random_state: RandomState) -> tuple[np.random.Generator, int | None]:
     return np.random.default_rng(seed), seed
 
 
-def check_threshold(value: float, name: str = "threshold") -> float:
-    """Return a threshold: a probability from 0 on, below 1, where the price of acting is finite."""
-    return between(value, name, 0.0, 1.0)
+def check_threshold(value: float) -> float:
+    """Return the threshold of a decision: at 0 every row is acted on, at 1 the price of acting is infinite."""
+    if _real(value) == 0.0:
+        told = "is 0, where every row is acted on and nothing can be lost"
+        raise InputError("threshold", told, allowed="it must lie strictly between 0 and 1")
+    return fraction(value, "threshold")

@@ -117,7 +117,8 @@ def regret_bounds(
         Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
         groups a whole group (without weights: its number of rows), known before the rows were drawn.
     threshold : float, optional
-        In [0, 1): rows with predictions from here on are acted on. Without it the bound holds for all thresholds.
+        Strictly between 0 and 1: rows with predictions from here on are acted on. Without it the bound holds for all
+        thresholds.
     max_regret : float, optional
         Between 0 and 1: decide whether the population's regret is within it.
     level : float, default 0.05
