@@ -22,6 +22,9 @@ Values = FloatArray | npt.NDArray[np.object_]
 
 _DIGITS = 17  # that tell any two doubles apart
 _LONGEST = 60  # letters of a category
+_MISSING = "(missing)"
+_READ_OTHERWISE = re.compile(r"""^['"]|^\(missing\)$| and |, | = """)
+"""Texts that look like a quotation, like no value, or like the next condition."""
 MOST_CATEGORIES = 1_000
 """Categories of a column that are told apart, at most."""
 
@@ -109,10 +112,10 @@ def by_frequency(values: Sequence[Any], counts: IntArray) -> list[int]:
 
 def categories(name: Any, values: Sequence[Any]) -> list[str]:
     """What the parts of a column of categories are called, each by its own name."""
-    words = [_word(value) for value in values]
+    words = [word(value) for value in values]
     times = Counter(words)
     return [
-        f"{name} = {each if times[each] == 1 else _word(value, math.inf)}"
+        f"{name} = {each if times[each] == 1 else word(value, math.inf)}"
         for value, each in zip(values, words, strict=True)
     ]
 
@@ -132,13 +135,30 @@ def pooled(features: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def _word(value: Any, longest: float = _LONGEST) -> str:
-    """A value as it is read in a sentence; one that is empty or begins or ends with a space in quotes."""
+def key_in_words(key: Sequence[Any]) -> str:
+    """Values of several columns."""
+    return ", ".join(word(value, math.inf) for value in key)
+
+
+def equalities(names: Sequence[str], key: Sequence[Any]) -> str:
+    """Which value each column has."""
+    return ", ".join(f"{name} = {word(value, math.inf)}" for name, value in zip(names, key, strict=True))
+
+
+def word(value: Any, longest: float = _LONGEST) -> str:
+    """A value as it is read in a sentence, in quotes where it could be read as another, or as several conditions.
+
+    >>> word("x"), word(" x"), word("' x'"), word("a and b"), word(None), word("(missing)"), word(True)
+    ('x', "' x'", '"\' x\'"', "'a and b'", '(missing)', "'(missing)'", 'true')
+    """
+    if value is None:
+        return _MISSING
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)
     shown = text if len(text) <= longest else f"{text[: _LONGEST - 3]}..."
-    return shown if shown == shown.strip() and shown and shown.isprintable() else repr(shown)
+    plain = shown and shown == shown.strip() and shown.isprintable() and not _READ_OTHERWISE.search(shown)
+    return shown if plain else repr(shown)
 
 
 def cell_of(codes: Sequence[IntArray], sizes: Sequence[int], n: int) -> IntArray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.values import counted
 from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
@@ -127,7 +128,7 @@ def _those(audit: Audit) -> str:
     off = [each for each in audit.segments if named_off(each, audit.max_distance)]
     if not off:
         return f"{' and '.join(f'some {kind}' for kind in parts_off(audit))} are miscalibrated"
-    named = ", ".join(f"{name} = {value}" for name, value in zip(audit.segmented_by, off[0].key, strict=True))
+    named = equalities(audit.segmented_by, off[0].key)
     held = counted(off[0].n_rows, "row")
     worst = f"{named}: {segment_in_words(off[0])}, {held}"
     others = "" if "periods" not in parts_off(audit) else "; and some periods are"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.coding import equalities
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import InputError
 from calibrant.findings.table_gate import Asked
@@ -61,17 +62,12 @@ def _parted(keys: Any, within: IntArray, by: tuple[str, ...]) -> list[tuple[str,
         raise InputError("by", f"makes {starts.size:,} segments", allowed=f"at most {MOST_SEGMENTS:,} are gated")
     values = keys[order[starts].tolist()].rows()
     parts = sorted(zip(values, np.split(order, starts[1:]), strict=True), key=lambda each: _in_order(each[0]))
-    return [(_named(by, key), rows) for key, rows in parts]
+    return [(equalities(by, key), rows) for key, rows in parts]
 
 
 def _in_order(key: tuple[Any, ...]) -> list[Any]:
     """Values of one kind in their own order, what is missing last."""
     return [(value is None, "" if value is None else value) for value in key]
-
-
-def _named(by: tuple[str, ...], key: tuple[Any, ...]) -> str:
-    shown = ("(missing)" if value is None else value for value in key)
-    return ", ".join(f"{name} = {value}" for name, value in zip(by, shown, strict=True))
 
 
 def _gate_of_cells(groups: Groups, asked: Asked, shares: int) -> GateResult:

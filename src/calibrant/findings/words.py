@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
+from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import at_most, outwards, range_decimals
 from calibrant.door.values import counted
@@ -142,8 +143,7 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
         return f"{said}."
     told = []
     for segment in [each for each in segments if each.reject][:_TOLD]:
-        named = ", ".join(f"{name} = {value}" for name, value in zip(by, segment.key, strict=True))
-        told.append(f"{named}, {segment_in_words(segment)} ({counted(segment.n_rows, 'row')})")
+        told.append(f"{equalities(by, segment.key)}, {segment_in_words(segment)} ({counted(segment.n_rows, 'row')})")
     if off == 1:
         return f"{said}: {told[0]}."
     which = "" if off <= _TOLD else "; those with the largest smooth error"
@@ -188,7 +188,7 @@ def segment_intervals(level: float) -> str:
 
 def segment_name(segment: Segment) -> str:
     """Values of the columns that make the segment."""
-    return ", ".join(map(str, segment.key))
+    return key_in_words(segment.key)
 
 
 def segment_in_words(segment: Segment) -> str:

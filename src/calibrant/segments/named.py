@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import check_level, power_of_two
+from calibrant.door.coding import key_in_words
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import not_taken
@@ -107,7 +108,7 @@ class Segment(Result):
 
     def summary(self) -> str:
         """Say how far the segment is from calibrated, chance left aside."""
-        name, held = ", ".join(map(str, self.key)), counted(self.n_rows, "row")
+        name, held = key_in_words(self.key), counted(self.n_rows, "row")
         return f"{name}: {held}, lower distance from calibration {self.lower_distance_bracket.summary()}."
 
 
