@@ -96,6 +96,30 @@ def test_sound_predictions_stay_fine():
     assert "strongest sign" in document(found)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, "country, device, c0, c1, c2 and 3 others"),
+        ({"by": ["country", "c0"], "find": "c1", "drift": "c2", "groups": "c3"}, "device, c4, c5"),
+        ({"find": "all"}, None),
+        ({"y_prob": ["y_prob", "c5"]}, "country, device, c0, c1, c2 and 2 others"),
+    ],
+)
+def test_columns_that_nobody_asked_about_are_named(options, names):
+    table = FRAME[:400].assign(**{f"c{k}": (np.arange(400) + k) % (100 if k == 3 else 2) for k in range(5)}, c5=0.5)
+    found = audit_table(table, y_true="y_true", **{"y_prob": "y_prob", **OPTIONS, **options})
+    for each in getattr(found, "audits", [found]):
+        said = [one for one in each.sentences if "not looked at" in one]
+        assert [one.partition("; --find all")[0] for one in said] == (
+            [f"Columns not looked at: {names}"] if names else []
+        )
+
+
+def test_columns_of_event_rates_are_not_offered_to_a_search_that_would_refuse_them():
+    assert audit_table(FRAME[:200].assign(y_true=0.5), **OPTIONS).not_looked_at == ()
+
+
 @pytest.mark.parametrize(
     ("table", "options", "why"),
     [

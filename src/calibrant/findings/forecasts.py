@@ -57,7 +57,9 @@ def audit_forecasts(table: Table, names: Sequence[str], asked: Asked, told: Told
         title = f"{name} of {asked.title or table.name}" if asked.title or table.name else name
         told_of = replace(told, say=partial(_say_of, name, told.say))
         one = replace(asked, y_prob=name, title=title)
-        audited.append(audit_opened(table, one, told_of, last=name == forecasts[-1]))
+        done = audit_opened(table, one, told_of, last=name == forecasts[-1])
+        rest = tuple(each for each in done.audit.not_looked_at if each not in forecasts)
+        audited.append(replace(done, audit=replace(done.audit, not_looked_at=rest)))
     told.progress("Comparison")
     audits, rows = [each.audit for each in audited], [each.rows for each in audited]
     groups = [each.groups for each in audited]

@@ -165,6 +165,8 @@ class Audit(Finding):
         Number of groups; None if rows are taken to be independent.
     perhaps_groups : str or None
         Column of a table whose name suggests that its rows belong together, if no groups were given.
+    not_looked_at : tuple of str
+        Columns of a table that nothing was asked about, in which segments could be found.
     road : str or None
         If rows were not read but summed: who summed them, and what that costs.
 
@@ -212,6 +214,7 @@ class Audit(Finding):
     perhaps_groups: str | None = None
     found_segments: FoundSegments | None = None
     road: str | None = None
+    not_looked_at: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""

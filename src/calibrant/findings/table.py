@@ -172,7 +172,12 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
         raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
     summed = summed and not asked.groups
     done = _audit_of_sums(table, asked, told, last) if summed else _audit_of_rows(table, asked, told)
-    return replace(done, audit=in_parts(table, done.audit, asked, told))
+    audit = in_parts(table, done.audit, asked, told)
+    cannot = harness or audit.rates or isinstance(table, KeptSketches) or (asked.groups and table.many)
+    if not cannot and asked.find != EVERY:
+        taken = {*audit.columns.values(), *asked.keys}
+        audit = replace(audit, not_looked_at=tuple(name for name in table.columns if name not in taken))
+    return replace(done, audit=audit)
 
 
 def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool:

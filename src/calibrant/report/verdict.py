@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from calibrant.findings.found import Audit
     from calibrant.findings.reliability import Reliability
 
+_NAMED = 5  # columns that a sentence names
+
 
 def sentences(audit: Audit) -> tuple[str, ...]:
     """The sentences of the verdict."""
@@ -33,6 +35,8 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     if audit.found_segments is not None:
         said.append(found_in_words(audit.found_segments))
         said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
+    if audit.not_looked_at:
+        said.append(_not_looked_at(audit.not_looked_at))
     if audit.periods:
         said.append(periods_in_words(audit.periods))
     said.append(discrimination(audit))
@@ -44,6 +48,14 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     if audit.about_chance:
         said.append(audit.about_chance)
     return tuple(said)
+
+
+def _not_looked_at(columns: tuple[str, ...]) -> str:
+    """In which columns faults may be hidden that go under among all rows, and how to look."""
+    rest = len(columns) - _NAMED
+    more = f" and {counted(rest, 'other')}" if rest > 0 else ""
+    named = f"{', '.join(columns[:_NAMED])}{more}"
+    return f'Columns not looked at: {named}; --find all (in Python find="all") searches them for segments that are off.'
 
 
 def _hint(audit: Audit) -> str:
