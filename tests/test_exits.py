@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, FileError, exits
-from calibrant.__main__ import main
+from calibrant.__main__ import command
 from calibrant.cli import app
 from calibrant.door.writing import write_whole, write_whole_bytes
 from calibrant.terminal import check_target
@@ -105,7 +105,7 @@ def _with_app(monkeypatch, look_up):
     monkeypatch.setitem(sys.modules, "calibrant.cli", module)
     monkeypatch.setattr("calibrant.__main__.claim_streams", lambda: None)
     with pytest.raises(SystemExit) as left:
-        main()
+        command()
     return left.value.code
 
 
@@ -388,3 +388,13 @@ def test_a_link_to_a_missing_folder_is_refused_with_where_it_leads(tmp_path):
         check_target(tmp_path / "link.html", "--html")
     (tmp_path / "missing").mkdir()
     check_target(tmp_path / "link.html", "--html")
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_the_end_is_at_once_and_leaves_nothing_undone(watched):
+    said = "from calibrant.exits import Leave, end_at_once; import atexit, sys; atexit.register(print, 'at the end')\n"
+    said += "sys.setprofile(lambda *_: None)\n" if watched else ""
+    said += "print('printed'); end_at_once(Leave(3)); print('gone on')"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=False)
+    after = ["gone on", "at the end"] if watched else ["at the end"]
+    assert (done.returncode, done.stdout.split("\n")) == (0 if watched else 3, ["printed", *after, ""])

@@ -3,15 +3,24 @@
 import gc
 import os
 
-from calibrant.exits import claim_streams, explained, heed_memory_limit
+from calibrant.exits import claim_streams, end_at_once, explained, heed_memory_limit
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, and end the process with it."""
+    try:
+        command()
+    except SystemExit as left:
+        end_at_once(left)
+        raise
+
+
+def command() -> None:
+    """Run the command line; leave by its exit code."""
     claim_streams()
     # Numba words many a problem that nobody reads; in colour that takes a twentieth of the time to compile.
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
-    gc.set_threshold(100_000, 50, 100)  # modules and compiled kernels are many objects, few of which ever end
+    gc.set_threshold(1_000_000, 50, 100)  # modules and compiled kernels are many objects, few of which ever end
     with explained():
         heed_memory_limit()
         from calibrant.cli import app

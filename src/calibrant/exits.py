@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
 import os
@@ -109,6 +110,18 @@ def _let_go() -> None:
                 stream.flush()
             except OSError:
                 _drop(stream)
+
+
+def end_at_once(left: SystemExit) -> None:
+    """End the process, once what was to be done at its end is done.
+
+    Python would then take apart all that the libraries made, piece by piece: a fifth of what a short audit takes.
+    It does so only where a debugger or a profiler looks on, which wants the end for itself.
+    """
+    if sys.gettrace() is None and sys.getprofile() is None:
+        atexit._run_exitfuncs()
+        _let_go()
+        os._exit(int(left.code or 0))
 
 
 def _vouch(code: int) -> None:
