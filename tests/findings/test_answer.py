@@ -180,6 +180,44 @@ def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     frame = pd.DataFrame({"y": y, "p": p, "part": part})
     found = audit_table(frame, y_true="y", y_prob="p", by="part", n_resamples=199, random_state=0)
     assert found.answer.action == "recalibrate"
-    assert "But look at the segments below first: some segments err otherwise than the rest" in found.answer.sentence
+    assert "But look at the segments below first: the other rows are right on average" in found.answer.sentence
     alone = audit_table(frame.drop(columns="part"), y_true="y", y_prob="p", n_resamples=199, random_state=0)
     assert "But look" not in alone.answer.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [{"by": "part"}, {"find": ["part", "other"]}])
+def test_the_headline_names_the_segment_whose_error_is_that_of_all_rows(how):
+    """And not the predictions in it; the means that it tells are those of the rows."""
+    rng = np.random.default_rng(0)
+    p, part, other = rng.random(6000), rng.choice(["u", "v", "w"], 6000), rng.choice(["x", "y"], 6000)
+    frame = pd.DataFrame({"p": p, "part": part, "other": other})
+    options = {"y_true": "y", "y_prob": "p", "n_resamples": 39, "random_state": 0, **how}
+    told = {}
+    for power in (1.0, 1.4, 0.8):
+        frame["y"] = (rng.random(6000) < np.where(part == "u", p**2.5, p**power)).astype(int)
+        told[power] = audit_table(frame, **options).answer
+        if power == 1.0:
+            (_, there), (_, rest) = frame[["p", "y"]].groupby(part != "u")
+    (says, happens), (says_too, happens_too) = ([rate(each[name].mean()) for name in "py"] for each in (there, rest))
+    words = (
+        f"Too high where part = u: it says {says} there on average, and {happens} happen; elsewhere it says {says_too}"
+    )
+    assert told[1.0].headline.startswith(f"{words}, and {happens_too} happen. This is not chance")
+    assert told[1.0].examples == ()
+    for errs_too in (told[1.4], told[0.8]):
+        assert "elsewhere" not in errs_too.headline
+        assert "But look at the segments below first: some segments err otherwise" in errs_too.sentence
+
+
+@pytest.mark.slow
+def test_a_segment_that_errs_much_is_named_where_all_rows_together_err_little():
+    rng = np.random.default_rng(1)
+    p, part = rng.uniform(0.1, 0.6, 20_000), rng.choice(list("abcdefghijklmnopqrst"), 20_000)
+    frame = pd.DataFrame({"y": rng.random(20_000) < np.where(part == "c", 0.2 * p, p), "p": p, "part": part})
+    found = audit_table(
+        frame, y_true="y", y_prob="p", find="part", max_distance=0.04, n_resamples=39, random_state=0
+    ).answer
+    assert (found.state, found.action) == ("too small to matter", "look at the parts")
+    assert found.headline.startswith("Too high where part = c: it says 3")
+    assert found.headline.endswith("of all rows together it is too small to matter, but not there.")

@@ -12,6 +12,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result
+from calibrant.findings.blamed import blamed
 from calibrant.findings.examples import Example, examples, told
 from calibrant.findings.parts_off import parts_off
 
@@ -85,7 +86,7 @@ class Answer(Result):
     max_distance : float
         The limit that was compared with.
     examples : tuple of Example
-        The ranges of predictions named in the headline: one or two, or none.
+        The ranges of predictions named in the headline: one or two, or none, as where it names a segment.
 
     See Also
     --------
@@ -173,7 +174,7 @@ def answer(audit: Audit) -> Answer:
         details=(),
         max_distance=audit.max_distance,
     )
-    if says_where(found, test):
+    if says_where(found, test) and blamed(audit, direction) is None:
         found = replace(found, examples=told(direction, seen))
     return replace(found, headline=headline(found, audit), details=details(found, audit))
 

@@ -11,7 +11,8 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.values import counted
 from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
-from calibrant.findings.parts_off import named_off, parts_off
+from calibrant.findings.blamed import Blamed, blamed
+from calibrant.findings.parts_off import found_off, named_off, parts_off
 from calibrant.findings.words import LABELS, MAX_WEIGHT, one_outcome, rate, segment_in_words, sentence, whole
 from calibrant.inference.gate import asked, rounded_rows
 
@@ -77,8 +78,9 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     p = "p < 1e-15" if found.pvalue < 1e-15 else f"p = {found.pvalue:.2g}"
     in_parts = found.action == "look at the parts"
     if in_parts and found.state in ("no evidence", "too few rows"):
-        if audit.found_segments is not None and audit.found_segments.segments:
-            first = audit.found_segments.segments[0]
+        searched = found_off(audit)
+        if audit.found_segments is not None and searched:
+            first = searched[0]
             fine = "Fine overall" if found.state == "no evidence" else "No error is proved overall"
             held = f"{counted(first.n_rows, 'row')}; p = {first.pvalue:.2g}"
             among = f"allowing for all {counted(audit.found_segments.n_tested, 'segment')}"
@@ -98,8 +100,9 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
     real = f"This is not chance ({p}){small}."
+    where = blamed(audit, found.direction)
     if in_parts:
-        real = f"This is not chance ({p}); of all rows together it is too small to matter, but {_those(audit)}."
+        real = f"This is not chance ({p}); of all rows together it is too small to matter, but {_those(audit, where)}."
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
         return sentence(f"{test.impossible.summary()}{small}")
@@ -110,10 +113,10 @@ def _in_brief(found: Answer, audit: Audit) -> str:
         return f"Of no use: {same}. That the predictions are miscalibrated is not chance ({p}){small}."
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
-    slightly = found.state == "too small to matter"
+    slightly = found.state == "too small to matter" and where is None
     said = _SAID[found.direction]
     said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
-    return f"{said}{_for_example(found, audit)}. {real}"
+    return f"{said}{_for_example(found, audit) if where is None else _there_and_elsewhere(where)}. {real}"
 
 
 def _by_classes(found: Answer, audit: Audit) -> bool:
@@ -123,9 +126,16 @@ def _by_classes(found: Answer, audit: Audit) -> bool:
     return real and audit.classes is not None and test is not None and not rejected(test, audit.gate)
 
 
-def _those(audit: Audit) -> str:
-    """Which parts are miscalibrated; of named segments the worst, and how far."""
-    off = [each for each in audit.segments if named_off(each, audit.max_distance)]
+def _those(audit: Audit, told: Blamed | None = None) -> str:
+    """Which parts are miscalibrated; of named segments the worst, and how far, unless that was told already."""
+    off, searched = [each for each in audit.segments if named_off(audit, each)], found_off(audit)
+    if told is not None or (searched and not off):
+        periods = "; and some periods are miscalibrated" if "periods" in parts_off(audit) else ""
+        if told is None:
+            return f"predictions are {searched[0].words} ({counted(searched[0].n_rows, 'row')}){periods}"
+        more = max(len(off), len(searched)) - 1
+        others = f", nor in {counted(more, 'other segment')}" if more else ""
+        return f"not there{others}{periods}"
     if not off:
         return f"{' and '.join(f'some {kind}' for kind in parts_off(audit))} are miscalibrated"
     named = equalities(audit.segmented_by, off[0].key)
@@ -157,6 +167,20 @@ def _for_example(found: Answer, audit: Audit) -> str:
         says, happens = two_rates(other.predicted, other.happened)
         told += f"; where it says {says}, {happens}"
     return told
+
+
+def _which_err(found: Answer, audit: Audit) -> str:
+    """Why one recalibration for all rows is not enough."""
+    if blamed(audit, found.direction) is not None:
+        return "the other rows are right on average"
+    return "some segments err otherwise than the rest"
+
+
+def _there_and_elsewhere(where: Blamed) -> str:
+    """The segment that errs, and that the other rows do not."""
+    says, happens = two_rates(where.predicted, where.happened)
+    elsewhere = f"elsewhere it says {rate(where.predicted_elsewhere)}, and {rate(where.happened_elsewhere)} happen"
+    return f" where {where.name}: it says {says} there on average, and {happens} happen; {elsewhere}"
 
 
 def details(found: Answer, audit: Audit) -> tuple[str, ...]:
@@ -244,7 +268,7 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     parts = parts_off(audit)
     if parts:
         which = {
-            "segments": "some segments err otherwise than the rest; SegmentRecalibrator corrects them one by one",
+            "segments": f"{_which_err(found, audit)}; SegmentRecalibrator corrects segments one by one",
             "periods": "if what predictions mean has changed since, fit it to recent rows only",
         }
         do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."

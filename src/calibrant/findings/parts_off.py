@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
+    from calibrant.segments.found_results import FoundSegment
     from calibrant.segments.named import Segment
 
 
@@ -15,17 +16,24 @@ def parts_off(audit: Audit) -> tuple[str, ...]:
     Of named segments the share of false discoveries, of found ones the chance of any, and of periods the chance of
     ever being told without reason is at most the audit's level. Classes are not among them: they decide the state.
     """
-    found, limit = [], audit.max_distance
-    searched = () if audit.found_segments is None else audit.found_segments.segments
-    named = any(named_off(each, limit) for each in audit.segments)
-    cancel = [(each.bias > 0.0) != (each.direction == "too low") for each in searched]
-    if named or any(off or abs(each.bias) > limit for off, each in zip(cancel, searched, strict=True)):
+    found = []
+    if any(named_off(audit, each) for each in audit.segments) or found_off(audit):
         found.append("segments")
     if any(period.reading.reject for period in audit.periods):
         found.append("periods")
     return tuple(found)
 
 
-def named_off(segment: Segment, limit: float) -> bool:
+def named_off(audit: Audit, segment: Segment) -> bool:
     """Whether a named segment is off by more than noise, and by more than is too small to matter."""
-    return bool(segment.reject) and segment.lower_distance_bracket.upper > limit
+    return bool(segment.reject) and segment.lower_distance_bracket.upper > audit.max_distance
+
+
+def found_off(audit: Audit) -> list[FoundSegment]:
+    """The found segments that are off by more than is too small to matter, or where errors of both signs cancel."""
+    searched = () if audit.found_segments is None else audit.found_segments.segments
+    return [
+        each
+        for each in searched
+        if abs(each.bias) > audit.max_distance or (each.bias > 0.0) != (each.direction == "too low")
+    ]
