@@ -92,7 +92,7 @@ def test_sound_predictions_stay_fine():
     table = FRAME.assign(y_true=(np.random.default_rng(1).random(N) < FRAME["y_prob"]) + 0)[:1_000]
     found = audit_table(table, find="country", **OPTIONS)
     assert found.found_segments.segments == ()
-    assert "none is off by more than noise" in " ".join(found.sentences)
+    assert "none is proved off, allowing for all of them" in " ".join(found.sentences)
     assert "strongest sign" in document(found)
 
 
@@ -118,6 +118,37 @@ def test_columns_that_nobody_asked_about_are_named(options, names):
 
 def test_columns_of_event_rates_are_not_offered_to_a_search_that_would_refuse_them():
     assert audit_table(FRAME[:200].assign(y_true=0.5), **OPTIONS).not_looked_at == ()
+
+
+@pytest.mark.slow
+def test_where_a_segment_by_name_is_off_and_not_in_the_search_a_sentence_says_why():
+    """They are the same segments, told as columns with their values by one and as words by the other."""
+    seen = {"by name": 0, "in the search": 0, "": 0}
+    for seed in (0, 6):
+        rng = np.random.default_rng(seed)
+        p, k = rng.uniform(0.05, 0.6, 3_000), rng.integers(0, 9, 3_000)
+        key = np.where(k == 8, np.nan, k)
+        y = rng.random(3_000) < np.where(k == 7, 0.77 * p, p)
+        table = pd.DataFrame({"y_true": y, "y_prob": p, "k": key, "part": rng.choice(list("uv"), 3_000)})
+        found = audit_table(table, by="k", find=["k", "part"], n_resamples=39, random_state=0)
+        searched = found.found_segments
+        labels = searched.features["k"]
+        assert labels[7:] == ("k = 7", "k is missing")
+        beyond = {
+            labels[made_of[0][1]]
+            for made_of, (_, _, p) in zip(searched.made_of, searched.tested, strict=True)
+            if len(made_of) == 1 and made_of[0][0] == 0 and p <= 0.05
+        }
+        off = [each.key[0] for each in found.segments if each.reject]
+        named = {"k is missing" if key is None else f"k = {key:g}" for key in off}
+        said = [one for one in found.sentences if "has its own test and rule" in one]
+        assert bool(said) == (named != beyond)
+        way = "" if not said else "by name" if "noise by name" in said[0] else "in the search"
+        assert way != "by name" or named - beyond
+        assert way != "in the search" or beyond - named
+        seen[way] += 1
+    assert seen[""]
+    assert seen["by name"]
 
 
 @pytest.mark.parametrize(

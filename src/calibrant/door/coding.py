@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -99,7 +100,7 @@ def ranges(name: Any, cuts: FloatArray) -> list[str]:
     return [f"{name} <= {shown[0]}", *between, f"{name} > {shown[-1]}"]
 
 
-def _shown(value: float) -> str:
+def _shown(value: Any) -> str:
     """The number in six digits, or in as many as tell it from its neighbours."""
     short = f"{value:.6g}"
     return short if float(short) == value else repr(float(value))
@@ -143,6 +144,14 @@ def key_in_words(key: Sequence[Any]) -> str:
 def equalities(names: Sequence[str], key: Sequence[Any]) -> str:
     """Which value each column has."""
     return ", ".join(f"{name} = {word(value, math.inf)}" for name, value in zip(names, key, strict=True))
+
+
+def condition(name: Any, value: Any) -> str:
+    """What `singly` and `categories` call a value, or what is missing."""
+    if value is None:
+        return f"{name} is missing"
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return f"{name} = {_shown(value) if number else word(value)}"
 
 
 def word(value: Any, longest: float = _LONGEST) -> str:

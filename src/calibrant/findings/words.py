@@ -137,8 +137,8 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
         return f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {worst}."
     off = sum(segment.reject is True for segment in segments)
-    be = "is" if off == 1 else "are"
-    said = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {off:,} {be} off by more than noise"
+    be = f"{off:,} are" if off > 1 else "1 is" if off else "none is"
+    said = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {be} off by more than noise"
     if not off:
         return f"{said}."
     told = []
@@ -156,7 +156,7 @@ def found_in_words(found: FoundSegments) -> str:
     searched = f"Of {counted(found.n_tested, 'segment')} made of {', '.join(found.features)} ({found.searched})"
     if not found.segments:
         certain = "" if found.impossible is None else f" Not among them: {found.impossible.summary()}"
-        return f"{searched}, none is off by more than noise (p = {found.pvalue:.2g}).{certain}"
+        return f"{searched}, none is proved off, allowing for all of them (p = {found.pvalue:.2g}).{certain}"
     be = "is" if found.n_beyond == 1 else "are"
     first, *others = (each.words for each in found.segments[:3])
     more = "".join(f"; then {each}" for each in others)

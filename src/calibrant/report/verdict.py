@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
 from calibrant.door.values import counted
+from calibrant.findings.two_rules import disagreement
 from calibrant.findings.words import MAX_WEIGHT, found_in_words, percent, periods_in_words, segments_in_words
 from calibrant.inference.calibration import CalibrationTestResult
 
@@ -34,6 +35,9 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates))
     if audit.found_segments is not None:
         said.append(found_in_words(audit.found_segments))
+        differ = disagreement(audit)
+        if differ is not None:
+            said.append(differ)
         said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
     if audit.not_looked_at:
         said.append(_not_looked_at(audit.not_looked_at))

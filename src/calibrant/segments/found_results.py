@@ -207,8 +207,9 @@ class FoundSegments(TestResult):
             usual = f"{confidence(self.level)} of calibrated tables stay below {at_most(self.detectable, 2)}"
             error = f"{self.multicalibration_error:.2g} ({usual})"
             return (
-                f"No segment is off by more than noise: of {tested} the strongest sign is at {self.strongest.name} "
-                f"(p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}.{self._certain()}"
+                f"Of {tested} none is proved off, allowing for all of them; the strongest sign is at "
+                f"{self.strongest.name} (p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}."
+                f"{self._certain()}"
             )
         off = f"{self.n_beyond:,} of {tested} {'is' if self.n_beyond == 1 else 'are'} off by more than noise"
         few = f", which {counted(len(self.segments), 'segment')} explain{'s' * (len(self.segments) == 1)}"
