@@ -136,8 +136,11 @@ class Gated(Result):
         result = self.rows
         if len(self.checks) == 1 or not isinstance(result, GateResult):
             return ""
-        sure = f"each with {confidence(result.level)} confidence"
-        return f"The population's lower distance from calibration, limit {asked(result.max_distance)}, {sure}:"
+        sure, limit = confidence(result.level), asked(result.max_distance)
+        return (
+            f"The population's lower distance from calibration, limit {limit}. 'At most' holds with {sure} confidence "
+            f"in each check, 'at least' in all {len(self.checks):,} together; a check alone proves a larger 'at least':"
+        )
 
     def shown(self) -> tuple[list[Check], str]:
         """The checks that a person is shown, beyond first and within last, and in words how many are left out."""
