@@ -230,7 +230,7 @@ def test_the_upper_end_is_the_largest_distance_that_is_not_excluded():
 def test_rows_are_split_by_chance_and_none_is_lost():
     y, v = synthetic.shifted_uniform(3000, 0.1, 0)
     units = Units.of_sample(Sample.from_columns(y, np.round(v, 2)))
-    blocks = units.blocks()
+    blocks = units.blocks
     assert len(blocks) == BLOCKS.size
     back = np.zeros((2, 101))
     for block, share in zip(blocks, BLOCKS, strict=True):

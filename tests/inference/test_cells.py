@@ -40,7 +40,7 @@ def test_cells_bound_what_rows_give(seed, resolution, n):
     y, v, w, sketch = weighted(seed, n, resolution)
     (_, rows), near = draws_of(y, v, w, None, None, MOST), 1e-9
     cells = Cells.of_sample(sketch.sample, MOST, sketch.moments().misplaced)
-    (s, ss, ee, least, uneven), of_cells = rows.spread(), cells.spread()
+    (s, ss, ee, least, uneven), of_cells = rows.spread, cells.spread
     assert of_cells[0] == pytest.approx(s, rel=1e-12)
     assert of_cells[1] >= ss * (1.0 - near)
     assert of_cells[2] >= ee * (1.0 - near)

@@ -77,10 +77,11 @@ def acting_from_sample(
     random_state: RandomState,
     *,
     single: bool = True,
+    corp: CorpDecomposition | None = None,
 ) -> Acting:
     """Decision curve, band and Murphy diagram of a sample; `threshold` is one of the curve's.
 
-    Outcomes that are not `single` are trials of common rows, or rows of common groups.
+    Outcomes that are not `single` are trials of common rows, or rows of common groups; `corp` is the sample's if known.
     """
     cuts = Cuts.of(sample)
     t = np.union1d(_thinned(breakpoints(cuts)), threshold)
@@ -99,7 +100,7 @@ def acting_from_sample(
         base_rate=float(cuts.events[-1]),
         band=band,
         no_band=no_band,
-        murphy=_thinned_diagram(murphy_from_sample(sample)),
+        murphy=_thinned_diagram(murphy_from_sample(sample, corp)),
     )
 
 

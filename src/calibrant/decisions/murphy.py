@@ -137,8 +137,8 @@ def murphy_diagram(y_true: Column, y_prob: Column, *, sample_weight: Column | No
     return murphy_from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
 
 
-def murphy_from_sample(sample: Sample) -> MurphyDiagram:
-    """`murphy_diagram` of a sample."""
+def murphy_from_sample(sample: Sample, corp: CorpDecomposition | None = None) -> MurphyDiagram:
+    """`murphy_diagram` of a sample, whose split of the Brier score may be known already."""
     cuts = Cuts.of(sample)
     rate, rest = cuts.events[-1], cuts.others[-1]
     t = np.unique(np.concatenate([[0.0, min(1.0, max(0.0, rate / (rate + rest))), 1.0], cuts.prediction, cuts.rate]))
@@ -162,5 +162,5 @@ def murphy_from_sample(sample: Sample) -> MurphyDiagram:
         false_positive_rate=false_positive,
         true_positive_rate=true_positive,
         on_hull=cuts.best,
-        corp=corp_from_sample(sample, "brier"),
+        corp=corp_from_sample(sample) if corp is None else corp,
     )

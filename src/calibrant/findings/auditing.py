@@ -32,6 +32,7 @@ from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
 from calibrant.inference.draws import Draws
 from calibrant.inference.gate import check_gate
 from calibrant.kernels.sums import dot
+from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.measures.discrimination import auc_from_sample
 from calibrant.measures.lower import audited_certificate, lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures
@@ -271,12 +272,13 @@ def audit_sample(
             if name != _CERTIFIED and _too_many(measure, sample) is None
         }
         tell("Reliability diagram")
-        table = reliability(sample, level, n_resamples, rng, rows)
+        corp = corp_from_sample(sample)
+        table = reliability(sample, level, n_resamples, rng, rows, corp)
         tell("Tests")
         weighted = weights_differ(sample)
         most = None if draws is None else draws.most
         drawn = int(rng.integers(2**31))
-        costing = thread.submit(_costs, sample, rows, threshold, level, n_resamples, drawn)
+        costing = thread.submit(_costs, sample, corp, rows, threshold, level, n_resamples, drawn)
         # The displacement is more than what rounding has misplaced.
         tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
         test = tests["calibration_test"].result
@@ -296,7 +298,7 @@ def audit_sample(
                 value = lower_distance_of_certificate(certificate, sample)
             found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
         tell("Inequalities")
-        ties = tie(sample, witness, certificate, {name: measure.value for name, measure in found.items()})
+        ties = tie(sample, witness, certificate, corp, {name: measure.value for name, measure in found.items()})
         _say_brackets(found, ties.lower_distance_bracket)
         tell("Bounds")
         mass = sample.mass()
@@ -371,14 +373,20 @@ def _say_brackets(found: dict[str, MeasureValue], distance: Bracket) -> None:
 
 
 def _costs(
-    sample: Sample, rows: Rows | None, threshold: float | None, level: float, n_resamples: int, drawn: int
+    sample: Sample,
+    corp: CorpDecomposition,
+    rows: Rows | None,
+    threshold: float | None,
+    level: float,
+    n_resamples: int,
+    drawn: int,
 ) -> tuple[Cost, Acting]:
     many = threshold is None and sample.n_distinct > _COSTLY
     # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
     single = rows is None or (rows.trials is None and rows.group is None)
     cost = cost_from_sample(sample, level, threshold, bounded=single and not many)
     band = np.random.default_rng([drawn, 1])
-    return cost, acting_from_sample(sample, cost.threshold, level, n_resamples, band, single=single)
+    return cost, acting_from_sample(sample, cost.threshold, level, n_resamples, band, single=single, corp=corp)
 
 
 def _about_chance(sample: Sample) -> str | None:

@@ -21,6 +21,7 @@ from calibrant.inference.calibration_cells import calibration_test_on_weighted_c
 from calibrant.inference.draws import Draws
 from calibrant.inference.gate import GateResult, calibration_gate_on_sample
 from calibrant.inference.result import TestResult
+from calibrant.inference.units import Units
 
 _TITLE = "Calibration test"
 
@@ -132,12 +133,13 @@ def population(
     """
     if not sample.binary or (draws is None and (weighted or (rows is not None and not rows.plain))):
         return None, None
+    units = Units.of_sample(sample) if draws is None else draws
     gate = calibration_gate_on_sample(
-        sample, max_distance=limit, level=level, displacement=displacement, known=distance, units=draws
+        sample, max_distance=limit, level=level, displacement=displacement, known=distance, units=units
     )
     if no_single_rows(sample, weighted and draws is None):
         return None, gate
-    return bounds_from_sample(sample, smooth_error, distance, level, draws), gate
+    return bounds_from_sample(sample, smooth_error, distance, level, units), gate
 
 
 def no_single_rows(sample: Sample, weighted: bool) -> str | None:

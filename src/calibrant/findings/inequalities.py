@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
-from calibrant.measures.corp import corp_from_sample
+from calibrant.measures.corp import CorpDecomposition
 from calibrant.measures.distance import upper_distance_bound
 from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.registry import measures
@@ -101,7 +101,13 @@ class Ties(Result):
         return f"The true distance from calibration is {self.true_distance.summary()}; {all_hold}."
 
 
-def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values: Mapping[str, float | None]) -> Ties:
+def tie(
+    sample: Sample,
+    witness: Witness,
+    certificate: LowerCertificate,
+    corp: CorpDecomposition,
+    values: Mapping[str, float | None],
+) -> Ties:
     """Check every inequality whose two sides are known, and bracket the distances from calibration.
 
     Parameters
@@ -112,6 +118,8 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
         Its witness, with the dual bound.
     certificate : LowerCertificate
         Of its lower distance.
+    corp : CorpDecomposition
+        Of its Brier score.
     values : mapping of str to float or None
         Values of the registered measures by name; None where one was not computed.
     """
@@ -199,7 +207,7 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
             ("squared averaged two-bin error", "lower distance", squared, above_lower, _ROOT),
         )
     ]
-    found += _decisions(sample, known, smooth, cutoff)
+    found += _decisions(corp.miscalibration, known, smooth, cutoff)
     return Ties(
         tuple(found),
         Bracket(below_lower, max(below_lower, upper)),
@@ -209,9 +217,9 @@ def tie(sample: Sample, witness: Witness, certificate: LowerCertificate, values:
     )
 
 
-def _decisions(sample: Sample, known: Mapping[str, float], smooth: float, cutoff: float) -> list[Inequality]:
+def _decisions(spent: float, known: Mapping[str, float], smooth: float, cutoff: float) -> list[Inequality]:
     """What decisions lose, between the smooth error and the cutoff error (docs/decisions.md)."""
-    loss, spent = known["monotone_decision_loss"], corp_from_sample(sample, "brier").miscalibration
+    loss = known["monotone_decision_loss"]
     part = "miscalibration part of the Brier score"
     return [
         Inequality(

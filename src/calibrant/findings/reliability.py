@@ -36,7 +36,7 @@ from calibrant.door.values import Result
 from calibrant.findings.words import NO_TRIALS
 from calibrant.inference.group_curves import signed_curves
 from calibrant.kernels.sums import rows_dot
-from calibrant.measures.corp import corp_from_sample
+from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.resampling.redraw import check_groups
 
 FloatArray = npt.NDArray[np.float64]
@@ -126,9 +126,14 @@ class Strata:
 
 
 def reliability(
-    sample: Sample, level: float, n_resamples: int, rng: np.random.Generator, rows: Rows | None = None
+    sample: Sample,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+    rows: Rows | None = None,
+    corp: CorpDecomposition | None = None,
 ) -> Reliability:
-    """Reliability table of a sample; `rows` say which rows belong together."""
+    """Reliability table of a sample; `rows` say which rows belong together, `corp` is the sample's if known already."""
     grouped = None if rows is None or rows.group is None else rows
     if sample.n_distinct <= MOST_LEVELS:
         bandwidth = None
@@ -169,19 +174,14 @@ def reliability(
         beyond = (curves[:, 0] < low - _TIE) | (curves[:, 0] > high + _TIE)
         outside, leaves = float(min(1.0, mass[beyond].sum())), bool(beyond.any())
     kind = "levels" if bandwidth is None else "curve"
-    isotonic = isotonic_at(sample, at)
+    corp = corp_from_sample(sample) if corp is None else corp
+    isotonic = np.asarray(np.interp(at, corp.prediction, corp.recalibrated))
     # A rate lies between 0 and 1; whether the curve leaves the band was looked at before.
     outcome = np.clip(at + curves[:, 0], 0.0, 1.0)
     lower, upper = (None if each is None else np.clip(each, 0.0, 1.0) for each in (lower, upper))
     return Reliability(
         kind, at, outcome, isotonic, lower, upper, mass, count, bandwidth, why_not, outside, leaves, deviation
     )
-
-
-def isotonic_at(sample: Sample, at: FloatArray) -> FloatArray:
-    """The CORP curve at places within the range of the predictions."""
-    found = corp_from_sample(sample)
-    return np.asarray(np.interp(at, found.prediction, found.recalibrated))
 
 
 def _too_few_groups(rows: Rows) -> str | None:

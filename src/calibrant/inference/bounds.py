@@ -158,7 +158,7 @@ def bounds_from_sample(
     if isinstance(units, Cells):
         lows = (lower_end_of_cells(units, moves, each) for moves in (smooth_moves, lower_moves))
     else:
-        blocks = units.blocks()
+        blocks = units.blocks
         lows = (lower_end(blocks, learn, each) for learn in (smooth_function, lower_function))
         if units.moved is None:
             found = direct(sample, units, spread, blocks, level)

@@ -101,6 +101,7 @@ class Cells:
         """As `Units.pooled`: to learn from."""
         return self._lines().pooled()
 
+    @property
     def spread(self) -> tuple[float, float, float, float, float]:
         """Means over rows of S, S^2, E^2 from above and from below, and |S - mean S| E from above (`Spread`)."""
         gap = np.stack([self.v, 1.0 - self.v])

@@ -38,7 +38,7 @@ class Spread:
     @classmethod
     def of(cls, units: Units | Cells) -> Spread:
         """Take them from the units, or from what bounds them."""
-        return cls(units.n_units, *units.spread())
+        return cls(units.n_units, *units.spread)
 
     def knowing(self, squared: float) -> Spread:
         """The same, where the mean of E^2 is known to be at most this, from the rows themselves."""

@@ -175,7 +175,7 @@ def regret_bounds(
         return regret_bounds_from_sample(sample, level, threshold, max_regret)
     high = regret_upper_end(units, level, threshold)
     everywhere = high if threshold is None else regret_upper_end(units, level, None)
-    ends = _Ends(units.blocks(), level, (np.empty(0), np.empty(0)))
+    ends = _Ends(units.blocks, level, (np.empty(0), np.empty(0)))
     bounds = ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
@@ -210,7 +210,7 @@ def regret_bounds_from_sample(
 
     units = replace(Units.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
     several = sample.cell_width > 0.0
-    ends = _Ends(units.blocks(), level, (sample.prediction[several], sample.cell_width[several]))
+    ends = _Ends(units.blocks, level, (sample.prediction[several], sample.cell_width[several]))
     bounds = ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
     return _needing(bounds, regret(0.0), lambda times: upper_end(regret, times))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ BLOCKS = np.array([0.125, 0.125, 0.25, 0.5])  # each but the first is bet on by 
 _CELLS = 2048  # that witnesses are learned on
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Units:
     """Draws from a population: lines of (outcome, prediction, weight), one unit's lines together.
 
@@ -71,6 +72,7 @@ class Units:
         """Mean over the units, as often as there are such."""
         return float((self.copies * units).sum() / self.copies.sum())
 
+    @cached_property
     def spread(self) -> tuple[float, float, float, float, float]:
         """Means over units of S, S^2, E^2 from above and from below, and |S - mean S| E (`Spread`)."""
         gap = self.y + self.v - 2.0 * self.y * self.v
@@ -98,6 +100,7 @@ class Units:
             g, gg = g - self.mean(moved), gg + self.mean((2.0 * (np.abs(value) + weight) + moved) * moved)
         return g, self.mean(weight), gg, self.mean(value * weight), self.mean(weight * weight)
 
+    @cached_property
     def blocks(self) -> list[Units]:
         """The units in four shares; the first teaches only."""
         return self.split(BLOCKS, np.random.default_rng(SEED))

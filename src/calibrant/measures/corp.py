@@ -117,9 +117,11 @@ def corp_decomposition(
 
 def corp_from_sample(sample: Sample, score: Score = "brier") -> CorpDecomposition:
     """`corp_decomposition` of a sample."""
+    weight, prediction, events = sample.weight, sample.prediction, sample.weighted_outcome
     held = sample.mass() > 0.0  # a weight may be too small to have a share
-    weight, prediction = sample.weight[held], sample.prediction[held]
-    rate = np.clip(sample.weighted_outcome[held] / weight, 0.0, 1.0)
+    if not held.all():
+        weight, prediction, events = weight[held], prediction[held], events[held]
+    rate = np.clip(events / weight, 0.0, 1.0)
     mass = weight / weight.sum()
     from scipy.optimize import isotonic_regression
 
