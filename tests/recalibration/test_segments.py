@@ -65,7 +65,7 @@ def test_a_planted_fault_is_found_named_and_repaired():
     assert divergence(true, after) < 0.35 * divergence(true, table.y_prob)
     score = found.scores_[-2]
     assert (score.method, score.kept, score.gain_interval.low > 0.0) == ("segments", True, True)
-    assert found.summary().startswith("Corrections of log-odds by segment: -1.")
+    assert found.summary().startswith("Net corrections of log-odds by segment: -1.")
     assert found.score(table, drawn(2000, seed=1)[1]) < 0.0
     again = from_json(found.to_json())
     assert (again.predict_proba(table)[:, 1] == after).all()
@@ -196,6 +196,29 @@ def test_a_repair_that_finds_nothing_is_the_map_alone(method):
     assert found.chosen_ in ("unchanged", "global")
     assert found.summary().endswith(f": {method} found nothing to correct by features.")
     assert (from_json(found.to_json()).predict_proba(table) == found.predict_proba(table)).all()
+
+
+@pytest.mark.slow
+def test_what_is_told_of_a_segment_is_all_that_its_rows_are_moved_by():
+    """Where corrections of two features that go together hold, and the shift, they add up."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"p": rng.uniform(0.2, 0.8, 3000), **{k: rng.choice(list("uvw"), 3000) for k in "ab"}})
+    frame["b"] = np.where(rng.random(3000) < 0.6, frame.a, frame.b)
+    off = 1.0 * (frame.a == "u") + 1.0 * (frame.b == "u") - 0.5 * (frame.b == "w")
+    y = (rng.random(3000) < expit(logit(frame.p) + off)).astype(int)
+    found = SegmentRecalibrator("p", method="segments", random_state=0).fit(frame, y)
+    before = frame.p if found.recalibrator_ is None else found.recalibrator_.predict(frame.p)
+    moved = logit(found.predict_proba(frame)[:, 1]) - logit(np.asarray(before))
+    told = [each for each in found.corrections_ if "p" not in each.feature_names]
+    assert {each.feature_names for each in told} >= {("a",), ("b",)}
+    assert any(abs(each.net_change - each.log_odds_change - found.shift_) > 0.3 for each in told)
+    for each in told:
+        said = dict(one.split(" = ") for one in each.condition.split(" and "))
+        rows = np.all([frame[name] == value for name, value in said.items()], axis=0)
+        assert (rows.sum(), each.net_change) == (each.n_rows, pytest.approx(moved[rows].mean(), abs=1e-9))
+        assert each.summary().startswith(f"{each.net_change:+.2f} where ")
+    again = from_json(found.to_json())
+    assert (again.corrections_, again.summary()) == (found.corrections_, found.summary())
 
 
 def test_unknown_categories_and_missing_values_at_predict_time():
@@ -336,6 +359,8 @@ def test_what_was_saved_before_is_read_again():
     found = from_json(SAVED)
     assert np.allclose(found.predict_proba(pa.table(held))[:, 1], expit(odds), rtol=1e-12)
     assert [each.condition for each in found.corrections_] == ["k = a", "k = b"]
+    assert found.corrections_[0].net_change is None
+    assert found.corrections_[0].summary().startswith("-0.18 where k = a")
 
 
 class OnAnyTable(ClassifierMixin, BaseEstimator):

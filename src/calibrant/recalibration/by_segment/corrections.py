@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
-from calibrant.recalibration.kinds import check, column
+from calibrant.recalibration.kinds import check, column, optional
 
 _SPREADS = np.logspace(-4.0, 1.0, 26)[:, None]
 """Variances of the corrections within a block that are tried at first, in squared units of log-odds."""
@@ -33,11 +33,15 @@ class Block(NamedTuple):
         What is added to the log-odds in each cell.
     rows : ndarray of shape (k,)
         Rows that the cell had in the fit.
+    net : ndarray of shape (k,) or None
+        Mean of all that is added to the log-odds of these rows, by other blocks and the shift too; 0 without rows. None
+        where it was saved without.
     """
 
     features: tuple[int, ...]
     change: FloatArray
     rows: FloatArray
+    net: FloatArray | None = None
 
 
 class _Start(NamedTuple):
@@ -127,7 +131,16 @@ def fit_corrections(
             known = blocks.get(part.features)
             change = part.change if known is None else known.change + part.change
             blocks[part.features] = Block(part.features, change, _sums(part.cell, None, change.size))
-    return shift, tuple(blocks.values())
+    found = tuple(blocks.values())
+    moved = corrected(rows.offset, shift, found, cells, cuts) - rows.offset
+    return shift, tuple(_with_net(block, moved, cells, cuts) for block in found)
+
+
+def _with_net(block: Block, moved: FloatArray, cells: list[list[IntArray]], cuts: list[list[Cut]]) -> Block:
+    """The block with what the rows of each cell are moved by in all."""
+    depth = len(block.features) - 1
+    cell = crossing(cells[depth], cuts[depth], block.features)[0]
+    return block._replace(net=_sums(cell, moved, block.rows.size) / np.maximum(block.rows, 1.0))
 
 
 def corrected(
@@ -250,12 +263,13 @@ def _settled(
 
 def read_block(value: Any, name: str) -> Block:
     """A block from JSON's own types."""
-    check(type(value) is list and len(value) == 3, name, "must be features, corrections and rows")
-    features, change, rows = value
+    check(type(value) is list and len(value) in (3, 4), name, "must be features, corrections, rows and net corrections")
+    features, change, rows, net = (*value, None)[:4]
     whole = type(features) is list and all(type(each) is int and each >= 0 for each in features)
     check(whole and features == sorted(set(features)), name, "must be of different features in their order")
     check(len(features) in (1, 2), name, "must be of one feature or two")
-    found = Block(tuple(features), column(change, name), column(rows, name))
-    check(found.change.size == found.rows.size, name, "must have as many corrections as cells")
+    found = Block(tuple(features), column(change, name), column(rows, name), optional(column)(net, name))
+    sizes = {each.size for each in found[1:] if each is not None}
+    check(len(sizes) == 1, name, "must have as many corrections as cells")
     check(found.rows >= 0.0, name, "must not have fewer than no rows")
     return found

@@ -264,7 +264,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
             found = self.corrections_
             shown = "; ".join(one.summary() for one in found[:_SHOWN])
             more = f"; and {len(found) - _SHOWN:,} more segments" if len(found) > _SHOWN else ""
-            what = f"Corrections of log-odds by segment: {shown or 'none'}{more}"
+            # Where several hold they add up: what is told is what rows are moved by in all.
+            what = f"Net corrections of log-odds by segment: {shown or 'none'}{more}"
         if not self.scores_:
             return f"{what}. Not compared with the predictions as they are."
         score = said[self.chosen_]
@@ -293,13 +294,14 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     def corrections_(self) -> tuple[SegmentCorrection, ...]:
         """Corrections by segment, those that move most rows furthest first."""
         found = []
-        for features, change, rows in self._blocks:
+        for features, change, rows, net in self._blocks:
             cuts = self._cuts[len(features) - 1]
             names = tuple(cuts[at].name for at in features)
             moved = np.flatnonzero((rows > 0.0) & (change != 0.0)).tolist()
             for cell, said in zip(moved, conditions(cuts, features, moved), strict=True):
-                found.append(SegmentCorrection(said, names, int(rows[cell]), float(change[cell])))
-        return tuple(sorted(found, key=lambda one: -one.n_rows * abs(one.log_odds_change)))
+                whole = None if net is None else float(net[cell])
+                found.append(SegmentCorrection(said, names, int(rows[cell]), float(change[cell]), whole))
+        return tuple(sorted(found, key=lambda one: -one.n_rows * abs(one.change)))
 
     def _best_map(self, rows: Rows, seed: int) -> tuple[str, Recalibrator | None]:
         """Whether one map for all is due, and which; where predictions tell nothing, a line may still say so."""
@@ -371,7 +373,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         names: Sequence[Name] = range(self.n_features_in_) if self._columns is None else self._columns
         check(len(names) == self.n_features_in_, "n_features_in_", "must be the number of the columns")
         check(all(cut.name in names for cuts in self._cuts for cut in cuts), "_cuts", "must be of columns of the table")
-        for features, change, _ in self._blocks:
+        for features, change, *_ in self._blocks:
             check(len(features) <= len(self._cuts), "_blocks", "must not be deeper than the cuts")
             check(features[-1] < len(self._cuts[0]), "_blocks", "must be of features that are cut")
             size = math.prod([self._cuts[len(features) - 1][at].size for at in features])

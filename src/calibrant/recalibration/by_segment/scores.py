@@ -67,6 +67,8 @@ class SegmentCorrection(Result):
         Rows of the fit that it holds for.
     log_odds_change : float
         What is added to their log-odds, besides the shift of all rows and other corrections that hold for them.
+    net_change : float or None
+        What is added to them in all, on average over those rows; None where the repair was saved without it.
 
     See Also
     --------
@@ -77,10 +79,16 @@ class SegmentCorrection(Result):
     feature_names: tuple[str | int, ...]
     n_rows: int
     log_odds_change: float
+    net_change: float | None = None
+
+    @property
+    def change(self) -> float:
+        """The net change, or where it is not known the correction alone."""
+        return self.log_odds_change if self.net_change is None else self.net_change
 
     def summary(self) -> str:
         """Say what is changed where."""
-        return f"{self.log_odds_change:+.2f} where {self.condition} ({counted(self.n_rows, 'row')})"
+        return f"{self.change:+.2f} where {self.condition} ({counted(self.n_rows, 'row')})"
 
 
 def compared(
