@@ -143,10 +143,16 @@ def test_a_failed_report_leaves_the_old_one(tmp_path, monkeypatch):
     found = audit(*draw(100, lambda p: p), n_resamples=0)
     path = tmp_path / "report.html"
     path.write_text("old")
-    with pytest.raises(FileError, match="does not exist"):
-        found.to_html(tmp_path / "missing" / "report.html")
-    with pytest.raises(FileError, match="not a plain file"):
-        found.to_html(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            "calibrant.report.html.document", None
+        )  # places that cannot be written to are told before it draws
+        with pytest.raises(FileError, match="does not exist"):
+            found.to_html(tmp_path / "missing" / "report.html")
+        with pytest.raises(FileError, match="not a plain file"):
+            found.to_html(tmp_path)
+        with pytest.raises(FileError, match="too long"):
+            found.to_html(tmp_path / ("x" * 300))
 
     def full(_descriptor):
         raise OSError(28, "No space left on device")

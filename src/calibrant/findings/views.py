@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from calibrant.door.values import Result
-from calibrant.door.writing import write_whole
+from calibrant.door.writing import write_whole_bytes
 
 
 def view(module: str, name: str) -> Any:
@@ -47,4 +47,5 @@ class Finding(Result):
         FileError
             If the file cannot be written; an old file stays as it was.
         """
-        write_whole(path, view("html", "document")(self))
+        # The file is opened before anything is drawn, which takes seconds.
+        write_whole_bytes(path, lambda file: file.write(view("html", "document")(self).encode()))
