@@ -83,12 +83,12 @@ def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]],
         As `write_whole`.
     """
     target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileError("path", f"the folder {str(target.parent)!r} does not exist; create it first")
-    if target.exists() and not target.is_file():
-        raise FileError("path", f"{str(target)!r} is not a plain file; name a file to write")
     aside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.part")
     try:
+        if not target.parent.is_dir():
+            raise FileError("path", f"the folder {str(target.parent)!r} does not exist; create it first")
+        if target.exists() and not target.is_file():
+            raise FileError("path", f"{str(target)!r} is not a plain file; name a file to write")
         try:
             with aside.open("xb") as file:
                 if target.exists():  # what was private stays so, from the first byte
