@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from calibrant import synthetic
-from calibrant.experiments import hardness, nearly_linear_time, type_one, unifying_theory
+from calibrant.experiments import gate_find, hardness, nearly_linear_time, type_one, unifying_theory
 from tests.oracles import distance as oracle
 
 
@@ -68,3 +69,26 @@ def test_false_rejections_are_counted_whole_and_where_the_test_applies(monkeypat
     assert type_one.count("adaptive T-Cal, labels redrawn", 100, "discrete", 0, 3) == (0, 0)
     assert type_one.count("discrete_calibration_test", 100, "uniform", 0, 3)[1] < 3
     assert type_one.count("discrete_calibration_test", 100, "discrete", 0, 3)[1] == 3
+
+
+def test_no_row_is_beyond_the_limit_where_none_is_to_be():
+    for draw in gate_find.KINDS.values():
+        v, chance = draw(np.random.default_rng(0), 20_000)
+        assert abs(np.mean(chance - v)) < 0.01  # the limit's own share is added to it
+        assert ((v >= 0.0) & (v <= 1.0) & (chance >= 0.0) & (chance <= 1.0)).all()
+
+
+@pytest.mark.parametrize("unit", gate_find.UNITS)
+def test_the_normal_bound_is_what_each_store_gives_alone(unit):
+    rng = np.random.default_rng(3)
+    group, _ = gate_find._groups(rng, unit, 300)
+    store, off = rng.integers(0, 4, 300)[group], rng.normal(0.5, 0.1, 300)
+    expected = 0.0
+    for each in np.unique(store):
+        totals = [off[group == g] for g in np.unique(group[store == each])]
+        rows, mean = sum(map(len, totals)), np.mean(np.concatenate(totals))
+        if rows >= 5 and len(totals) > 1:
+            squares = sum((x.sum() - mean * x.size) ** 2 for x in totals) * len(totals) / (len(totals) - 1)
+            expected = max(expected, abs(mean) - norm.isf(0.005) * np.sqrt(squares) / rows)
+    assert expected > 0.0
+    assert gate_find._normal(store, off, group, 0.01) == pytest.approx(expected, abs=1e-12)

@@ -150,7 +150,9 @@ def grouped_features(
     ]
 
 
-def _latent(rng: np.random.Generator, group: npt.NDArray[np.int64], n_groups: int, correlation: float) -> FloatArray:
+def alike_in_groups(
+    rng: np.random.Generator, group: npt.NDArray[np.int64], n_groups: int, correlation: float
+) -> FloatArray:
     """Uniform variables, alike within groups."""
     shared = np.sqrt(correlation) * rng.standard_normal(n_groups)[group]
     return np.asarray(ndtr(shared + np.sqrt(1.0 - correlation) * rng.standard_normal(group.size)))
@@ -177,7 +179,7 @@ def _false_alarm(number: int, groups: int, trial: int) -> list[float]:
     group = np.repeat(np.arange(groups), design.size) if share is None else rng.choice(groups, n, p=share / share.sum())
     group = np.unique(group, return_inverse=True)[1]
     features = grouped_features(rng, group, groups, design.of_group)
-    v, uniform = rng.beta(*design.beta, n), _latent(rng, group, groups, design.correlation)
+    v, uniform = rng.beta(*design.beta, n), alike_in_groups(rng, group, groups, design.correlation)
     weight = np.exp(rng.normal(size=n)) if design.weighted else None
     broken = inside_of(features, (0, 1), (0, 0))
     odds = np.where(broken, _BROKEN, 1.0) * v / (1.0 - v)
@@ -221,7 +223,7 @@ def _powers(fault: str, way: int, first: int, step: int) -> list[list[bool]]:
         wave = v + 0.9 * np.sin(2.0 * np.pi * v / 0.6) * v * (1.0 - v) * (v < 0.6)
         wrong = np.minimum(1.0, times * v) if times else wave
         inside = inside_of(features, members, values)
-        y = (_latent(rng, group, n_groups, correlation) < np.where(inside, wrong, v)).astype(np.float64)
+        y = (alike_in_groups(rng, group, n_groups, correlation) < np.where(inside, wrong, v)).astype(np.float64)
         rows = [Rows.of(y, v, groups=group)] + ([Rows.of(y, v)] if not way else [])
         names = [False, False]
         for k, each in enumerate(rows):

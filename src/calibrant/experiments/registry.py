@@ -103,6 +103,7 @@ _HOME = {
     "found-segments": ("found_rates", "found_segments", "false alarms and power of found segments; minutes"),
     "found-in-groups": ("found_groups", "found_in_groups", "the same for rows in groups; minutes"),
     "found-in-sums": ("found_sums", "found_in_sums", "the same for tables too large to be read; minutes"),
+    "gate-find": ("gate_find", "gate_find", "false verdicts and power of the gate's search for segments; minutes"),
     "planted-fault": ("planted_fault", "planted_fault", "one planted fault: who finds it, and who repairs it"),
     "truthfulness": ("truthfulness", "truthfulness", "reports that look better calibrated than the truth; minutes"),
     "few-surprises": ("few_surprises", "few_surprises", "coverage of resampled intervals just above their minimum"),
