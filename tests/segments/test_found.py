@@ -284,12 +284,47 @@ def test_ranges_hold_the_numbers_that_they_name(values, n_bins):
             assert eval(label.replace(" = ", " == "), {"x": value, "inf": np.inf}), (label, value)
 
 
+DAYS = st.dates(datetime.date(2023, 10, 1), datetime.date(2024, 9, 3))
+
+
+@given(st.lists(st.one_of(st.none(), DAYS), min_size=2, max_size=60), st.integers(2, 7), st.booleans())
+@examples(200)
+def test_spans_hold_the_days_that_they_name_and_no_other(values, n_bins, at_noon):
+    noon = datetime.time(12) if at_noon else None
+    told = [each if each is None or noon is None else datetime.datetime.combine(each, noon) for each in values]
+    kind = pa.timestamp("us") if at_noon else pa.date32()
+    try:
+        (feature,), _ = features_of({"x": pa.array(told, kind)}, n=len(values), n_bins=n_bins, min_rows=1)
+    except InputError:
+        assert len(set(values)) == 1
+        return
+    assert len(feature.labels) <= n_bins + 1
+    for value, code in zip(values, feature.code, strict=True):
+        assert [holds(label, value) for label in feature.labels] == [at == code for at in range(len(feature.labels))]
+
+
+def holds(label, day):
+    """Whether a condition on the day x holds, read as a person reads it: a month is all of its days."""
+    if day is None or label == "x is missing":
+        return (day is None) == (label == "x is missing")
+    way, *ends = label.removeprefix("x ").replace(" to ", " ").removesuffix(" on").split(" ")
+    first = [datetime.date.fromisoformat(end if len(end) == 10 else f"{end}-01") for end in ends]
+    if way == "before":
+        return day < first[0]
+    if way == "from" and len(ends) == 1:
+        return day >= first[0]
+    following = (first[-1].replace(day=1) + datetime.timedelta(31)).replace(day=1)
+    return first[0] <= day <= (first[-1] if len(ends[-1]) == 10 else following - datetime.timedelta(1))
+
+
 BAD = {
     "same": ([1] * 200, "the same value in every row"),
     "empty": (pa.nulls(200), "missing in every row"),
     "missing": ([float("nan")] * 200, "missing in every row"),
     "id": ([f"u{k}" for k in range(200)], "200 different values, none of them in 5 rows"),
-    "day": ([datetime.date(2026, 1, 1)] * 200, "holds times"),
+    "hour": ([datetime.time(9, 30)] * 200, "holds times"),
+    "zone": ([datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)] * 200, "holds times"),
+    "day": ([datetime.datetime(2026, 1, 1, 8)] * 200, "the same value in every row"),
     "raw": ([b"a", b"b"] * 100, "numbers, texts or truth values"),
     "copy": (np.random.default_rng(0).random(200), "holds the values of y_prob"),
 }

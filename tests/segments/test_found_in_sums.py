@@ -1,5 +1,7 @@
 """Segments found where rows are summed: the same segments as of rows that are read, tails against their slow twin."""
 
+import datetime
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -199,7 +201,7 @@ UNUSABLE = {
     "many": ([f"u{k}" for k in range(6_000)], "6,000 different values"),
     "endless": (np.r_[np.inf, np.zeros(5_999)], "infinite"),
     "nothing": (np.full(6_000, np.nan), "missing in every row"),
-    "day": (np.datetime64("2026-01-01") + np.arange(6_000), "holds times"),
+    "zone": (pa.array(np.datetime64("2026-01-01") + np.arange(6_000), pa.timestamp("us", "UTC")), "holds times"),
     "nest": ([[1]] * 6_000, "holds List"),
 }
 
@@ -240,8 +242,12 @@ def test_files_of_any_size_are_searched(tmp_path, monkeypatch):
 @pytest.mark.parametrize("engine", ["duckdb", "dask", "ibis"])
 @pytest.mark.slow
 def test_engines_give_the_same(engine):
-    table = planted(3_000)
-    expected = both(table)[1]
+    begun = datetime.datetime(2025, 12, 1, 22)
+    day = pa.array([None if k % 40 == 0 else begun + datetime.timedelta(k % 70, k) for k in range(3_000)])
+    table = planted(3_000).drop_columns(["income"]).append_column("day", day)
+    read, expected = both(table)
+    assert dict(read.features) == dict(expected.features)
+    assert read.features["day"][-2:] == ("day from 2026-02-03 on", "day is missing")
     found = find_segments(on(engine, table), **NAMES, **SEARCH)
     for name in ("features", "n_tested", "n_beyond", "left_out"):
         assert getattr(found, name) == getattr(expected, name)

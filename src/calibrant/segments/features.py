@@ -20,9 +20,10 @@ from calibrant.door.coding import (
     tops_of_ranges,
 )
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.days import day_number, days_singly, spans
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
-from calibrant.scale.featured import TELLING
+from calibrant.scale.featured import TELLING, TIMES
 from calibrant.segments.asked import Asked
 
 T = TypeVar("T")
@@ -131,8 +132,13 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], aske
     import pyarrow
 
     held = pyarrow.types
+    if held.is_date(column.type) or (held.is_timestamp(column.type) and column.type.tz is None):
+        values = _days(column)
+        code, labels = _ranges(name, values, asked.n_bins, days=True)
+        _refuse_outcome(name, values, rows["y_true"])
+        return _told_apart(name, code, labels)
     if held.is_temporal(column.type):
-        raise unusable(name, "holds times: pass what matters of them as a column, such as the hour or the year")
+        raise unusable(name, TIMES)
     is_number = held.is_integer(column.type) or held.is_floating(column.type) or held.is_decimal(column.type)
     if held.is_integer(column.type) and _large(column):
         raise unusable(
@@ -155,9 +161,22 @@ def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], aske
         raise unusable(name, MISSING)
     else:
         raise unusable(name, f"holds {column.type}; numbers, texts or truth values are needed")
+    return _told_apart(name, code, labels)
+
+
+def _told_apart(name: str, code: IntArray, labels: tuple[str, ...]) -> Feature:
     if len(labels) < 2:
         raise constant(name, labels)
     return Feature(name, code, labels)
+
+
+def _days(column: Any) -> FloatArray:
+    """Days as numbers, NaN where there is none."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    parts = (part(column).cast(pyarrow.float64()) for part in (pc.year, pc.month, pc.day))
+    return np.asarray(day_number(*(each.to_numpy(**_copying(each)) for each in parts)), np.float64)
 
 
 def _large(column: Any) -> bool:
@@ -190,23 +209,30 @@ def _copying(column: Any) -> dict[str, bool]:
     return {} if hasattr(column, "chunks") else {"zero_copy_only": False}
 
 
-def _ranges(name: str, values: FloatArray, n_bins: int) -> tuple[IntArray, tuple[str, ...]]:
-    """Numbers of few values one by one, of more in ranges that hold about as many rows each."""
+def _ranges(name: str, values: FloatArray, n_bins: int, *, days: bool = False) -> tuple[IntArray, tuple[str, ...]]:
+    """Numbers, or days, of few values one by one, of more in ranges that hold about as many rows each."""
     held = np.sort(values[~np.isnan(values)])
     if not held.size:
         raise unusable(name, MISSING)
     new = np.flatnonzero(held[1:] != held[:-1])
     if new.size < n_bins:
         single = held[np.append(new, held.size - 1)]
-        cuts, labels = single[:-1], singly(name, single)
+        cuts, labels = single[:-1], (days_singly if days else singly)(name, single)
     else:
         tops = tops_of_ranges(held, n_bins)
         if not tops.size:  # most rows hold the largest number
             tops = held[new[-1:]]
-        cuts = cut_behind(tops, held[np.searchsorted(held, tops, side="right")])
-        labels = ranges(name, cuts)
+        cuts, labels = cut_at(name, tops, held[np.searchsorted(held, tops, side="right")], days=days)
     coding, labels = coded("number", name, cuts.tolist(), labels, missing=held.size < values.size)
     return coding.codes(values), tuple(labels)
+
+
+def cut_at(name: str, tops: FloatArray, after: FloatArray, *, days: bool) -> tuple[FloatArray, list[str]]:
+    """Where ranges are cut that end with `tops`, `after` being what follows there, and what they are called."""
+    if days:
+        return tops, spans(name, tops, after)
+    cuts = cut_behind(tops, after)
+    return cuts, ranges(name, cuts)
 
 
 def _categories(name: str, column: Any, asked: Asked, most: int) -> tuple[IntArray, tuple[str, ...]]:

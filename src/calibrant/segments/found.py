@@ -46,8 +46,8 @@ def find_segments(
         Names of its columns of outcomes, each 0 or 1 (with ``trials`` the share of events), and of predicted
         probabilities.
     features : str or sequence of str, optional
-        Columns whose values make the segments: numbers, texts or truth values. By default all other usable columns;
-        ``.left_out`` of the result says which were not.
+        Columns whose values make the segments: numbers, days, texts or truth values. By default all other usable
+        columns; ``.left_out`` of the result says which were not.
     max_depth : int, default 2
         Most features that a segment combines, from 1 to 4.
     n_bins : int, default 10
@@ -86,8 +86,8 @@ def find_segments(
     Raises
     ------
     InputError
-        If a column or parameter cannot be used: a feature that is constant, nested, of dates, of texts that are all
-        different, or the outcome or prediction itself; if there are too many segments, or too few resamples; with
+        If a column or parameter cannot be used: a feature that is constant, nested, of times of day, of texts that are
+        all different, or the outcome or prediction itself; if there are too many segments, or too few resamples; with
         `groups` if too few hold events, or there are more than 5,000,000 rows.
 
     See Also

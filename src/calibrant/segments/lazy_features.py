@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.door.coding import Coding, cut_behind, ranges, ranks_of_cuts, singly
+from calibrant.door.coding import Coding, ranks_of_cuts, singly
 from calibrant.door.columns import IntArray
+from calibrant.door.days import days_singly
 from calibrant.door.errors import InputError
 from calibrant.scale.featured import Featured
 from calibrant.segments.asked import Asked
@@ -17,6 +18,7 @@ from calibrant.segments.features import (
     OUTCOME,
     coded,
     constant,
+    cut_at,
     each_or_left_out,
     most_frequent,
     unusable,
@@ -74,10 +76,11 @@ def _feature(table: Featured, name: str, asked: Asked, most: int, held: Values |
 
 def _ranges(table: Featured, name: str, n_bins: int) -> tuple[list[str], list[float], int]:
     """What the ranges of a column of numbers are called, where they end, and how many rows have no number."""
+    days = table.is_day(name)
     pieces = table.one_by_one(name, table.pieces(name), n_bins)
     n = int(pieces.count.sum())
     if pieces.low.size <= n_bins:
-        return singly(name, pieces.low), pieces.low[:-1].tolist(), pieces.n_missing
+        return (days_singly if days else singly)(name, pieces.low), pieces.low[:-1].tolist(), pieces.n_missing
     ranks = ranks_of_cuts(n, n_bins)
     pieces = table.at_ranks(name, pieces, ranks)
     at = np.unique(pieces.holding(ranks))
@@ -86,5 +89,5 @@ def _ranges(table: Featured, name: str, n_bins: int) -> tuple[list[str], list[fl
         at = np.array([pieces.low.size - 2])
         pieces = table.at_ranks(name, pieces, np.array([pieces.count[: at[0] + 1].sum() - 1]))
         at = np.array([pieces.low.size - 2])
-    cuts = cut_behind(pieces.high[at], pieces.low[at + 1])
-    return ranges(name, cuts), cuts.tolist(), pieces.n_missing
+    cuts, labels = cut_at(name, pieces.high[at], pieces.low[at + 1], days=days)
+    return labels, cuts.tolist(), pieces.n_missing
