@@ -45,6 +45,20 @@ def test_larger_samples_to_a_millionth(kind):
     )
 
 
+@pytest.mark.parametrize("times", [1.0, 1e-3, 1e-9])
+def test_errors_of_one_sign_add_up_and_need_no_grid(monkeypatch, times):
+    p = np.random.default_rng(0).random(40) * times
+    for mirrored in (p, 1.0 - p):
+        y, expected = (mirrored > 0.5) * 0.0 + (mirrored is not p), float(p.mean())
+        for bandwidth in (None, 0.02, 1.0):
+            on_a_grid = oracle.convolved_calibration_error(y, mirrored, None, bandwidth, points=1000)
+            assert on_a_grid == pytest.approx(expected, rel=1e-3, abs=1e-6)
+            with monkeypatch.context() as patched:
+                patched.setattr("calibrant.measures.convolved.SmoothedResidual", None)
+                value = convolved_calibration_error(y, mirrored, bandwidth=bandwidth)
+            assert value == pytest.approx(expected, abs=1e-12)
+
+
 @pytest.mark.slow
 def test_one_prediction_is_its_bias_whatever_the_bandwidth():
     for bias in (1.0, 0.3, 1e-3, 2e-5):
