@@ -12,6 +12,8 @@ _INTEGERS = {
     *("UHUGEINT", "BOOLEAN"),
 }
 _WHOLE = {"UBIGINT", "BIGINT"}
+WEIGHS = "isfinite(w) AND w >= 0"
+"""Whether a weight is good, in SQL."""
 _EXACT = 2**53  # up to which a DOUBLE tells whole numbers apart
 
 
@@ -32,46 +34,25 @@ def group_relation(
 
     The columns `more` are summed as well.
     """
-    weighted = "sample_weight" in numbers
-    rows = [f"{numbers['y_true']} AS y", f"{numbers['y_prob']} AS v", f"{numbers['y_prob']} * {resolution} AS x"]
-    if weighted:
-        rows.append(f"{numbers['sample_weight']} AS w")
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for name in by:
         if types[name].endswith("]") or types[name].startswith(("STRUCT", "MAP", "UNION", "VARIANT", "JSON")):
             held = f"{types[name]:.40}"
             raise InputError(option, f"names the column {name!r}, which holds {held}; single values are needed")
+    weighted = "sample_weight" in numbers
     segments = [f"_s{i}" for i in range(len(by))]
+    rows = renamed(numbers, resolution)
     rows += [f"{quoted(name)} AS {segment}" for name, segment in zip(by, segments, strict=True)]
     rows += map(quoted, more)
     # Statistics of Parquet files leave NaN out, and DuckDB folds comparisons and isnan() by them; not isfinite().
-    good = _within_unit("v") + " AND " + _within_unit("y")
-    if weighted:
-        good += " AND isfinite(w) AND w >= 0"
+    good = " AND ".join([within_unit("v"), within_unit("y"), *([WEIGHS] if weighted else [])])
     cell = (
         f"CASE WHEN {good} THEN CAST(floor(x) + ceil(x) AS INTEGER) "
-        f"WHEN {_missing('y')} THEN -1 WHEN NOT ({_within_unit('y')}) THEN -2 "
-        f"WHEN {_missing('v')} THEN -3 WHEN NOT ({_within_unit('v')}) THEN -4 "
+        f"WHEN {_missing('y')} THEN -1 WHEN NOT ({within_unit('y')}) THEN -2 "
+        f"WHEN {_missing('v')} THEN -3 WHEN NOT ({within_unit('v')}) THEN -4 "
         + (f"WHEN {_missing('w')} THEN -5 ELSE -6 END" if weighted else "END")
     )
-    w = "w * " if weighted else ""
-    # Offsets within a cell are of little weight: what compensation saves there is far below the cell's own bound.
-    add = "fsum" if weighted else "sum"
-    sums = {
-        "count": "count(*)",
-        "weighted_outcome": f"fsum({w}y)",
-        "offset": f"{add}({w}(x - floor(x)))",
-        "outcome_offset": f"{add}({w}y * (x - floor(x)))",
-        "low": "min(v)",
-        "high": "max(v)",
-    }
-    if weighted:
-        sums |= {"weight": "fsum(w)", "squared_weight": "fsum(w * w)", "heaviest": "max(w)"}
-    if _whole_outcomes(relation, numbers["y_true"]):  # within [0, 1], so 0 or 1
-        sums |= {"ones": "sum(y)", "fractional": "0"} | ({} if weighted else {"weighted_outcome": "sum(y)"})
-    else:
-        sums |= {"ones": "count(*) FILTER (y = 1)", "fractional": "count(*) FILTER (y <> 0 AND y <> 1)"}
-    sums |= {name: f"fsum({quoted(name)})" for name in more}
+    sums = sums_of(relation, numbers) | {name: f"fsum({quoted(name)})" for name in more}
     groups = ", ".join([*segments, "_cell"])
     listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
     # No relation is given a name: the connection may hold a table of that name.
@@ -86,7 +67,37 @@ def group_relation(
     return table
 
 
-def _within_unit(number: str) -> str:
+def renamed(numbers: Mapping[str, str], resolution: int) -> list[str]:
+    """Outcome y, prediction v, its place x among the cells, and weight w, in SQL."""
+    rows = [f"{numbers['y_true']} AS y", f"{numbers['y_prob']} AS v", f"{numbers['y_prob']} * {resolution} AS x"]
+    return rows + ([f"{numbers['sample_weight']} AS w"] if "sample_weight" in numbers else [])
+
+
+def sums_of(relation: Any, numbers: Mapping[str, str]) -> dict[str, str]:
+    """What is added up of the rows of a cell, in SQL, by its name."""
+    weighted = "sample_weight" in numbers
+    w = "w * " if weighted else ""
+    # Offsets within a cell are of little weight: what compensation saves there is far below the cell's own bound.
+    add = "fsum" if weighted else "sum"
+    sums = {
+        "count": "count(*)",
+        "weighted_outcome": f"fsum({w}y)",
+        "offset": f"{add}({w}(x - floor(x)))",
+        "outcome_offset": f"{add}({w}y * (x - floor(x)))",
+        "low": "min(v)",
+        "high": "max(v)",
+    }
+    if weighted:
+        sums |= {"weight": "fsum(w)", "squared_weight": "fsum(w * w)", "heaviest": "max(w)"}
+    if whole_outcomes(relation, numbers["y_true"]):  # within [0, 1], so 0 or 1
+        sums |= {"ones": "sum(y)", "fractional": "0"} | ({} if weighted else {"weighted_outcome": "sum(y)"})
+    else:
+        sums |= {"ones": "count(*) FILTER (y = 1)", "fractional": "count(*) FILTER (y <> 0 AND y <> 1)"}
+    return sums
+
+
+def within_unit(number: str) -> str:
+    """Whether it is a number from 0 to 1, in SQL."""
     return f"isfinite({number}) AND {number} BETWEEN 0 AND 1"
 
 
@@ -94,7 +105,8 @@ def _missing(number: str) -> str:
     return f"({number} IS NULL OR NOT (isfinite({number}) OR isinf({number})))"
 
 
-def _whole_outcomes(relation: Any, number: str) -> bool:
+def whole_outcomes(relation: Any, number: str) -> bool:
+    """Whether outcomes are read from a column of whole numbers or truth values."""
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     return any(number == as_double(name) and kind in _INTEGERS for name, kind in types.items())
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from typing import Any
 
+_ADDRESS = "19"
+"""Bits of the keys up to which groups are kept in an array: those of `calibrant.scale.addressed`."""
+_FEW_THREADS = 16  # each of them has such an array, of some 60 MB
 _MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of threads
 
 
@@ -16,6 +20,8 @@ def connect() -> Any:
     config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     if _little_address_space():
         config["threads"] = "1"  # where one of several cannot start, DuckDB ends the process
+    elif (os.cpu_count() or 1) <= _FEW_THREADS:
+        config["perfect_ht_threshold"] = _ADDRESS
     return duckdb.connect(config=config)
 
 

@@ -127,10 +127,10 @@ def good_groups(
     InputError
         If rows are bad and not excluded, none is good, or an engine's sums are such as no rows have.
     """
-    index = found["_cell"].to_numpy().astype(np.int64)
+    index = _array(found["_cell"]).astype(np.int64)
     bad, n_bad = index < 0, 0
     if bad.any():
-        count = found["count"].to_numpy()
+        count = _array(found["count"])
         if not exclude_bad:
             raise _bad_rows(index, count)
         n_bad = int(count[bad].sum())
@@ -199,4 +199,11 @@ def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
 def stacked(found: Any, more: Sequence[str] = ()) -> FloatArray:
     """Sums as an array of shape (groups, 10 and more); equal weights are counts."""
     names = [*(name if name in found.columns else "count" for name in MEASURED), *more]
-    return np.column_stack([found[name].to_numpy().astype(np.float64) for name in names])
+    return np.column_stack([_array(found[name]).astype(np.float64) for name in names])
+
+
+def _array(column: Any) -> npt.NDArray[Any]:
+    """A column of narwhals as an array, in pyarrow's case by DLPack: its `to_numpy` loads pandas."""
+    plain = (column.dtype.is_integer() or column.dtype.is_float()) and not column.null_count()
+    chunks = column.to_native().chunks if plain and column.implementation.is_pyarrow() else []
+    return np.concatenate([np.from_dlpack(chunk) for chunk in chunks]) if chunks else column.to_numpy()
