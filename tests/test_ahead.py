@@ -9,7 +9,7 @@ import pytest
 
 import calibrant
 from calibrant import ahead
-from calibrant.kernels import lower
+from calibrant.kernels import calibration, compiled, lower
 
 
 @pytest.fixture
@@ -21,30 +21,42 @@ def started(monkeypatch):
         found.append(command)
         return types.SimpleNamespace(kill=lambda: None)
 
-    monkeypatch.setattr(ahead, "when_compiling", lambda _told: None)
+    monkeypatch.setattr(compiled, "when_compiling", lambda _told: None)
     monkeypatch.setattr(ahead, "_processors", lambda: 2)
     monkeypatch.setattr(subprocess, "Popen", start)
     return found
 
 
-def _kept_in(folder, monkeypatch):
+def _kept_in(folder, monkeypatch, asked=True):
+    """Kernels are kept in this folder, as numba says where it is asked and else because it is the package's own."""
     kernel = types.SimpleNamespace(stats=types.SimpleNamespace(cache_path=folder and str(folder)))
-    monkeypatch.setattr(ahead, "redrawn_statistics", kernel)
+    monkeypatch.setattr(calibration, "redrawn_statistics", kernel)
+    if asked:
+        monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+        monkeypatch.setattr(ahead.kernels, "__path__", ["nowhere"])
+    else:
+        monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+        monkeypatch.setattr(ahead.kernels, "__path__", [str(folder.parent)])
 
 
-def test_one_process_helps_the_first_run(started, monkeypatch, tmp_path):
-    _kept_in(tmp_path, monkeypatch)
+@pytest.mark.parametrize("asked", [True, False])
+def test_one_process_helps_the_first_run(started, monkeypatch, tmp_path, asked):
+    folder = tmp_path / "__pycache__"
+    folder.mkdir()
+    _kept_in(folder, monkeypatch, asked)
     ahead.compile_beside(lambda: None)
     assert len(started) == 1
     assert "-P" in started[0]
 
 
-@pytest.mark.parametrize("why", ["no cache", "one processor", "not the first run"])
+@pytest.mark.parametrize("why", ["no cache", "one processor", "not the first run", "not the first run by its folder"])
 def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp_path, why):
-    _kept_in(None if why == "no cache" else tmp_path, monkeypatch)
+    tmp_path = tmp_path / "__pycache__"
+    tmp_path.mkdir()
+    _kept_in(None if why == "no cache" else tmp_path, monkeypatch, not why.endswith("folder"))
     if why == "one processor":
         monkeypatch.setattr(ahead, "_processors", lambda: 1)
-    if why == "not the first run":
+    if why.startswith("not"):
         (tmp_path / "calibration.redrawn_statistics-77.py311.nbi").touch()
     ahead.compile_beside(lambda: None)
     assert started == []
@@ -52,7 +64,7 @@ def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp
 
 def test_the_run_is_told_whenever_a_kernel_is_compiled(monkeypatch):
     told, asked = [], []
-    monkeypatch.setattr(ahead, "when_compiling", asked.append)
+    monkeypatch.setattr(compiled, "when_compiling", asked.append)
     monkeypatch.setattr(ahead, "_processors", lambda: 1)
     ahead.compile_beside(lambda: told.append(True))
     asked[0](None)

@@ -85,5 +85,5 @@ if TYPE_CHECKING:  # a kernel's type is numba's affair
 else:
     njit = _njit
 
-inner: Any = _njit(no_cpython_wrapper=True)
-"""For what only kernels of the same file call: it needs no way in from Python, and is kept with its callers."""
+inner: Any = _njit(inline="always")
+"""For what only kernels of the same file call: it becomes a part of them, and is not compiled by itself."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibrant.kernels.compiled import njit
+from calibrant.kernels.compiled import inner, njit
 from calibrant.kernels.lower import calibrated_scale
 from calibrant.kernels.types import FloatArray, IntArray
 
@@ -108,7 +108,7 @@ def lowest_extension(v: FloatArray, mass: FloatArray, r: FloatArray) -> None:
             r[j] = max(best, r[j])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def violation_in_gap(a: float, b: float, a0: float, a1: float, b0: float, b1: float) -> tuple[float, float]:
     """Largest (1 - u) r0(u) + u r1(u) in [a, b] and where, r the lowest extension of its values at both ends."""
     middle = 0.5 * (a + b)

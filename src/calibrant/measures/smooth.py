@@ -117,7 +117,8 @@ def witness_from_sample(sample: Sample) -> Witness:
 def _rounding(sample: Sample) -> float:
     """More than rounding can have moved either side of a witness, from the rows on (docs/smooth.md derives it)."""
     total = sample.total_weight
-    scale = (compensated_sum(sample.weighted_outcome) + compensated_dot(sample.weight, sample.prediction)) / total
+    weight = np.ascontiguousarray(sample.weight)  # equal weights are one number: an array of a kind of its own
+    scale = (compensated_sum(sample.weighted_outcome) + compensated_dot(weight, sample.prediction)) / total
     if scale == 0.0 and sample.prediction[-1] == 0.0 and sample.weighted_outcome.max() == 0.0:
         return 0.0
     unit = 2.0**-53
