@@ -2,6 +2,7 @@
 
 import math
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,11 +11,14 @@ from hypothesis import example, given
 
 from calibrant.door.errors import InputError
 from calibrant.scale.addressed import GRID, by_address, sum_by_address
+from calibrant.scale.engine import keep_groups_in_arrays
 from calibrant.scale.opened import OpenedFile
 from tests.strategies import examples, samples
 
 EDGES = np.array([0.0, -0.0, 5e-324, 1 / GRID, 1 - 1 / GRID, np.nextafter(1.0, 0.0), 1.0, 1.0, 0.5])
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
+
+IN_AN_ARRAY = "Perfect Hash Group By"
 
 
 def opened(path, columns):
@@ -96,7 +100,7 @@ def test_large_files_are_summed_by_address_and_bad_rows_named_or_left_out(tmp_pa
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["whole", "doubles", "singles", "nulls", "two files", "csv"])
-def test_duckdb_keeps_an_array(tmp_path, kind, weighted):
+def test_duckdb_keeps_an_array(tmp_path, kind, weighted, monkeypatch):
     rng = np.random.default_rng(0)
     y, p = rng.integers(0, 2, 3000), rng.random(3000)
     columns = {"y": y if kind == "whole" else y.astype(float), "p": p.astype("f4") if kind == "singles" else p, "w": p}
@@ -111,5 +115,19 @@ def test_duckdb_keeps_an_array(tmp_path, kind, weighted):
         lines = [f"{a},{b},{b}" for a, b in zip(y, p, strict=True)]
         (tmp_path / "rows.csv").write_text("\n".join(["y,p,w", *lines, ""]), encoding="utf-8")
         table = OpenedFile(tmp_path / "rows.csv")
-    table._connection.execute("SET perfect_ht_threshold = 19")  # as where there are few processors
-    assert "PERFECT_HASH_GROUP_BY" in by_address(*numbers_in(table, weighted)).explain().upper().replace(" ", "_")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    keep_groups_in_arrays(table._connection)
+    assert IN_AN_ARRAY in by_address(*numbers_in(table, weighted)).explain()
+
+
+def test_segments_of_few_whole_numbers_are_kept_in_an_array(tmp_path, monkeypatch):
+    plans, found = [], duckdb.DuckDBPyRelation.to_arrow_table
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(
+        "duckdb.DuckDBPyRelation.to_arrow_table", lambda asked: plans.append(asked.explain()) or found(asked)
+    )
+    columns = {"y": np.arange(999) % 2, "p": np.arange(999) / 998, "g": np.arange(999, dtype=np.int16) % 37}
+    table = opened(tmp_path / "rows.parquet", columns)
+    monkeypatch.setattr(OpenedFile, "summed", True)
+    assert table.groups({"y_true": "y", "y_prob": "p"}, ["g"], 128).cells[:, 0].sum() == 999
+    assert IN_AN_ARRAY in plans[0]

@@ -14,6 +14,7 @@ _INTEGERS = {
 _WHOLE = {"UBIGINT", "BIGINT"}
 WEIGHS = "isfinite(w) AND w >= 0"
 """Whether a weight is good, in SQL."""
+_NO_MORE = "ELSE -4 END"  # without an ELSE the cell could be null, and DuckDB would not know its range
 _EXACT = 2**53  # up to which a DOUBLE tells whole numbers apart
 
 
@@ -49,8 +50,12 @@ def group_relation(
     cell = (
         f"CASE WHEN {good} THEN CAST(floor(x) + ceil(x) AS INTEGER) "
         f"WHEN {_missing('y')} THEN -1 WHEN NOT ({within_unit('y')}) THEN -2 "
-        f"WHEN {_missing('v')} THEN -3 WHEN NOT ({within_unit('v')}) THEN -4 "
-        + (f"WHEN {_missing('w')} THEN -5 ELSE -6 END" if weighted else "END")
+        f"WHEN {_missing('v')} THEN -3 "
+        + (
+            f"WHEN NOT ({within_unit('v')}) THEN -4 WHEN {_missing('w')} THEN -5 ELSE -6 END"
+            if weighted
+            else "ELSE -4 END"
+        )
     )
     sums = sums_of(relation, numbers) | {name: f"fsum({quoted(name)})" for name in more}
     groups = ", ".join([*segments, "_cell"])

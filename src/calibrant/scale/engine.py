@@ -7,8 +7,7 @@ import os
 import re
 from typing import Any
 
-_ADDRESS = "19"
-"""Bits of the keys up to which groups are kept in an array: those of `calibrant.scale.addressed`."""
+_KEY_BITS = 19  # those of `calibrant.scale.addressed`
 _FEW_THREADS = 16  # each of them has such an array, of some 60 MB
 _MUCH_MEMORY = 8_000_000_000  # address space that is enough for any number of threads
 
@@ -20,9 +19,16 @@ def connect() -> Any:
     config: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     if _little_address_space():
         config["threads"] = "1"  # where one of several cannot start, DuckDB ends the process
-    elif (os.cpu_count() or 1) <= _FEW_THREADS:
-        config["perfect_ht_threshold"] = _ADDRESS
     return duckdb.connect(config=config)
+
+
+def keep_groups_in_arrays(connection: Any) -> None:
+    """Have groups kept in an array instead of a hash table where their keys have few bits.
+
+    Of many rows that halves the time; of few the array, of half a million places, takes longer than they do.
+    """
+    if (os.cpu_count() or 1) <= _FEW_THREADS:
+        connection.execute(f"SET perfect_ht_threshold = {_KEY_BITS}")
 
 
 def literal(file: str) -> str:

@@ -12,7 +12,7 @@ from calibrant.door.errors import FileError, InputError
 from calibrant.scale.addressed import GRID, sum_by_address
 from calibrant.scale.duck import group_relation, json_segments, quoted
 from calibrant.scale.eager import in_arrow
-from calibrant.scale.engine import connect
+from calibrant.scale.engine import connect, keep_groups_in_arrays
 from calibrant.scale.groups import Groups, good_groups, missing_values
 from calibrant.scale.keys import ranks_of
 from calibrant.scale.numbers import (
@@ -180,8 +180,9 @@ class InDuckDB(Table):
             numbers = self._numbers(relation, names)
             if self.kind == "json":
                 relation = json_segments(relation, list(dict.fromkeys(by)), option)
-            addressed = not by and resolution == GRID and self.summed  # of few rows the array takes longer than they do
-            table = sum_by_address(relation, numbers) if addressed else None
+            if self.summed:
+                keep_groups_in_arrays(self._connection)
+            table = sum_by_address(relation, numbers) if self.summed and not by and resolution == GRID else None
             if table is None:
                 table = group_relation(relation, numbers, by, resolution, option)
             found = nw.from_native(table, eager_only=True)
