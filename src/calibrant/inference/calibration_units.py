@@ -102,8 +102,9 @@ def units_of_sample(sample: Sample) -> Units:
     if impossible is not None:
         impossible = replace(impossible, row=None)  # a sample does not know in which order its rows came
     used = (v > 0.0) & (v < 1.0)
-    v, count, ones = np.maximum(v[used], LEAST_DRAWN), count[used], ones[used]
-    spread = count * width[used] ** 2 / 4.0
+    kept = slice(None) if used.all() else used
+    v, count, ones = np.maximum(v[kept], LEAST_DRAWN), count[kept], ones[kept]
+    spread = count * width[kept] ** 2 / 4.0
     one = np.broadcast_to(1.0, v.shape)
     units = Units(v, count, ones, one, n_rows, impossible, pooling(v, count, spread))
     if v.size <= MOST_UNITS:
@@ -146,7 +147,9 @@ def _sums(cell: IntArray, column: npt.NDArray[np.float64]) -> FloatArray:
 
 def pooling(mean: FloatArray, count: FloatArray, spread: FloatArray) -> float:
     """Bound what drawing cells from their means adds to the level (Ehm 1991, Theorem 1), given sums of squares."""
+    varied = spread > 0.0  # in a sample of rows none does
+    mean, count, spread = mean[varied], count[varied], spread[varied]
     with np.errstate(under="ignore"):
         kept = -np.expm1((count + 1.0) * np.log(mean)) - np.exp((count + 1.0) * np.log1p(-mean))
     each = spread * kept / ((count + 1.0) * mean * (1.0 - mean))
-    return min(1.0, math.fsum(np.where(spread > 0.0, each, 0.0).tolist()))
+    return min(1.0, math.fsum(each.tolist()))
