@@ -220,9 +220,10 @@ def best_partition(
 
 
 def group_starts(start: IntArray) -> IntArray:
-    """Return where each group of the best partition begins, increasing; a loop in Python, for groups are few."""
+    """Return where each group of the best partition begins, increasing; a loop in Python, for groups are mostly few."""
+    before: memoryview[int] = start.data  # whose numbers are Python's own, in half the time
     first, j = [], start.size - 1
     while j > 0:
-        j = int(start[j])
+        j = before[j]
         first.append(j)
     return np.array(first[::-1], np.int64)
