@@ -1,0 +1,96 @@
+"""Steps of the interior point beyond the few pairs that block them, for the lower distance (docs/lower.md)."""
+
+from __future__ import annotations
+
+from calibrant.kernels.compiled import njit
+from calibrant.kernels.types import FloatArray
+
+_REACH = 20.0  # times the length of the step that is blocked, at most
+_TRIALS = 6  # each half as long as the one before
+_GAINED = 0.3  # of the gap that its length promises to close, at least
+_KEPT = 0.5  # of a slack is left, or so many times its place on the central path if that is less
+_WIDE = 10.0
+_GONE = 0.3
+_LEAST = 1e-3  # and at such a part in any case
+
+
+@njit(nogil=True)
+def kept(multiplier: float, change: float, slack: float, mu: float) -> float:
+    """A multiplier after a repaired step."""
+    new = multiplier + change
+    if new < _GONE * multiplier:
+        return max(new, _LEAST * multiplier, min(multiplier, mu / slack))
+    return new
+
+
+@njit(nogil=True)
+def _owed(slack: float, spent: float, multiplier: float, change: float, mu: float, owed: float) -> float:
+    """By how much a side must give way, where what is next to it gives way by owed."""
+    if owed == 0.0 and spent < (1.0 - _KEPT) * slack:
+        return 0.0
+    least = min(_KEPT * slack, _WIDE * mu / (multiplier + max(change, 0.0)))
+    return owed + least - (slack - spent)
+
+
+@njit(nogil=True)
+def _repaired(
+    u: FloatArray, s: FloatArray, z: FloatArray, step: FloatArray, dz: FloatArray, primal: float, dual: float,
+    mu: float, lowered: FloatArray,
+) -> float:  # fmt: skip
+    """Make a step of these lengths feasible by lowering potentials, the less the better; return the gap it leaves.
+
+    A potential that falls too fast along an edge, or breaks calibration, is feasible again as soon as it is low
+    enough, and so are its neighbours: lowered (K, 2) is the least that does, found by a sweep either way.
+    """
+    n = u.size
+    carried0 = 0.0
+    carried1 = 0.0
+    for k in range(n - 1, -1, -1):
+        owed = max(0.0, _owed(s[k, 4], primal * step[k, 2], z[k, 4], dual * dz[k, 4], mu, 0.0))
+        if k + 1 < n:
+            carried0 = _owed(s[k, 1], -primal * step[k, 0], z[k, 1], dual * dz[k, 1], mu, carried0)
+            carried1 = _owed(s[k, 3], -primal * step[k, 1], z[k, 3], dual * dz[k, 3], mu, carried1)
+        carried0 = max(carried0, owed)
+        carried1 = max(carried1, owed)
+        lowered[k, 0] = carried0
+        lowered[k, 1] = carried1
+    carried0 = lowered[0, 0]
+    carried1 = lowered[0, 1]
+    for k in range(n - 1):
+        carried0 = _owed(s[k, 0], primal * step[k, 0], z[k, 0], dual * dz[k, 0], mu, carried0)
+        carried1 = _owed(s[k, 2], primal * step[k, 1], z[k, 2], dual * dz[k, 2], mu, carried1)
+        carried0 = max(carried0, lowered[k + 1, 0])
+        carried1 = max(carried1, lowered[k + 1, 1])
+        lowered[k + 1, 0] = carried0
+        lowered[k + 1, 1] = carried1
+    gap = 0.0
+    for k in range(n):
+        slack = s[k, 4] - primal * step[k, 2] + (1.0 - u[k]) * lowered[k, 0] + u[k] * lowered[k, 1]
+        gap += slack * kept(z[k, 4], dual * dz[k, 4], slack, mu)
+        if k + 1 < n:
+            for i in range(4):
+                rise = primal * step[k, i // 2] - (lowered[k + 1, i // 2] - lowered[k, i // 2])
+                slack = s[k, i] + rise if i & 1 else s[k, i] - rise
+                gap += slack * kept(z[k, i], dual * dz[k, i], slack, mu)
+    return gap
+
+
+@njit(nogil=True)
+def longer(
+    u: FloatArray, s: FloatArray, z: FloatArray, step: FloatArray, dz: FloatArray, primal: float, dual: float,
+    mu: float, centre: float, gap: float, lowered: FloatArray,
+) -> tuple[bool, float, float, float]:  # fmt: skip
+    """Whether a longer step than the blocked one pays once it is repaired; its lengths, and the mu it aims at."""
+    far = min(1.0, _REACH * primal)
+    long = min(1.0, _REACH * dual)
+    for _ in range(_TRIALS):
+        reach = min(far, long)
+        aimed = mu + reach * (centre - mu)
+        if _repaired(u, s, z, step, dz, far, long, aimed, lowered) < gap * (1.0 - _GAINED * reach):
+            return True, far, long, aimed
+        far = max(primal, 0.5 * far)
+        long = max(dual, 0.5 * long)
+    for k in range(u.size):
+        lowered[k, 0] = 0.0
+        lowered[k, 1] = 0.0
+    return False, primal, dual, mu
