@@ -57,6 +57,10 @@ def state(m):
     return lower.start(u(m), two(m + 2))
 
 
+def sides(m):
+    return np.resize([0.02, -0.03, 0.01], (m + 2, 5))
+
+
 def rates(m):
     return np.resize([0.3, 0.0, 1.0], m)
 
@@ -155,6 +159,9 @@ ARGUMENTS = {
     ),
     "lower_lift.split_cells": lambda m: (v(m), ints([0, m]), np.ones(1), 2, 1e-9, ints(range(m + 1))),
     "lower_lift.tied": lambda m: (v(m), 1e-9, ints(range(m))),
+    "lower_repair.longer": lambda m: (
+        u(m), state(m)[0], state(m)[1], sides(m), sides(m), 0.1, 0.1, 1e-3, 1e-4, 0.5, out(m + 2, 2)
+    ),
     "lower_lift.violations": lambda m: (v(m), two(m) + 0.2, u(m), out(m), out(m + 1), out(m + 1)),
     "pairs.fourier_power": lambda m: (v(m), r(m), 1.0, out(3)),
     "pairs.gaussian_boxes": lambda m: (v(m), r(m), 4.0, 1.0, np.ones((2, 3, 3)), out(2, 3)),
@@ -215,6 +222,7 @@ OF_NUMBERS = {
     "calibration.mix",
     "found.squared_evidence",
     "lower_lift.violation_in_gap",
+    "lower_repair.kept",
     "regret_units.reached",
     "sums.add",
 }  # no columns: their callers are in the table
@@ -243,6 +251,7 @@ QUIET = {
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
     **{("lower.solve", name): PROVED for name in ("u", "p", "q", "state.0", "state.1", "state.2")},
+    **{("lower_repair.longer", name): PROVED for name in ("u", "s", "z", "step", "dz")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},
