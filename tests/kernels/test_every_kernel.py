@@ -146,7 +146,7 @@ ARGUMENTS = {
     "lowess.local_weights": lambda m: (v(m), p(m), 0.5, 0.6, 0.8),
     "lower.calibrated_scale": lambda m: (v(m), p(m), 0.5, 0.5),
     "lower.coupling_cost": lambda m: (v(m), p(m), p(m), p(m)),
-    "lower.solve": lambda m: (u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), state(m), out(m + 2)),
+    "lower.solve": lambda m: (u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), state(m), out(m + 2), None),
     "lower_proof.extended": lambda m: (v(m), r(m), v(m)),
     "lower_proof.largest_product": lambda m: (v(m), r(m), r(m)),
     "lower_lift.cell_masses": lambda m: (v(m), p(m), ints([0, m]), out(1), out(1)),
@@ -159,6 +159,7 @@ ARGUMENTS = {
     ),
     "lower_lift.split_cells": lambda m: (v(m), ints([0, m]), np.ones(1), 2, 1e-9, ints(range(m + 1))),
     "lower_lift.tied": lambda m: (v(m), 1e-9, ints(range(m))),
+    "lower_repair.none_below_zero": lambda m: (r(m),),
     "lower_repair.longer": lambda m: (
         u(m), state(m)[0], state(m)[1], sides(m), sides(m), 0.1, 0.1, 1e-3, 1e-4, 0.5, out(m + 2, 2)
     ),
@@ -251,6 +252,7 @@ QUIET = {
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
     **{("lower.solve", name): PROVED for name in ("u", "p", "q", "state.0", "state.1", "state.2")},
+    ("lower_repair.none_below_zero", "masses"): PROVED,
     **{("lower_repair.longer", name): PROVED for name in ("u", "s", "z", "step", "dz")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},

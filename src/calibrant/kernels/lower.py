@@ -14,18 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant.kernels.compiled import njit
-from calibrant.kernels.lower_repair import kept, longer
+from calibrant.kernels.lower_repair import kept, longer, none_below_zero
 from calibrant.kernels.types import FloatArray
 
 # Columns of slacks, multipliers and the like: r0 rising, r0 falling, r1 rising, r1 falling along the edge to the
 # next node, and calibration at the node.
 _SIDES = 5
 _PATIENCE = 80  # steps without halving the gap
-# From so many nodes on and below such a gap, a step shorter than this is repaired (`lower_repair`), and a predictor
-# that is blocked before a tenth of its length counts on this length instead.
-_MANY = 10_000
-_SETTLED = 1e-3
+_SETTLED = 1e-3  # the gap below which shorter steps are repaired, and a predictor that is hardly any counts on more
 _BLOCKED = 0.4
+_HARDLY = 0.1
 _COUNTED_ON = 0.35
 _TRUST = 40  # steps without halving the gap, after which none is repaired until it has
 
@@ -84,12 +82,13 @@ def start(u: FloatArray, x: FloatArray) -> State:
 @njit(cache=True, nogil=True)
 def solve(
     u: FloatArray, p: FloatArray, q: FloatArray, target: float, limit: int, proximal: float, x: FloatArray,
-    state: State, lam: FloatArray,
+    state: State, lam: FloatArray, lowered: FloatArray | None,
 ) -> tuple[float, float, int]:  # fmt: skip
     """Solve on the nodes until the bracket of the node problem is no wider than target.
 
     x (K, 2) and its state are improved in place, and a solve to a finer target goes on from them; lam (K,) receives
-    the calibrated masses.
+    the calibrated masses. lowered (K, 2), zeros, is room for steps that are repaired (`lower_repair`); if None, all
+    are taken as they are, and what repairs them is not compiled.
     proximal is added to the diagonal of M: where the optimum leaves a potential free, rounding must not choose it. Its
     effect vanishes with the steps, so the solution is not biased. Returns upper and lower end of the node problem and
     the number of steps taken.
@@ -102,12 +101,8 @@ def solve(
     predicted = np.empty((n, 4))  # predictor: rise of r0 and of r1 along the edge, of the calibration row; dr1
     step = np.empty((n, 5))  # corrector: the same, then dr0 and dr1
     rhs = np.empty((n, 2))
-    masses = np.empty(n)  # calibrated ones, of the step at hand: of the whole step once the flows do not balance
-    ahead_of_flows = False
-    lowered = np.empty((n, 2))  # what a repaired step lowers the potentials by
-    for k in range(n):
-        lowered[k, 0] = 0.0
-        lowered[k, 1] = 0.0
+    masses = np.empty(n)  # calibrated ones, of the step at hand
+    whole = False  # of the whole step, since a repaired one left flows that do not balance
     count = 5 * n - 4
     upper = np.inf
     lower = -np.inf
@@ -232,10 +227,12 @@ def solve(
             sum0 += c
             sum1 += c * w
             sum2 += c * w * w
-        trusted = n > _MANY and sum0 < _SETTLED and iteration - since < _TRUST
-        shortest = _COUNTED_ON if trusted and max(most, 1.0 - least) > 10.0 else 0.0
-        primal = max(shortest, 1.0 / most)
-        dual = max(shortest, 1.0 / (1.0 - least))
+        primal = 1.0 / most
+        dual = 1.0 / (1.0 - least)
+        repairing = sum0 < _SETTLED and iteration - since < _TRUST
+        if lowered is not None and repairing and min(primal, dual) < _HARDLY:
+            primal = max(primal, _COUNTED_ON)
+            dual = max(dual, _COUNTED_ON)
         # sum of s z (1 - primal w)(1 - dual (1 - w))
         ahead = sum0 * (1.0 - dual) + sum1 * (dual - primal * (1.0 - dual)) - primal * dual * sum2
         mu = sum0 / count
@@ -346,48 +343,51 @@ def solve(
         damp = max(0.9, 1.0 - max(mu, 1e-3))
         primal = min(1.0, damp / shrink_s) if shrink_s > damp else 1.0
         dual = min(1.0, damp / shrink_z) if shrink_z > damp else 1.0
-        repaired = False
-        aimed = mu
-        if trusted and min(primal, dual) < _BLOCKED:
+        repaired, aimed = False, mu
+        if lowered is not None and repairing and min(primal, dual) < _BLOCKED:
             repaired, primal, dual, aimed = longer(u, s, z, step, dz, primal, dual, mu, centre, sum0, lowered)
-            ahead_of_flows = ahead_of_flows or repaired
+            whole = whole or repaired
         gap = 0.0
         lower = 0.0
         for k in range(n):
-            down0 = lowered[k, 0]
-            down1 = lowered[k, 1]
-            lowered[k, 0] = 0.0
-            lowered[k, 1] = 0.0
-            x[k, 0] += primal * step[k, 3] - down0
-            x[k, 1] += primal * step[k, 4] - down1
+            x[k, 0] += primal * step[k, 3]
+            x[k, 1] += primal * step[k, 4]
+            s[k, 4] -= primal * step[k, 2]
+            rise0 = primal * step[k, 0]
+            rise1 = primal * step[k, 1]
+            if lowered is not None:
+                down0 = lowered[k, 0]
+                down1 = lowered[k, 1]
+                lowered[k, 0] = 0.0
+                lowered[k, 1] = 0.0
+                x[k, 0] -= down0
+                x[k, 1] -= down1
+                s[k, 4] += (1.0 - u[k]) * down0 + u[k] * down1
+                if k + 1 < n:
+                    rise0 -= lowered[k + 1, 0] - down0
+                    rise1 -= lowered[k + 1, 1] - down1
             lower += p[k] * x[k, 0] + q[k] * x[k, 1]
-            s[k, 4] -= primal * step[k, 2] - ((1.0 - u[k]) * down0 + u[k] * down1)
-            masses[k] = z[k, 4] + (1.0 if ahead_of_flows else dual) * dz[k, 4]
+            masses[k] = z[k, 4] + (1.0 if whole else dual) * dz[k, 4]
             if k + 1 < n:
-                rise0 = primal * step[k, 0] - (lowered[k + 1, 0] - down0)
-                rise1 = primal * step[k, 1] - (lowered[k + 1, 1] - down1)
                 s[k, 0] -= rise0
                 s[k, 1] += rise0
                 s[k, 2] -= rise1
                 s[k, 3] += rise1
             for i in range(_SIDES):
                 if i == 4 or k + 1 < n:
-                    if repaired:
-                        z[k, i] = kept(z[k, i], dual * dz[k, i], s[k, i], aimed)
-                    else:
-                        z[k, i] += dual * dz[k, i]
-                    gap += s[k, i] * z[k, i]
+                    grown = z[k, i] + dual * dz[k, i]
+                    if lowered is not None and repaired:
+                        grown = kept(z[k, i], dual * dz[k, i], s[k, i], aimed)
+                    z[k, i] = grown
+                    gap += s[k, i] * grown
                     inverse[k, i] = 1.0 / s[k, i]
         if gap < 0.5 * halved:
             halved = gap
             since = iteration
         stalled = iteration - since > _PATIENCE or iteration + 1 == limit
         if gap < 50.0 * target or stalled:
-            owed = 0.0  # a mass below 0 is taken from the next ones
-            for k in range(n):
-                owed += masses[k]
-                masses[k] = max(owed, 0.0)
-                owed = min(owed, 0.0)
+            if lowered is not None:
+                none_below_zero(masses)
             cost = coupling_cost(u, p, q, masses)
             if cost < upper:
                 upper = cost

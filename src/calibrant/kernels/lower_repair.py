@@ -24,6 +24,16 @@ def kept(multiplier: float, change: float, slack: float, mu: float) -> float:
 
 
 @njit(nogil=True)
+def none_below_zero(masses: FloatArray) -> None:
+    """Take masses below 0 out of the next ones, in place."""
+    owed = 0.0
+    for k in range(masses.size):
+        owed += masses[k]
+        masses[k] = max(owed, 0.0)
+        owed = min(owed, 0.0)
+
+
+@njit(nogil=True)
 def _owed(slack: float, spent: float, multiplier: float, change: float, mu: float, owed: float) -> float:
     """By how much a side must give way, where what is next to it gives way by owed."""
     if owed == 0.0 and spent < (1.0 - _KEPT) * slack:

@@ -18,6 +18,7 @@ _MOST_PARTS = 64  # that a gap between nodes is split into
 _NEARLY_ALL = 0.1  # with so many cells for a prediction, rounds on more of them cost as much as the whole sample
 _ROUNDS = 24  # to a stage
 _STEPS = 400
+_REPAIRED = 10_000  # nodes from which on steps that a few pairs block are repaired
 # Every search goes through the same stages, and ends where it is narrow enough for its tolerance: so a finer tolerance
 # goes on where a coarser one ended. The last is what is worth aiming at in double precision.
 _STAGES = (9e-10, 9e-12, 9e-14, 1e-14)
@@ -92,10 +93,11 @@ class LowerProblem:
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
+            room = np.zeros((u.size, 2)) if u.size > _REPAIRED else None
             worth = u.size > min(_MANY, _HALF * self.v.size)
             looks = (_ROUGH, _LOOKED * stage) if worth else ()
             for aim in (*looks, target):
-                top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, calibrated)
+                top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, calibrated, room)
                 loss, worst, where = self._lift_potentials(u, x, centres)
                 excess = self._lift_coupling(u, calibrated, stage / 2)
                 if self.width <= enough:
