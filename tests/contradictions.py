@@ -103,7 +103,7 @@ def faults(audit):
         if not ran
         else ("too small to matter" if within else "worth correcting")
         if real
-        else ("no evidence" if within or gate is None else "too few rows")
+        else ("no evidence" if within else "too few rows")
     )
     by_class = ran and found["classes"] and found["classes"]["state"]
     if by_class == "worth correcting" or (by_class and expected == "no evidence"):
@@ -133,6 +133,7 @@ def faults(audit):
         check(not test["reject"] or found["classes"] or "does not reject" not in page, "the page does not reject")
         printed = re.search(r"p = ([0-9.e-]+)", answer["headline"])
         check(printed is None or abs(float(printed[1]) / test["pvalue"] - 1.0) < 0.06, "p in words")
+    check(answer["interval"] is not None or state != "no evidence", "nothing is bounded, and an error ruled out")
     if answer["interval"] is not None:
         low, high = answer["interval"]["low"], answer["interval"]["high"]
         check(0.0 <= low <= high <= 1.0, "interval")

@@ -33,7 +33,7 @@ IMPOSSIBLE = TestResult(1.0, 0.4, False, 0.05, "a test", impossible=ImpossibleRo
         (IMPOSSIBLE, WITHIN, "no evidence"),
         (DOES_NOT, WITHIN, "no evidence"),
         (DOES_NOT, UNDECIDED, "too few rows"),
-        (DOES_NOT, None, "no evidence"),
+        (DOES_NOT, None, "too few rows"),  # nothing rules an error out
     ],
 )
 def test_the_table_of_cases(test, gate, state):

@@ -88,14 +88,15 @@ def _in_brief(found: Answer, audit: Audit) -> str:
         sign = "No sign of miscalibration" if found.state == "no evidence" else "No error is proved"
         return f"{sign} on all rows together ({p}), but {_those(audit)}."
     if found.state == "no evidence":
-        if found.interval is None or audit.classes is not None:
+        if audit.classes is not None:
             return f"No sign of miscalibration ({p})."
         out = f"over all rows an error that matters is ruled out ({confidence(audit.level)} confidence)"
         return f"No sign of miscalibration ({p}); {out}."
     if found.state == "too few rows":
         says, happens = two_rates(audit.mean_prediction, audit.base_rate)
         means = f"It says {says} on average, and {happens} happen"
-        return f"Cannot tell: no error is proved ({p}), and rows are too few to rule one out. {means}."
+        why = "no bound rules one out" if found.interval is None else "rows are too few to rule one out"
+        return f"Cannot tell: no error is proved ({p}), and {why}. {means}."
     small = ", but too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
@@ -236,6 +237,8 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if action == "collect more rows":
         needed = audit.gate.rows_needed if audit.gate is not None else None
         told = needed is not None and needed <= _MOST_NEEDED
+        if found.interval is None:
+            return ["What to do: neither rely on these predictions nor change them yet; give --max-weight first."]
         rows = whole(rounded_rows((needed or 0) - audit.n_rows)) if told else ""
         more = f" If the error stays as it is on these rows, about {rows} more would decide." if told else ""
         return [f"What to do: neither rely on these predictions nor change them before there are more rows.{more}"]
