@@ -73,6 +73,7 @@ BAD = {
     "nan": ([0, 1], [0.5, NAN], None, "y_prob: row 1 is nan"),
     "infinite": ([0, 1], [INF, 0.5], None, "y_prob: row 0 is inf"),
     "logits": ([0, 1], [-3.0, 2.0], None, "look like logits"),
+    "a single one beyond 1": ([0, 1] * 30, [1.7] + [0.5] * 59, None, "must lie in [0, 1]. 1 of 60 do not"),
     "percentages": ([0, 1], [3.0, 50.0], None, "look like percentages"),
     "log-probabilities": ([0, 1], [-0.1, -2.0], None, "look like log-probabilities"),
     "lengths": ([0, 1, 1], [0.1, 0.2], None, "y_true: has 3 rows but y_prob has 2"),

@@ -533,3 +533,12 @@ def test_labels_are_those_of_the_baseline_too_and_rows_that_may_belong_together_
     of_outcome = run(path, *named, "--pos-label", "bad", "--by", "outcome")
     assert of_outcome.exit_code == 2
     assert "the column that was read as y_true" in of_outcome.stderr
+
+
+def test_columns_that_nobody_asked_about_are_named(tmp_path):
+    path = written(tmp_path / "rows.csv", y_true=CALIBRATED, y_prob=ROWS, place=PLACE, shop=PLACE)
+    alone = run(path, "--max-distance", 0.1).output
+    assert "Columns not looked at: place, shop; --find all gates the segments that they make." in alone
+    assert "Columns not looked at: shop;" in run(path, "--max-distance", 0.1, "--by", "place").output
+    assert "not looked at" not in run(path, "--max-distance", 0.1, "--find", "all").output
+    assert "not looked at" not in run(path, "--max-distance", 0.1, "--find", "place,shop").output

@@ -243,13 +243,19 @@ def _first_bad(name: str, values: FloatArray, good: npt.NDArray[np.bool_]) -> in
     return row
 
 
+_ANOTHER_SCALE = 0.05  # of predictions, at least, lie outside [0, 1] if all are on another scale
+
+
 def _check_predictions(prediction: FloatArray) -> None:
     low, high = prediction.min(), prediction.max()
     if low >= 0.0 and high <= 1.0:  # false for NaN as well
         return
     row = _first_bad("y_prob", prediction, (prediction >= 0.0) & (prediction <= 1.0))
     message = f"row {row} is {_shown(prediction[row])}; predictions must lie in [0, 1]"
-    if high <= 0.0:
+    outside = int(np.count_nonzero((prediction < 0.0) | (prediction > 1.0)))
+    if outside < _ANOTHER_SCALE * prediction.size:
+        message += f". {outside:,} of {prediction.size:,} do not"
+    elif high <= 0.0:
         message += ". These look like log-probabilities: pass numpy.exp of them"
     elif low < 0.0 and low < -0.05:
         message += ". These look like logits (log-odds): pass 1 / (1 + exp(-x)) of each, scipy.special.expit"

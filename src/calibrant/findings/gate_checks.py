@@ -24,6 +24,7 @@ from calibrant.findings.table_gate import (
     named_as_in_table,
     read_opened,
     regret_opened,
+    say_not_looked_at,
 )
 from calibrant.findings.watched import gate_so_far, gate_with
 from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
@@ -55,6 +56,7 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
             before = _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     refuse_own_columns(asked.by, names)
+    say_not_looked_at(table, names, asked, told)
     told.progress("Segments")
     segments = segments_to_gate(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None) + bool(asked.find)

@@ -18,10 +18,11 @@ from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.findings.parts import EVERY
 from calibrant.findings.sketched import road_of
 from calibrant.findings.table import Told, is_harness_log, say_excluded, say_guessed
 from calibrant.findings.table_faults import in_table, or_left_out
-from calibrant.findings.words import LABELS, one_outcome
+from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
@@ -125,9 +126,20 @@ Read = tables.Rows | CalibrationSketch
 def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
     """The gate of a table that is open."""
     read, names = read_opened(table, asked, told)
+    say_not_looked_at(table, names, asked, told)
     told.progress("Bounds")
     with named_as_in_table(names):
         return decided(read, asked, told)
+
+
+def say_not_looked_at(table: tables.Table, names: Mapping[str, str], asked: Asked, told: Told) -> None:
+    """In which columns faults may be hidden that go under among all rows, where they can be searched."""
+    searched = asked.find == EVERY or (asked.weighted and not asked.in_groups)
+    if searched or not names or is_harness_log(table, asked.y_true, asked.y_prob) or table.choose_classes(asked.y_prob):
+        return
+    taken = {*names.values(), *asked.by, *asked.find}
+    if rest := tuple(name for name in table.columns if name not in taken):
+        told.say(f"{not_looked_at(rest)}; --find all gates the segments that they make.")
 
 
 @contextmanager

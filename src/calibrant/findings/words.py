@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_DECIMALS = 8
 _PLAIN = 3.0  # standard errors
+_NAMED = 5  # columns that a sentence names
 _TOLD = 3  # segments that a sentence names
 _ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
@@ -28,6 +29,13 @@ WEIGHTS = (
     "Weights are taken as the importance of single rows, not as repeats of rows or numbers of trials; what is said "
     "about chance holds if they do not depend on the outcomes."
 )
+
+
+def not_looked_at(columns: Sequence[str]) -> str:
+    """In which columns faults may be hidden that go under among all rows."""
+    rest = len(columns) - _NAMED
+    more = f" and {counted(rest, 'other')}" if rest > 0 else ""
+    return f"Columns not looked at: {', '.join(columns[:_NAMED])}{more}"
 
 
 def sentence(words: str) -> str:

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 from calibrant.door.ends import confidence
 from calibrant.door.values import counted
 from calibrant.findings.two_rules import disagreement
-from calibrant.findings.words import MAX_WEIGHT, found_in_words, percent, periods_in_words, segments_in_words
+from calibrant.findings.words import (
+    MAX_WEIGHT,
+    found_in_words,
+    not_looked_at,
+    percent,
+    periods_in_words,
+    segments_in_words,
+)
 from calibrant.inference.calibration import CalibrationTestResult
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
     from calibrant.findings.reliability import Reliability
-
-_NAMED = 5  # columns that a sentence names
 
 
 def sentences(audit: Audit) -> tuple[str, ...]:
@@ -40,7 +45,8 @@ def sentences(audit: Audit) -> tuple[str, ...]:
             said.append(differ)
         said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
     if audit.not_looked_at:
-        said.append(_not_looked_at(audit.not_looked_at))
+        hint = '--find all (in Python find="all") searches them for segments that are off.'
+        said.append(f"{not_looked_at(audit.not_looked_at)}; {hint}")
     if audit.periods:
         said.append(periods_in_words(audit.periods))
     said.append(discrimination(audit))
@@ -52,14 +58,6 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     if audit.about_chance:
         said.append(audit.about_chance)
     return tuple(said)
-
-
-def _not_looked_at(columns: tuple[str, ...]) -> str:
-    """In which columns faults may be hidden that go under among all rows, and how to look."""
-    rest = len(columns) - _NAMED
-    more = f" and {counted(rest, 'other')}" if rest > 0 else ""
-    named = f"{', '.join(columns[:_NAMED])}{more}"
-    return f'Columns not looked at: {named}; --find all (in Python find="all") searches them for segments that are off.'
 
 
 def _hint(audit: Audit) -> str:
