@@ -207,7 +207,8 @@ def test_the_headline_names_the_segment_whose_error_is_that_of_all_rows(how):
     assert told[1.0].examples == ()
     for errs_too in (told[1.4], told[0.8]):
         assert "elsewhere" not in errs_too.headline
-        assert "But look at the segments below first: some segments err otherwise" in errs_too.sentence
+        why = "some segments err otherwise than the rest" if "find" in how else "single segments are off; if they err unlike"
+        assert f"But look at the segments below first: {why}" in errs_too.sentence
 
 
 @pytest.mark.slow

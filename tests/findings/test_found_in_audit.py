@@ -235,3 +235,28 @@ def test_pairs_are_drawn_with_what_is_proved_framed(audited):
     one = audit_table(FRAME, find="country", **OPTIONS).found_segments
     assert pairs_to_draw(one) == []
     assert one.searched == "values of one feature"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts_differ", [False, True])
+def test_an_error_that_is_the_same_everywhere_sends_nobody_to_segments(parts_differ):
+    rng = np.random.default_rng(2)
+    p, part = rng.uniform(0.1, 0.9, 3_000), rng.choice(list("uvw"), 3_000)
+    off = np.where(part == "u", -0.3, -0.1) if parts_differ else -0.1
+    table = pd.DataFrame({"y_true": rng.random(3_000) < p + off, "y_prob": p, "part": part})
+    found = audit_table(table, find=["part"], n_resamples=39, random_state=0)
+    said = f"{' '.join(found.sentences)} {found.found_segments.summary()} {document(found)}"
+    assert found.answer.action == "recalibrate"
+    assert ("none differs from the rest beyond chance" not in said) == parts_differ
+    assert ("SegmentRecalibrator" in said) == parts_differ
+    assert ("each told with the error of all its rows: " in said) == parts_differ
+
+
+@pytest.mark.slow
+def test_where_no_segment_is_large_enough_none_is_said_to_be_in_order():
+    table = FRAME[:70].assign(device=np.arange(70) // 10)
+    found = audit_table(table, find="device", **{**OPTIONS, "n_resamples": 39})
+    assert found.found_segments.n_tested == 1
+    said = f"{' '.join(found.sentences)} {found.found_segments.summary()} {document(found)}"
+    assert "only all rows together: a segment needs 50 rows" in said
+    assert "proved off" not in said

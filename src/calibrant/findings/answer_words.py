@@ -171,10 +171,14 @@ def _for_example(found: Answer, audit: Audit) -> str:
 
 
 def _which_err(found: Answer, audit: Audit) -> str:
-    """Why one recalibration for all rows is not enough."""
+    """Why one recalibration for all rows may not be enough, and what is."""
+    one_by_one = "SegmentRecalibrator corrects segments one by one"
     if blamed(audit, found.direction) is not None:
-        return "the other rows are right on average"
-    return "some segments err otherwise than the rest"
+        return f"the other rows are right on average; {one_by_one}"
+    if found_off(audit):
+        return f"some segments err otherwise than the rest; {one_by_one}"
+    # Segments by name are tested against their predictions, not against the rest.
+    return f"single segments are off; if they err unlike one another, {one_by_one}"
 
 
 def _there_and_elsewhere(where: Blamed) -> str:
@@ -271,7 +275,7 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     parts = parts_off(audit)
     if parts:
         which = {
-            "segments": f"{_which_err(found, audit)}; SegmentRecalibrator corrects segments one by one",
+            "segments": _which_err(found, audit),
             "periods": "if what predictions mean has changed since, fit it to recent rows only",
         }
         do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."

@@ -43,7 +43,7 @@ def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
     parts: list[tuple[str, Segment | FoundSegment]] = []
     for segment in [each for each in audit.segments if named_off(audit, each)][:1]:
         parts.append((equalities(audit.segmented_by, segment.key), segment))
-    for found in [each for each in found_off(audit) if each.conditions][:1]:
+    for found in found_off(audit)[:1]:
         parts.append((found.name, found))
     sides = (_sides(audit, name, each.n_rows, each.mean_prediction, each.base_rate) for name, each in parts)
     return next((each for each in sides if each is not None), None)

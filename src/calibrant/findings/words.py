@@ -11,6 +11,7 @@ from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import at_most, outwards, range_decimals
 from calibrant.door.values import counted
+from calibrant.segments.asked import MIN_ROWS
 
 if TYPE_CHECKING:
     from calibrant.scale.drift import Period
@@ -161,18 +162,26 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
 
 def found_in_words(found: FoundSegments) -> str:
     """Which segments that nobody named are off, the strongest evidence first; or how the search ended."""
-    searched = f"Of {counted(found.n_tested, 'segment')} made of {', '.join(found.features)} ({found.searched})"
+    made_of = f"made of {', '.join(found.features)} ({found.searched})"
+    certain = "" if found.impossible is None else f" Not among them: {found.impossible.summary()}"
+    p = f"p = {found.pvalue:.2g}"
+    if found.n_tested == 1:
+        needs = f"{MIN_ROWS} rows, fewer than all, in which either outcome is to be expected at least once"
+        return f"No segment {made_of} could be looked at, only all rows together: a segment needs {needs}.{certain}"
+    searched = f"Of {counted(found.n_tested, 'segment')} {made_of}"
     if not found.segments:
-        certain = "" if found.impossible is None else f" Not among them: {found.impossible.summary()}"
-        return f"{searched}, none is proved off, allowing for all of them (p = {found.pvalue:.2g}).{certain}"
+        return f"{searched}, none is proved off, allowing for all of them ({p}).{certain}"
+    first, *others = (each.words for each in found.segments[:_TOLD])
+    if not any(each.conditions for each in found.segments):
+        return f"{searched}, none differs from the rest beyond chance: predictions are {first} ({p})."
     be = "is" if found.n_beyond == 1 else "are"
-    first, *others = (each.words for each in found.segments[:3])
-    more = "".join(f"; then {each}" for each in others)
+    more = "".join(f"; {each}" for each in others)
     least = len(found.segments) - 1 - len(others)
     more += f"; and {counted(least, 'segment')} more" if least else ""
-    few = f"; {counted(len(found.segments), 'segment')} explain{'s' * (len(found.segments) == 1)} them all"
-    few = few if found.n_beyond > len(found.segments) else ""
-    return f"{searched}, {found.n_beyond:,} {be} off by more than noise{few}: {first} (p = {found.pvalue:.2g}){more}."
+    told = len(found.segments)
+    few = f"; {told} of them explain{'s' * (told == 1)} the others" if found.n_beyond > told else ""
+    few += ", each told with the error of all its rows" if others else ""
+    return f"{searched}, {found.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
 
 
 def segments_sorted(level: float, *, chance: bool) -> str:

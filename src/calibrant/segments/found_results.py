@@ -203,6 +203,9 @@ class FoundSegments(TestResult):
         """
         tested = f"{counted(self.n_tested, 'segment')} ({self.searched})"
         sure = "; predictions must not have been fitted to these rows"
+        if self.n_tested == 1:
+            alone = f"No segment ({self.searched}) is large enough to be looked at by itself"
+            return f"{alone}; of all rows together p = {self.pvalue:.2g}{sure}.{self._certain()}"
         if not self.segments:
             usual = f"{confidence(self.level)} of calibrated tables stay below {at_most(self.detectable, 2)}"
             error = f"{self.multicalibration_error:.2g} ({usual})"
@@ -211,9 +214,13 @@ class FoundSegments(TestResult):
                 f"{self.strongest.name} (p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}."
                 f"{self._certain()}"
             )
-        off = f"{self.n_beyond:,} of {tested} {'is' if self.n_beyond == 1 else 'are'} off by more than noise"
-        few = f", which {counted(len(self.segments), 'segment')} explain{'s' * (len(self.segments) == 1)}"
-        lines = [f"{off}{few if self.n_beyond > len(self.segments) else ''}{sure}:"]
+        off = f"{self.n_beyond:,} of {tested} {_be(self.n_beyond)} off by more than noise"
+        told = len(self.segments)
+        few = f"; {told} of them explain{'s' * (told == 1)} the others" if self.n_beyond > told else ""
+        few += ", each told with the error of all its rows" if told > 1 else ""
+        if not any(each.conditions for each in self.segments):
+            off, few = f"Of {tested} none differs from the rest beyond chance", ""
+        lines = [f"{off}{few}{sure}:"]
         return "\n".join([*lines, *(f"- {each.summary()}" for each in self.segments)]) + self._certain()
 
     def _certain(self) -> str:
