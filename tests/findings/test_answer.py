@@ -207,7 +207,7 @@ def test_the_headline_names_the_segment_whose_error_is_that_of_all_rows(how):
     assert told[1.0].examples == ()
     for errs_too in (told[1.4], told[0.8]):
         assert "elsewhere" not in errs_too.headline
-        why = "some segments err otherwise than the rest" if "find" in how else "single segments are off; if they err unlike"
+        why = "some segments err otherwise than the rest" if "find" in how else "single segments are off; if they err"
         assert f"But look at the segments below first: {why}" in errs_too.sentence
 
 
