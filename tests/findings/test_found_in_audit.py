@@ -247,6 +247,8 @@ def test_an_error_that_is_the_same_everywhere_sends_nobody_to_segments(parts_dif
     found = audit_table(table, find=["part"], n_resamples=39, random_state=0)
     said = f"{' '.join(found.sentences)} {found.found_segments.summary()} {document(found)}"
     assert found.answer.action == "recalibrate"
+    least = (found.base_rate * (1.0 - found.base_rate) / 3_000) ** 0.5
+    assert f"to less than chance can tell (about {least:.2g})" in said
     assert ("none differs from the rest beyond chance" not in said) == parts_differ
     assert ("SegmentRecalibrator" in said) == parts_differ
     assert ("each told with the error of all its rows: " in said) == parts_differ

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
@@ -282,7 +283,10 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
     if near < far:
-        falls = f"the distance falls from {in_short(far)} to {in_short(near)}"
+        # A map knows the rate no better than its rows do; over held-out parts of the same rows these errors cancel.
+        least = math.sqrt(audit.base_rate * (1.0 - audit.base_rate) / compared * audit.n_rows / audit.effective_rows)
+        to = in_short(near) if near >= min(least, far) else f"less than chance can tell (about {in_short(least)})"
+        falls = f"the distance falls from {in_short(far)} to {to}"
         return [f"{do} On {of_rows} kept out of its fit, {falls}."]
     return [f"{do} On {of_rows} kept out of its fit, the log score is better."]
 
