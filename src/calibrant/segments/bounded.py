@@ -17,6 +17,7 @@ from calibrant.segments.asked import Asked, AskedOf
 from calibrant.segments.finding import many_in_groups, read_to_search, taken_features
 from calibrant.segments.formed import form, too_few_rows, units_of
 from calibrant.segments.found_in_sums import summed_to_search
+from calibrant.segments.row_bets import ends_of_rows
 from calibrant.segments.totals import totals_of
 
 _TOLD = 20
@@ -144,6 +145,7 @@ def bounded_in_table(
             summed, _, _, lazy_ones, _ = summed_to_search(lazy, dict(names), taken, asked, of)
         totals, labels = summed.totals, {each.name: each.labels for each in lazy_ones}
         conditions = [summed.conditions(lazy_ones, i) for i in range(len(summed))]
+        low, high = totals.population_intervals(level)
     else:
         rows, held, _, _ = read_to_search(table, names, taken, asked, of)
         if rows.count.sum() < asked.min_rows:
@@ -153,7 +155,10 @@ def bounded_in_table(
         formed = form(units_of(alone, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
         totals, labels = totals_of(rows, formed), {each.name: each.labels for each in held}
         conditions = [formed.conditions(i) for i in range(len(formed))]
-    low, high = totals.population_intervals(level, max_weight)
+        if rows.group is None:
+            low, high = ends_of_rows(rows, formed, level)
+        else:
+            low, high = totals.population_intervals(level, max_weight)
     proved = np.maximum(low, -high)
     order = np.argsort(-proved, kind="stable")
     n_beyond = int((proved > max_distance).sum())

@@ -54,7 +54,7 @@ class Totals:
     weighted : bool
         Whether weights differ.
     square, errors : ndarray of shape (segments,) or None
-        Sums of squared predictions, and of squares of outcomes less predictions or more, of rows without weights.
+        Sums of squared predictions, and of squares of outcomes less predictions or more, of summed plain rows.
     by_group : ByGroup or None
         Where rows of one group depend on one another, and only groups are drawn independently.
     """
@@ -105,7 +105,7 @@ class Totals:
         return np.maximum(self.bias - reach, -mean), np.minimum(self.bias + reach, 1.0 - mean)
 
     def population_intervals(self, level: float, max_weight: float | None = None) -> tuple[FloatArray, FloatArray]:
-        """Ends for the population's mean of outcome less prediction, in all segments at once, of unweighted rows.
+        """Ends for the population's mean of outcome less prediction, in all segments at once, of groups or summed rows.
 
         Half of the level is that of bets. Of the rest half is the mean outcome's (a binomial's, exactly), half the mean
         prediction's, by the empirical Bernstein bound of Maurer and Pontil (2009, theorem 4). Of groups bets have all;
@@ -138,9 +138,7 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
     count, ones, v = rows.count[order], rows.y_true[order].astype(np.float64), rows.y_prob[order]
     w = _weight(rows)[order]
     columns = [count, ones, count * v]
-    if rows.weight is None:
-        columns += [count * v * v, ones * (1.0 - v) ** 2 + (count - ones) * v * v]
-    else:
+    if rows.weight is not None:
         columns += [w * count, w * w * count, w * ones, w * count * v]
     code = [each.code[order] for each in formed.features]
     found = np.empty((len(columns), len(formed)))
@@ -151,18 +149,7 @@ def totals_of(rows: Rows, formed: Formed) -> Totals:
         None if rows.group is None else _by_group(formed, code, rows.group[order], w * (ones - count * v), w * count)
     )
     if rows.weight is None:
-        return Totals(
-            found[0],
-            found[1],
-            found[0],
-            found[0],
-            found[1],
-            found[2],
-            weighted=False,
-            square=found[3],
-            errors=found[4],
-            by_group=by_group,
-        )
+        return Totals(found[0], found[1], found[0], found[0], found[1], found[2], weighted=False, by_group=by_group)
     weight, squared, outcome, prediction = found[3:]
     return Totals(found[0], found[1], weight, squared, outcome, prediction, weighted=True, by_group=by_group)
 
