@@ -235,6 +235,15 @@ def _matters(found: Answer, audit: Audit) -> str:
     return f"Up to {limit} it would be too small to matter; whether it is larger is not proved."
 
 
+def noise_of_rate(audit: Audit) -> float:
+    """Standard error of the rate in the rows that recalibrations were compared on, below which none can promise.
+
+    A map knows the rate no better than its rows do; over held-out parts of the same rows these errors cancel.
+    """
+    compared = audit.advice.n_compared or audit.n_rows
+    return math.sqrt(audit.base_rate * (1.0 - audit.base_rate) / compared * audit.n_rows / audit.effective_rows)
+
+
 def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     action, advice = found.action, audit.advice
     if action == "leave unchanged":
@@ -282,10 +291,9 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
-    if near < far:
-        # A map knows the rate no better than its rows do; over held-out parts of the same rows these errors cancel.
-        least = math.sqrt(audit.base_rate * (1.0 - audit.base_rate) / compared * audit.n_rows / audit.effective_rows)
-        to = in_short(near) if near >= min(least, far) else f"less than chance can tell (about {in_short(least)})"
+    least = noise_of_rate(audit)
+    if max(near, least) < far:
+        to = in_short(near) if near >= least else f"less than chance can tell (about {in_short(least)})"
         falls = f"the distance falls from {in_short(far)} to {to}"
         return [f"{do} On {of_rows} kept out of its fit, {falls}."]
     return [f"{do} On {of_rows} kept out of its fit, the log score is better."]

@@ -7,7 +7,7 @@ from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
-from calibrant.findings.answer_words import METHODS, in_short, most_in_short
+from calibrant.findings.answer_words import METHODS, in_short, most_in_short, noise_of_rate
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -47,8 +47,9 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":
         name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
-        left = best.lower_calibration_distance
-        shown.append((name, in_short(left), "after", left, left))
+        left, noise = best.lower_calibration_distance, min(noise_of_rate(audit), found.size)
+        words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)
+        shown.append((name, words, "after", begins, max(left, noise)))
     farthest = max(at_least, *(end for *_, end in shown))
     most = next(scale for scale in _SCALES if scale >= min(1.0, farthest))
     return [Bar(name, words, kind, *_placed(start, end, most), most) for name, words, kind, start, end in shown]
