@@ -44,7 +44,9 @@ def test_a_gate_refuses_weights_by_name(weighted):
 def test_a_gate_without_the_weights_says_what_it_used(weighted):
     done = run("gate", weighted, "--max-distance", 0.05, "--unweighted")
     assert done.exit_code == 0
-    assert done.stderr.strip() == "Using 'y_true' as the outcomes, 'y_prob' as the predictions."
+    used, not_looked_at = done.stderr.strip().splitlines()
+    assert used == "Using 'y_true' as the outcomes, 'y_prob' as the predictions."
+    assert not_looked_at == "Columns not looked at: day; --find all gates the segments that they make."
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.scale import tables
-from calibrant.scale.columns import perhaps_groups
+from calibrant.scale.columns import may_hold_weights, perhaps_groups
 from calibrant.scale.kept import OF_ROWS, KeptSketches
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
@@ -138,6 +138,8 @@ def say_not_looked_at(table: tables.Table, names: Mapping[str, str], asked: Aske
     if searched or not names or is_harness_log(table, asked.y_true, asked.y_prob) or table.choose_classes(asked.y_prob):
         return
     taken = {*names.values(), *asked.by, *asked.find}
+    if asked.unweighted:  # which were left out on purpose
+        taken.update(filter(may_hold_weights, table.columns))
     if rest := tuple(name for name in table.columns if name not in taken):
         told.say(f"{not_looked_at(rest)}; --find all gates the segments that they make.")
 

@@ -132,10 +132,15 @@ def perhaps_groups(columns: Iterable[str], spoken: Collection[str]) -> str | Non
     return next((name for name in columns if name not in spoken and name.lower() in _PERHAPS_GROUPS), None)
 
 
+def may_hold_weights(name: str) -> bool:
+    """Whether a column is called as weights usually are."""
+    return name.lower() in {*USUAL_NAMES["sample_weight"], *_PERHAPS_WEIGHTS}
+
+
 def refuse_unspoken_weights(columns: Iterable[str], spoken: Collection[str], ways: str = _WAYS) -> None:
     """Raise if a column holds weights by its name and nobody spoke of it."""
     for name in columns:
-        if name not in spoken and name.lower() in {*USUAL_NAMES["sample_weight"], *_PERHAPS_WEIGHTS}:
+        if name not in spoken and may_hold_weights(name):
             raise InputError("sample_weight", f"column {name!r} may hold weights", allowed=ways)
 
 
