@@ -12,6 +12,7 @@ from calibrant.door.sample import Sample
 from calibrant.measures.lower import (
     lower_calibration_certificate,
     lower_calibration_distance,
+    lower_certificate_from_sample,
     lower_distance_from_sample,
 )
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
@@ -195,7 +196,16 @@ def test_a_coarse_tolerance_holds_where_rows_are_pooled(kind):
     certificate = lower_calibration_certificate(y_true, y_prob, sample_weight=weight)
     value = lower_distance_from_sample(sample, tol=tol)
     assert certificate.lower - 1e-12 <= value <= certificate.upper + tol
-    assert (value == lower_calibration_distance(y_true, y_prob, sample_weight=weight, tol=tol)) == ("ends" in kind)
+    assert (value == lower_certificate_from_sample(sample, tol=tol, rough=True).upper) == ("ends" in kind)
+
+
+@examples(300)
+@given(samples(), st.floats(-5.0, -0.5))
+def test_a_rough_search_is_as_near_as_asked_for(rows, digits):
+    y_true, y_prob, weight = rows
+    certificate = proven(y_true, y_prob, weight)
+    value = lower_distance_from_sample(Sample.from_columns(*rows), tol=10.0**digits)
+    assert certificate.lower - 1e-12 <= value <= certificate.upper + 10.0**digits
 
 
 @pytest.mark.slow

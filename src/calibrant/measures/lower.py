@@ -36,7 +36,7 @@ Method = Literal["interior-point", "first-order"]
 
 FEW = 20_000
 """Distinct predictions up to which an audit finds the distance as finely as can be."""
-_ROWS_A_CELL = 4  # from so many distinct predictions a cell on, pooling is worth its while
+_ROWS_A_CELL = 0.25  # from so many distinct predictions a cell on, pooling is worth its while
 _PROOFS = 4e-14  # more than the two proofs take off a bracket, rounding outwards
 
 
@@ -95,9 +95,9 @@ def _coupling(problem: LowerProblem | FirstOrderProblem) -> Coupling:
 
 
 def lower_certificate_from_sample(
-    sample: Sample, *, tol: float = 1e-9, method: Method = "interior-point"
+    sample: Sample, *, tol: float = 1e-9, method: Method = "interior-point", rough: bool = False
 ) -> LowerCertificate:
-    """Certificate of the lower distance of a sample."""
+    """Certificate of the lower distance of a sample; `rough` as for `LowerProblem.bracket`."""
     one_of(method, get_args(Method), "method")
     tol = positive(tol, "tol")
     problem: LowerProblem | FirstOrderProblem
@@ -106,7 +106,7 @@ def lower_certificate_from_sample(
         potentials = problem.potentials
     else:
         problem = LowerProblem(sample.prediction, *label_masses(sample))
-        problem.bracket(max(tol - _PROOFS, tol / 2))
+        problem.bracket(max(tol - _PROOFS, tol / 2), rough=rough)
         potentials = Potentials(problem.v, problem.r[:, 0].copy(), problem.r[:, 1].copy())
     coupling = _coupling(problem)
     lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
@@ -122,18 +122,18 @@ def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
     """Lower distance of a sample, never below it and at most `tol` above; `_upper_end` says how much where it is more.
 
     Where `tol` is coarse and there are many rows, as in resamples, those of one cell of 1.6 tol are first replaced by
-    their mean: moving predictions by m on average moves the distance by at most m, and either end pays for it. Spread
-    evenly over their cells they move by 0.4 tol, so that a fifth of `tol` is left to the solver; by more, and it sees
-    the rows.
+    their mean: moving predictions by m on average moves the distance by at most m, and either end pays for it. Many
+    that are spread evenly over their cells move by 0.4 tol, so that a fifth of `tol` is left to the solver, and fewer
+    by less; by more, and it sees the rows.
     """
     cells = 1.0 / (1.6 * positive(tol, "tol"))
     if sample.n_distinct >= _ROWS_A_CELL * cells:
         pooled, moved = pooled_by_cells(sample, cells)
         if moved <= 0.45 * tol:
-            upper, width = _upper_end(pooled, tol - 2.0 * moved)
+            upper, width = _upper_end(pooled, tol - 2.0 * moved, rough=True)
             if width + 2.0 * moved <= tol:
                 return upper + moved
-    return _upper_end(sample, tol)[0]
+    return _upper_end(sample, tol, rough=True)[0]
 
 
 def lower_distance_of_certificate(certificate: LowerCertificate, sample: Sample) -> float:
@@ -141,9 +141,9 @@ def lower_distance_of_certificate(certificate: LowerCertificate, sample: Sample)
     return _upper_end_of(certificate, sample)[0]
 
 
-def _upper_end(sample: Sample, tol: float) -> tuple[float, float]:
+def _upper_end(sample: Sample, tol: float, *, rough: bool = False) -> tuple[float, float]:
     """The upper end of the bracket, and how far below it the distance may lie."""
-    return _upper_end_of(lower_certificate_from_sample(sample, tol=tol), sample)
+    return _upper_end_of(lower_certificate_from_sample(sample, tol=tol, rough=rough), sample)
 
 
 def _upper_end_of(certificate: LowerCertificate, sample: Sample) -> tuple[float, float]:

@@ -22,6 +22,7 @@ _REPAIRED = 10_000  # nodes from which on steps that a few pairs block are repai
 # Every search goes through the same stages, and ends where it is narrow enough for its tolerance: so a finer tolerance
 # goes on where a coarser one ended. The last is what is worth aiming at in double precision.
 _STAGES = (9e-10, 9e-12, 9e-14, 1e-14)
+_OWN = 0.9  # a rough search starts with a stage of its own, this part of its tolerance
 # A solve is first looked at when it is rough, which may be enough: where the look costs little beside the solve, for so
 # many nodes or for one at least at every second prediction.
 _MANY, _HALF = 20_000, 0.5
@@ -71,13 +72,17 @@ class LowerProblem:
         """Width of the bracket."""
         return max(0.0, self.upper - self.lower)
 
-    def bracket(self, tol: float) -> None:
-        """Narrow the bracket to tol, or as far as double precision goes."""
+    def bracket(self, tol: float, *, rough: bool = False) -> None:
+        """Narrow the bracket to tol, or as far as double precision goes.
+
+        A rough search is done sooner with a coarse tolerance, for it adds no nodes that only a finer one would need;
+        but a finer one does not go on where it ended.
+        """
         if self.width <= tol:
             return
         self._cells = self._split(np.ones(1), _FIRST_CELLS, 0.0)
         self._candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
-        for stage in _STAGES:
+        for stage in (_OWN * tol, *_STAGES) if rough and _OWN * tol > _STAGES[0] else _STAGES:
             if self.width > stage:
                 self._refine(stage, tol)
             if self.width <= tol:
