@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from calibrant import InputError, expected_calibration_error, smooth_calibration_error
 from calibrant.door.sample import Sample
 from calibrant.measures.lower import (
+    audited_certificate,
     lower_calibration_certificate,
     lower_calibration_distance,
     lower_certificate_from_sample,
@@ -206,6 +207,24 @@ def test_a_rough_search_is_as_near_as_asked_for(rows, digits):
     certificate = proven(y_true, y_prob, weight)
     value = lower_distance_from_sample(Sample.from_columns(*rows), tol=10.0**digits)
     assert certificate.lower - 1e-12 <= value <= certificate.upper + 10.0**digits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["calibrated", "far off", "weights"])
+def test_what_was_found_for_means_is_proved_for_many_rows(kind):
+    rng = np.random.default_rng(5)
+    y_prob = rng.beta(0.8, 2.0, 60_000)
+    y_true = (rng.random(60_000) < (y_prob**2 if kind == "far off" else y_prob)) * 1.0
+    weight = rng.random(60_000) if kind == "weights" else None
+    sample = Sample.from_columns(y_true, y_prob, weight)
+    found = audited_certificate(sample)
+    assert found.potentials.nodes.size < 30_000
+    assert found.converged
+    assert found.width <= 5e-5
+    assert check_coupling(found.coupling, y_true, y_prob, sample_weight=weight) == found.upper
+    assert check_potentials(found.potentials, y_true, y_prob, sample_weight=weight) == found.lower
+    distance = lower_distance_from_sample(sample, tol=1e-5)
+    assert found.lower <= distance <= found.upper + 1e-5
 
 
 @pytest.mark.slow

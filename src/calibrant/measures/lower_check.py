@@ -213,34 +213,33 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     given = np.concatenate([potentials.r0, potentials.r1])
     if not (np.all(given < np.inf) and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
         return 0.0
-    places, heights = _extended(potentials, sample.prediction)
-    at = np.searchsorted(places, sample.prediction)
+    nodes, known = _by_node(potentials)
     value = 0.0
-    for mass, height in zip(label_masses(sample), heights, strict=True):
+    for mass, r in zip(label_masses(sample), known, strict=True):
         met = mass > 0.0
-        value += compensated_dot(mass[met], height[at[met]])
+        value += compensated_dot(mass[met], kernel.extended(nodes, r, sample.prediction[met]))
+    places, heights = _everywhere(nodes, known)
     value -= max(0.0, kernel.largest_product(places, *heights))
     tallest = 1.0 + max(float(np.abs(height).max()) for height in heights)
-    rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + (places.size * UNIT) ** 2) * tallest
+    n = sample.n_distinct + places.size
+    rounding = 28.0 * UNIT * tallest**2 + (rounding_of_masses(sample) + (n * UNIT) ** 2) * tallest
     return max(0.0, value - rounding)
 
 
 def overdraft(potentials: Potentials) -> float:
     """How much both heights must fall, up to rounding, for (1 - u) R0(u) + u R1(u) to be positive nowhere."""
-    places, heights = _extended(potentials, potentials.nodes)
+    places, heights = _everywhere(*_by_node(potentials))
     return max(0.0, kernel.largest_product(places, *heights))
 
 
-def _extended(potentials: Potentials, predictions: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
-    """All places where the extensions may bend upwards, and both heights there."""
+def _by_node(potentials: Potentials) -> tuple[FloatArray, list[FloatArray]]:
+    """Increasing nodes, and both heights there; of an outcome that does not occur, so low that it never binds."""
     order = np.argsort(potentials.nodes, kind="stable")  # linear where they are sorted already
-    nodes = potentials.nodes[order]
-    bends = nodes if np.array_equal(nodes, predictions) else np.union1d(nodes, predictions)
-    places = np.concatenate([[0.0] if bends[0] > 0.0 else [], bends, [1.0] if bends[-1] < 1.0 else []])
-    return places, [_lowest_extension(nodes, r[order], places) for r in (potentials.r0, potentials.r1)]
+    known = (np.full(order.size, -2.0) if np.isneginf(r).all() else r[order] for r in (potentials.r0, potentials.r1))
+    return potentials.nodes[order], list(known)
 
 
-def _lowest_extension(nodes: FloatArray, r: FloatArray, places: FloatArray) -> FloatArray:
-    if np.isneginf(r).all():
-        return np.full(places.size, -2.0)  # no such outcome: low enough never to bind
-    return kernel.extended(nodes, r, places)
+def _everywhere(nodes: FloatArray, known: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
+    """All places where the lowest 1-Lipschitz extensions may bend upwards, and both heights there."""
+    places = np.concatenate([[0.0] if nodes[0] > 0.0 else [], nodes, [1.0] if nodes[-1] < 1.0 else []])
+    return places, [kernel.extended(nodes, r, places) for r in known]

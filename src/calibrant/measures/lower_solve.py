@@ -15,7 +15,9 @@ IntArray = npt.NDArray[np.int64]
 _FIRST_CELLS = 256
 _PARTS = (16, 4)  # that one of the first cells is split into, and a later one
 _MOST_PARTS = 64  # that a gap between nodes is split into
-_NEARLY_ALL = 0.1  # with so many cells for a prediction, rounds on more of them cost as much as the whole sample
+# With so many cells for a prediction, rounds on more of them cost as much as the whole sample; a rough search may need
+# only one more.
+_NEARLY_ALL, _NEARLY_ALL_ROUGH = 0.1, 0.2
 _ROUNDS = 24  # to a stage
 _STEPS = 400
 _REPAIRED = 10_000  # nodes from which on steps that a few pairs block are repaired
@@ -82,6 +84,7 @@ class LowerProblem:
             return
         self._cells = self._split(np.ones(1), _FIRST_CELLS, 0.0)
         self._candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
+        self._nearly_all = _NEARLY_ALL_ROUGH if rough else _NEARLY_ALL
         for stage in (_OWN * tol, *_STAGES) if rough and _OWN * tol > _STAGES[0] else _STAGES:
             if self.width > stage:
                 self._refine(stage, tol)
@@ -117,7 +120,7 @@ class LowerProblem:
             allowed = stage / 8 if whole else max(stage / 8, self.width / 100)
             parts = _PARTS[self._cells.size > 2 * _FIRST_CELLS]
             cells = self._split(_beyond(np.maximum(excess, loss), allowed), parts, _MERGED)
-            if cells.size > _NEARLY_ALL * self.v.size:
+            if cells.size > self._nearly_all * self.v.size:
                 cells = np.arange(self.v.size + 1)
                 allowed = stage / 8
             broken = (worst > allowed / 4) & (np.diff(u) > 4 * _MERGED)
