@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from calibrant import CalibrationMonitor
 from calibrant.door.ends import Interval
-from calibrant.door.outwards import at_least, at_most, outwards
-from calibrant.findings.answer_words import in_short, most_in_short
+from calibrant.door.outwards import at_least, at_most, in_short, outwards
+from calibrant.findings.answer_words import most_in_short
 from calibrant.findings.words import proved
 from calibrant.inference.compare import ComparisonResult
 from calibrant.inference.gate import GateResult

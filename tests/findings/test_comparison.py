@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from calibrant import audit
 from calibrant.cli import app
-from calibrant.findings.answer_words import in_short
+from calibrant.door.outwards import in_short
 from calibrant.findings.comparison import compare
 
 

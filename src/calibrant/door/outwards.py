@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 _MOST_DECIMALS = 12
+_SAME = 1e-12  # what is nearer is rounding
 
 
 def outwards(low: float, high: float, *, signed: bool = False) -> tuple[str, str]:
@@ -47,6 +48,19 @@ def at_most(value: float, digits: int) -> str:
     ('0.051', '1e-300')
     """
     return _significant(value, digits, ROUND_CEILING)
+
+
+def in_short(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:
+    """A distance or an error in two significant digits and without an exponent.
+
+    >>> in_short(0.0271), in_short(3.1e-6), in_short(1e-15)
+    ('0.027', '0.0000031', '0')
+    """
+    exact = Decimal(repr(float(share)))
+    if abs(exact) < _SAME:
+        return "0"
+    place = min(0, exact.adjusted() - digits + 1)
+    return f"{exact.quantize(Decimal(1).scaleb(place), rounding):f}"
 
 
 def range_decimals(width: float) -> int:

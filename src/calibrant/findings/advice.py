@@ -60,6 +60,8 @@ class Advice(Result):
         Whether fewer events are proved where predictions are higher.
     n_compared : int or None
         Rows that recalibrations were compared on.
+    noise : float or None
+        Standard error of the rate in these rows: less than this no recalibration promises.
     weights : str or None
         What the map is fitted with: "sample_weight", "trials" or their product; None where rows count alike.
 
@@ -74,6 +76,7 @@ class Advice(Result):
     fitted_map: Curve | MulticlassRecalibrator | None = None
     backwards: bool = False
     n_compared: int | None = None
+    noise: float | None = None
     weights: str | None = None
 
     def summary(self) -> str:
@@ -136,6 +139,7 @@ def advice(
         choice.recalibrator,
         choice.direction == "wrong",
         int(order.size),
+        choice.noise,
         weights=None if weight is None else "sample_weight",
     )
 

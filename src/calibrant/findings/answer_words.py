@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
+from calibrant.door.outwards import in_short
 from calibrant.door.values import counted
 from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
 from calibrant.findings.blamed import Blamed, blamed
 from calibrant.findings.parts_off import found_off, named_off, parts_off
 from calibrant.findings.words import LABELS, MAX_WEIGHT, one_outcome, rate, segment_in_words, sentence, whole
 from calibrant.inference.gate import asked, rounded_rows
+from calibrant.recalibration.choice import falls_to
 
 if TYPE_CHECKING:
     from calibrant.findings.answer import Answer
@@ -235,15 +236,6 @@ def _matters(found: Answer, audit: Audit) -> str:
     return f"Up to {limit} it would be too small to matter; whether it is larger is not proved."
 
 
-def noise_of_rate(audit: Audit) -> float:
-    """Standard error of the rate in the rows that recalibrations were compared on, below which none can promise.
-
-    A map knows the rate no better than its rows do; over held-out parts of the same rows these errors cancel.
-    """
-    compared = audit.advice.n_compared or audit.n_rows
-    return math.sqrt(audit.base_rate * (1.0 - audit.base_rate) / compared * audit.n_rows / audit.effective_rows)
-
-
 def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     action, advice = found.action, audit.advice
     if action == "leave unchanged":
@@ -280,7 +272,6 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if action == "none":
         return [advice.words] if found.state == "worth correcting" else []
     before, after = advice["unchanged"], advice[advice.chosen or ""]
-    far, near = before.lower_calibration_distance, after.lower_calibration_distance
     do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
     parts = parts_off(audit)
     if parts:
@@ -291,21 +282,10 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
-    least = noise_of_rate(audit)
-    if max(near, least) < far:
-        to = in_short(near) if near >= least else f"less than chance can tell (about {in_short(least)})"
-        falls = f"the distance falls from {in_short(far)} to {to}"
-        return [f"{do} On {of_rows} kept out of its fit, {falls}."]
+    falls = falls_to(before, after, advice.noise or 0.0)
+    if falls is not None:
+        return [f"{do} On {of_rows} kept out of its fit, the distance falls from {falls}."]
     return [f"{do} On {of_rows} kept out of its fit, the log score is better."]
-
-
-def in_short(share: float, rounding: str = ROUND_HALF_EVEN, digits: int = 2) -> str:
-    """A distance or an error in two significant digits and without an exponent."""
-    exact = Decimal(repr(float(share)))
-    if abs(exact) < _SAME:
-        return "0"
-    place = min(0, exact.adjusted() - digits + 1)
-    return f"{exact.quantize(Decimal(1).scaleb(place), rounding):f}"
 
 
 def least_in_short(interval: Interval, limit: float) -> str:

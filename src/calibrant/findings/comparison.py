@@ -15,7 +15,8 @@ from calibrant.door.arguments import seeded
 from calibrant.door.columns import IntArray
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
-from calibrant.findings.answer_words import in_short, most_in_short
+from calibrant.door.outwards import in_short
+from calibrant.findings.answer_words import most_in_short
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from calibrant.door.ends import Interval
+from calibrant.door.outwards import in_short
 from calibrant.door.values import Result
 
 if TYPE_CHECKING:
@@ -100,6 +101,9 @@ class RecalibrationChoice(Result):
         Whether the chosen map leaves no two of these predictions in the opposite order.
     pvalue : float or None
         Of `calibration_test` of the unchanged predictions; None for classes.
+    noise : float
+        Standard error of the outcomes' mean in these rows (of classes, of how often the most probable one is right).
+        No map knows the rate better, so that a smaller distance on held-out parts of the same rows promises nothing.
     skipped : mapping of str to str
         Methods that were not compared, with the reason.
 
@@ -120,6 +124,7 @@ class RecalibrationChoice(Result):
     order_kept: bool = True
     pvalue: float | None = None
     skipped: Mapping[str, str] = field(default_factory=dict)
+    noise: float = 0.0
 
     def __getitem__(self, method: str) -> RecalibrationScore:
         """Return the scores of a method by its name."""
@@ -171,11 +176,10 @@ class RecalibrationChoice(Result):
                 f"better, beyond chance, than one answer for all (Brier score {after.brier:.4g}, the predictions' own "
                 f"{before.brier:.4g}). Use how often it happens in place of them, or collect more rows."
             )
-        far, near = before.lower_calibration_distance, after.lower_calibration_distance
-        verb = "cuts" if near < far else "moves"
+        falls = falls_to(before, after, self.noise)
+        cuts = "" if falls is None else f"cuts the distance from {falls} and "
         text = (
-            f"{self.recalibrator.summary()} It {verb} the distance from {far:.3g} to {near:.3g} "
-            f"and takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
+            f"{self.recalibrator.summary()} It {cuts}takes the Brier score from {before.brier:.4g} to {after.brier:.4g}"
         )
         if self.best != self.chosen:
             text += f"; {self.best.replace('_', ' ')} is no better beyond chance"
@@ -186,6 +190,18 @@ class RecalibrationChoice(Result):
     def _better_but_certain(self) -> list[str]:
         held = scored(self[self.chosen], self.criterion)
         return [name for name in self.certain if scored(self[name], self.criterion) < held]
+
+
+def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float) -> str | None:
+    """From which distance to which a recalibration takes the predictions, in words; None where that is no fall.
+
+    It is not told below the noise of the rate: in held-out parts of the same rows errors of it cancel, elsewhere not.
+    """
+    far, near = before.lower_calibration_distance, after.lower_calibration_distance
+    if max(near, noise) >= far:
+        return None
+    to = in_short(near) if near >= noise else f"less than chance can tell (about {in_short(noise)})"
+    return f"{in_short(far)} to {to}"
 
 
 def scored(score: RecalibrationScore, criterion: str) -> float:

@@ -283,7 +283,7 @@ def _choose_on(
             direction = "wrong" if turned and not kept else direction
     return RecalibrationChoice(
         tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
-        direction, kept, None if test is None else test.pvalue, ReadOnly(skipped),
+        direction, kept, None if test is None else test.pvalue, ReadOnly(skipped), rows.noise_of_rate,
     )  # fmt: skip
 
 

@@ -75,6 +75,13 @@ class Rows:
         return np.full(n, 1.0 / n) if self.weight is None else np.asarray(self.weight / self.weight.sum())
 
     @property
+    def noise_of_rate(self) -> float:
+        """Standard error of the mean outcome (of classes, of the most probable one's): groups are drawn as wholes."""
+        outcome, _ = self.question(self.prediction)
+        mass = self.mass
+        return spread_of_sum(mass * (outcome - dot(mass, outcome)), self.group)
+
+    @property
     def powers(self) -> FloatArray:
         """How much each row counts in a likelihood ratio: as its weight, by Kish's number of rows, and at most once.
 

@@ -7,7 +7,8 @@ from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
-from calibrant.findings.answer_words import METHODS, in_short, most_in_short, noise_of_rate
+from calibrant.door.outwards import in_short
+from calibrant.findings.answer_words import METHODS, most_in_short
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -47,7 +48,7 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged":
         name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
-        left, noise = best.lower_calibration_distance, min(noise_of_rate(audit), found.size)
+        left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, found.size)
         words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)
         shown.append((name, words, "after", begins, max(left, noise)))
     farthest = max(at_least, *(end for *_, end in shown))
