@@ -339,7 +339,14 @@ REGRET_RESULT: dict[str, Any] = {
     "n_rows": "integer",
     "rows_needed": "integer|null",
 }
-BOUNDED_SEGMENT = {"name": "string", "n_rows": "integer", "bias": "number", "bias_interval": ENDS}
+BOUNDED_SEGMENT = {
+    "name": "string",
+    "n_rows": "integer",
+    "bias": "number",
+    "bias_interval": ENDS,
+    "pvalue": "number|null",
+    "in_part": "boolean",
+}
 
 CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
     "name": "string",
@@ -364,6 +371,9 @@ CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
     "features?": ["string"],
     "max_depth?": "integer",
     "together?": ["string"],
+    "n_undecided?": "integer",
+    "undecided?": [BOUNDED_SEGMENT],
+    "untested?": "string|null",
 }
 GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT, "checks": [CHECK]}
 REGRET: dict[str, Any] = {

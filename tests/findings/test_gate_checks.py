@@ -199,7 +199,7 @@ def test_found_segments_of_groups_are_bounded_by_groups(tmp_path):
     alone = gated(path, **asked).checks[1].result
     grouped = gated(path, **asked, groups="patient", max_weight=10).checks
     assert (alone.n_beyond, alone.verdict) == (3, "beyond")
-    assert (grouped[1].result.n_beyond, grouped[1].verdict) == (0, "none beyond")
+    assert (grouped[1].result.n_beyond, grouped[1].verdict) == (0, "undecided")
     assert grouped[1].result.largest.proved < alone.largest.proved
     # A group is a draw whose error is from -10 to 10; two ends of three segments.
     off = 10.0 * (BENT - ROWS)[:600]

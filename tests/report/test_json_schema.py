@@ -118,8 +118,8 @@ def test_gates_are_laid_out_as_the_schema_says(limit):
     y_prob = np.linspace(0.1, 1.0, 400)
     result = calibrant.calibration_gate(y_prob > 0.5, y_prob**2, max_distance=limit)
     worse = NotWorse(result.verdict, "old", 0.02, Interval(-0.1, 0.1), 0.05, 400, 300, None, "proved")
-    one = BoundedSegment("a = 1", 9, 0.1, Interval(0.0, 0.2))
-    bounded = BoundedSegments("beyond", 0.02, 0.05, 400, 3, 1, (one,), one, 0.3, ("a",), 2)
+    one, off = (BoundedSegment("a = 1", 9, 0.1, Interval(0.0, 0.2), p) for p in (None, 0.01))
+    bounded = BoundedSegments("beyond", 0.02, 0.05, 400, 3, 1, (one,), one, 0.3, ("a",), 2, (), 1, (off,), "few")
     checks = (
         Check("all rows", "rows", result),
         Check("baseline", "baseline", worse),

@@ -20,7 +20,7 @@ from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.features import Feature
 from calibrant.segments.finding import find_in_rows
 from calibrant.segments.formed import form, units_of
-from calibrant.segments.row_bets import ends_of_rows
+from calibrant.segments.row_bets import at_knots, ends_at_knots
 from calibrant.segments.totals import holm, totals_of
 from tests.oracles import found_in_groups as oracle
 from tests.oracles import found_segments as rows_oracle
@@ -244,7 +244,7 @@ def test_population_bounds_of_groups_hold():
         formed = form(units_of(alone, features), features, 1, 50)
         low, high = totals_of(rows, formed).population_intervals(0.1, 10.0)
         beyond += (low > 0.0).any() or (high < 0.0).any()
-        low, high = ends_of_rows(alone, formed, 0.1)
+        low, high = ends_at_knots(at_knots(alone, formed), 0.1 / (2 * len(formed)))
         of_rows += (low > 0.0).any() or (high < 0.0).any()
     assert beyond == 0
     assert of_rows > 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from calibrant.door.rows import Rows
 from calibrant.segments.formed import form, units_of
-from calibrant.segments.row_bets import ends_at_knots, ends_of_rows
+from calibrant.segments.row_bets import at_knots, ends_at_knots
 from tests.segments.test_found import coded
 from tests.strategies import examples
 
@@ -34,7 +34,8 @@ def last_refuted(x, miss):
 
 def ends_of(y, v, level):
     rows, features = Rows.of(y, v), coded(np.zeros(y.size, np.int64))
-    low, high = ends_of_rows(rows, form(units_of(Rows.of(y, np.full(y.size, 0.5)), features), features, 1, 1), level)
+    formed = form(units_of(Rows.of(y, np.full(y.size, 0.5)), features), features, 1, 1)
+    low, high = ends_at_knots(at_knots(rows, formed), level / (2.0 * len(formed)))
     return low[0], high[0]
 
 

@@ -17,7 +17,8 @@ from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.scale.frames import OpenedFrame
 from calibrant.segments.asked import Asked
-from calibrant.segments.bounded import BoundedSegments, bounded_in_table
+from calibrant.segments.bounded import BoundedSegments, bounded
+from calibrant.segments.to_bound import read_to_bound
 
 LEVELS = 0.05, 0.5
 LIMIT = 0.05
@@ -180,9 +181,7 @@ def _table(
 
 
 def _said(rows: pa.Table, most: int | None, level: float, limit: float, min_rows: int) -> BoundedSegments:
-    """What the gate says of segments that it finds."""
+    """What the gate's bounds say of segments that it finds."""
     names = {"y_true": "y", "y_prob": "v"} | ({} if most is None else {"groups": "group"})
-    asked = Asked(min_rows=min_rows)
-    return bounded_in_table(
-        OpenedFrame(rows), names, _FEATURES, asked, level=level, max_distance=limit, max_weight=most
-    )
+    held = read_to_bound(OpenedFrame(rows), names, _FEATURES, Asked(min_rows=min_rows), max_weight=most)
+    return bounded(held, Asked().max_depth, level, limit)[0]

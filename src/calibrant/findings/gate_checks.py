@@ -34,9 +34,12 @@ from calibrant.scale.opening import open_table
 from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
+from calibrant.segments.asked import LEAST_LEVEL, names_of
 from calibrant.segments.asked import Asked as SearchAsked
-from calibrant.segments.asked import names_of
 from calibrant.segments.bounded import BoundedSegments, bounded_in_table
+
+_SEED = 0
+"""Of the search for segments: that of `calibrant audit`, so that both call the same ones off."""
 
 
 def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
@@ -85,15 +88,16 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
     if "y_true" not in names:
         raise InputError("find", OF_ROWS)
     held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
-    search = SearchAsked(max_depth=asked.max_depth)
+    search = SearchAsked(max_depth=asked.max_depth, level=max(asked.level, LEAST_LEVEL), random_state=_SEED)
     with named_as_in_table(names):
         return bounded_in_table(
             table,
             held,
             features,
             search,
-            level=asked.level / shares,
+            level=asked.level,
             max_distance=limit,
+            shares=shares,
             max_weight=asked.max_weight,
             exclude_bad=asked.exclude_bad,
         )

@@ -44,7 +44,7 @@ class Check(Result):
 
     @property
     def verdict(self) -> Said:
-        """What it comes to; of all segments that features make "none beyond" where none is proved to be."""
+        """What it comes to; "none beyond" of found segments, none of which is proved or, called off, left open."""
         assert self.result.verdict is not None  # bounds of regret have one where a limit was asked about
         return self.result.verdict
 
@@ -103,7 +103,7 @@ class Gated(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all checks: beyond, undecided, within. Of found segments "none beyond" is all that was asked."""
+        """The worst of all checks: beyond, undecided, within. Of found segments "none beyond" is enough."""
         said = [check.verdict for check in self.checks if check.verdict != "none beyond"]
         return min(said, key=_WORST_FIRST.index)
 
@@ -112,7 +112,7 @@ class Gated(Result):
         """About how many rows in all would decide every check; None where all are decided, or no number would."""
         needed = []
         for check in self.checks:
-            if check.verdict == "undecided" and not isinstance(check.result, BoundedSegments):
+            if check.verdict == "undecided":
                 if check.result.rows_needed is None:
                     return None
                 # Of a segment, so many rows of the table that it has its share of them.

@@ -12,6 +12,8 @@ from calibrant.door.errors import InputError
 MAX_DEPTH, N_BINS, MIN_ROWS = 2, 10, 50
 BY_REDRAWS, BY_TAIL = 0.99, 0.01
 """Shares of the level that the two p-values get."""
+LEAST_LEVEL = (1.0 + 1e-9) / (BY_REDRAWS * (1.0 + N_RESAMPLES))
+"""At smaller levels the usual number of redraws calls nothing off."""
 _DEEPEST, _MOST_BINS = 4, 100
 MOST_SEGMENTS = 50_000
 

@@ -1,7 +1,11 @@
-"""Mean errors of all segments that features make, bounded at once: is any of them proved beyond a limit?"""
+"""Mean errors of all segments that features make, bounded at once: is any of them proved beyond a limit?
+
+Where none is, each that the search calls off must be proved within, as if it had been named beforehand.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,24 +13,24 @@ from typing import Literal
 import numpy as np
 
 from calibrant.door.coding import pooled
+from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
+from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_least
 from calibrant.door.values import Result, counted
 from calibrant.scale.tables import Table
-from calibrant.segments.asked import Asked, AskedOf
-from calibrant.segments.finding import many_in_groups, read_to_search, taken_features
-from calibrant.segments.formed import form, too_few_rows, units_of
-from calibrant.segments.found_in_sums import summed_to_search
-from calibrant.segments.row_bets import ends_of_rows
-from calibrant.segments.totals import totals_of
+from calibrant.segments.asked import Asked
+from calibrant.segments.to_bound import CalledOff, Ends, OfRows, OfSums, read_to_bound
 
 _TOLD = 20
 _NAMED = 3
+_LEAST_MORE = 1.1  # times the rows: an estimate is no finer
+_MOST_ROWS = 10**15  # more than that is said to be no number of rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BoundedSegment(Result):
-    """A segment whose mean error is proved to be beyond the limit.
+    """A segment, and what is proved of its mean error.
 
     Attributes
     ----------
@@ -38,12 +42,18 @@ class BoundedSegment(Result):
         Mean of outcome less prediction.
     bias_interval : Interval
         Holds the population's mean of outcome less prediction in the segment, in all segments at once.
+    pvalue : float or None
+        Of its calibration, adjusted for all segments, where the search calls it off.
+    in_part : bool
+        Whether it is called off for a part of its predictions, so that the mean error does not say how far off it is.
     """
 
     name: str
     n_rows: int
     bias: float
     bias_interval: Interval
+    pvalue: float | None = None
+    in_part: bool = False
 
     @property
     def proved(self) -> float:
@@ -52,8 +62,13 @@ class BoundedSegment(Result):
 
     def summary(self) -> str:
         """One clause."""
-        way = "too low" if self.bias > 0.0 else "too high"
-        return f"{self.name}: predictions are at least {at_least(self.proved, 2)} {way} ({counted(self.n_rows, 'row')})"
+        way, rows = "too low" if self.bias > 0.0 else "too high", counted(self.n_rows, "row")
+        if self.pvalue is None:
+            return f"{self.name}: predictions are at least {at_least(self.proved, 2)} {way} ({rows})"
+        least = f", at least {at_least(self.proved, 2)} in the population" if self.proved > 0.0 else ""
+        mean = f"{abs(self.bias):.2g} {way} on these rows{least}"
+        said = f"off in a part of their range, on average {mean}" if self.in_part else mean
+        return f"{self.name}: predictions are {said} ({rows}, p = {self.pvalue:.2g})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,8 +77,9 @@ class BoundedSegments(Result):
 
     Attributes
     ----------
-    verdict : {"beyond", "none beyond"}
-        Whether a segment's mean error in the population is proved to be more than the limit.
+    verdict : {"beyond", "undecided", "none beyond"}
+        "Beyond" if a segment's mean error in the population is proved to be more than the limit. Else "undecided" if
+        the search calls a segment off by more than noise that is not proved to be within it, or nothing can be tested.
     max_distance : float
         The limit.
     level : float
@@ -84,11 +100,18 @@ class BoundedSegments(Result):
         Features that a segment fixes at most.
     together : tuple of str
         Values that were too rare or too many to be looked at one by one.
-    rows_needed : None
-        More rows would decide nothing that is asked here.
+    n_undecided : int
+        Segments that are called off and not proved within the limit, where none is proved beyond it.
+    undecided : tuple of BoundedSegment
+        The first 20 of these, the largest error first.
+    untested : str or None
+        Why the search could test nothing.
+    rows_needed : int or None
+        About how many rows of the table would decide about those that are undecided; None if none is, or no number
+        would.
     """
 
-    verdict: Literal["beyond", "none beyond"]
+    verdict: Literal["beyond", "undecided", "none beyond"]
     max_distance: float
     level: float
     n_rows: int
@@ -100,7 +123,10 @@ class BoundedSegments(Result):
     features: tuple[str, ...]
     max_depth: int
     together: tuple[str, ...] = ()
-    rows_needed: None = None
+    n_undecided: int = 0
+    undecided: tuple[BoundedSegment, ...] = ()
+    untested: str | None = None
+    rows_needed: int | None = None
 
     def summary(self) -> str:
         """One sentence."""
@@ -108,20 +134,28 @@ class BoundedSegments(Result):
         made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
         made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
         of = f"{counted(self.n_tested, 'segment')} {made}"
-        if not self.beyond:
-            proved = self.largest.proved
-            rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
-            none = f"none of {of} is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
-            if self.provable >= 1.0:
-                return f"{none}. In half of them or more no error could be proved: there are too few rows or groups"
-            return f"{none}. In half of them or more only an error above about {self.provable:.2g} could be proved"
-        be = "is" if self.n_beyond == 1 else "are"
-        told = "; ".join(each.summary() for each in self.beyond[:_NAMED])
-        more = self.n_beyond - min(_NAMED, len(self.beyond))
-        return (
-            f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of} {be} proved so. {told}"
-            f"{f'; and {more:,} more' if more else ''}"
-        )
+        if self.verdict == "beyond":
+            be = "is" if self.n_beyond == 1 else "are"
+            said = f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of} {be} proved so"
+            return f"{said}. {_told(self.beyond, self.n_beyond)}"
+        if self.verdict == "undecided":
+            said = f"undecided about {self.max_distance:g}: none of {of} is proved beyond it"
+            if self.untested is not None:
+                return f"{said}, and none can be tested: {self.untested}"
+            be = "is" if self.n_undecided == 1 else "are"
+            off = f"{self.n_undecided:,} {be} off by more than noise and not proved within"
+            return f"{said}, but {off}. {_told(self.undecided, self.n_undecided)}"
+        proved = self.largest.proved
+        rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
+        none = f"none of {of} is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
+        if self.provable >= 1.0:
+            return f"{none}. In half of them or more no error could be proved: there are too few rows or groups"
+        return f"{none}. In half of them or more only an error above about {self.provable:.2g} could be proved"
+
+
+def _told(segments: tuple[BoundedSegment, ...], n: int) -> str:
+    more = n - min(_NAMED, len(segments))
+    return "; ".join(each.summary() for each in segments[:_NAMED]) + (f"; and {more:,} more" if more else "")
 
 
 def bounded_in_table(
@@ -132,54 +166,104 @@ def bounded_in_table(
     *,
     level: float,
     max_distance: float,
+    shares: int = 1,
     max_weight: float | None = None,
     exclude_bad: bool = False,
 ) -> BoundedSegments:
-    """Bound the mean error of every segment of a table, formed as is `asked`, at a level for all of them together."""
-    taken = taken_features(table, names, features, "find")
-    of = AskedOf(features is not None, trials=False, exclude_bad=exclude_bad, option="find", whatever_predicted=True)
-    if table.many:
-        if "groups" in names:
-            raise many_in_groups()
-        with table.lazily(names, taken, "find") as lazy:
-            summed, _, _, lazy_ones, _ = summed_to_search(lazy, dict(names), taken, asked, of)
-        totals, labels = summed.totals, {each.name: each.labels for each in lazy_ones}
-        conditions = [summed.conditions(lazy_ones, i) for i in range(len(summed))]
-        low, high = totals.population_intervals(level)
-    else:
-        rows, held, _, _ = read_to_search(table, names, taken, asked, of)
-        if rows.count.sum() < asked.min_rows:
-            raise too_few_rows(rows.count.sum(), asked.min_rows)
-        # Candidates may depend on features alone, and bounds hold for any number of groups.
-        alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None)
-        formed = form(units_of(alone, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
-        totals, labels = totals_of(rows, formed), {each.name: each.labels for each in held}
-        conditions = [formed.conditions(i) for i in range(len(formed))]
-        if rows.group is None:
-            low, high = ends_of_rows(rows, formed, level)
-        else:
-            low, high = totals.population_intervals(level, max_weight)
+    """Bound the mean error of every segment of a table, formed as is `asked`, and search them where none is beyond.
+
+    "Beyond" takes one of so many shares of the level, for all segments together, and each "within" all of it; the
+    level of the search is that of `asked` (docs/gate.md).
+    """
+    held = read_to_bound(table, names, features, asked, max_weight=max_weight, exclude_bad=exclude_bad)
+    found, ends = bounded(held, int(asked.max_depth), level / shares, max_distance)
+    return found if found.n_beyond else _with_called_off(found, ends, held, asked, level)
+
+
+def bounded(held: OfRows | OfSums, max_depth: int, level: float, max_distance: float) -> tuple[BoundedSegments, Ends]:
+    """What the bounds say alone, at a level for all segments together, and the bounds."""
+    totals = held.totals
+    low, high = ends = held.ends(level / (2.0 * totals.count.size))
     proved = np.maximum(low, -high)
     order = np.argsort(-proved, kind="stable")
     n_beyond = int((proved > max_distance).sum())
-
-    def told(i: int) -> BoundedSegment:
-        name = " and ".join(conditions[i]) or "all rows"
-        return BoundedSegment(
-            name, int(totals.count[i]), float(totals.bias[i]), Interval(float(low[i]), float(high[i]))
-        )
-
-    return BoundedSegments(
+    found = BoundedSegments(
         verdict="beyond" if n_beyond else "none beyond",
         max_distance=max_distance,
         level=level,
         n_rows=int(totals.count[0]),
-        n_tested=len(conditions),
+        n_tested=totals.count.size,
         n_beyond=n_beyond,
-        beyond=tuple(told(int(i)) for i in order[: min(n_beyond, _TOLD)]),
-        largest=told(int(order[0])),
+        beyond=tuple(_segment(held, ends, int(i)) for i in order[: min(n_beyond, _TOLD)]),
+        largest=_segment(held, ends, int(order[0])),
         provable=max_distance + float(np.median(0.5 * (high - low))),
-        features=tuple(labels),
-        max_depth=int(asked.max_depth),
-        together=tuple(pooled(labels)),
+        features=tuple(held.labels),
+        max_depth=max_depth,
+        together=tuple(pooled(held.labels)),
     )
+    return found, ends
+
+
+def _segment(held: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None = None) -> BoundedSegment:
+    totals, ends_of_it = held.totals, Interval(*(float(end[i]) for end in ends))
+    name = " and ".join(held.conditions(i)) or "all rows"
+    said = (None, False) if off is None else (off.pvalue(), off.in_part)
+    return BoundedSegment(name, int(totals.count[i]), float(totals.bias[i]), ends_of_it, *said)
+
+
+def _with_called_off(
+    found: BoundedSegments, ends: Ends, held: OfRows | OfSums, asked: Asked, level: float
+) -> BoundedSegments:
+    """Of bounds by which no segment is beyond: undecided where the search calls one off that is not proved within."""
+    try:
+        off = held.called_off(asked)
+    except InputError as problem:
+        return replace(found, verdict="undecided", untested=str(problem))
+    times = _not_within(off, ends, held, found.max_distance, level)
+    if not times:
+        return found
+    worst_first = sorted(times, key=lambda each: -abs(float(held.totals.bias[each.at])))
+    needed = max(times.values()) * found.n_rows
+    return replace(
+        found,
+        verdict="undecided",
+        n_undecided=len(times),
+        undecided=tuple(_segment(held, ends, each.at, each) for each in worst_first[:_TOLD]),
+        rows_needed=math.ceil(needed) if needed < _MOST_ROWS else None,
+    )
+
+
+def _not_within(
+    off: list[CalledOff], ends: Ends, held: OfRows | OfSums, max_distance: float, level: float
+) -> dict[CalledOff, float]:
+    """Those that are not proved within the limit, and how many times the rows would decide about each.
+
+    What must be within it is the mean error and, where that does not say how far off the segment is, its distance from
+    calibration. Each "within" has the whole level: of a segment that is beyond, this one statement has to be wrong.
+    """
+    low, high = within = held.ends(level)
+    times = {}
+    for each in off:
+        if max(high[each.at], -low[each.at]) > max_distance:
+            times[each] = _times(held.totals.bias, ends, within, each.at, max_distance)
+        elif each.in_part:
+            gate = held.gate(each.at, max_distance, level)
+            if gate is None or gate.verdict != "within":
+                needed = None if gate is None else gate.rows_needed
+                times[each] = math.inf if needed is None else needed / held.totals.count[each.at]
+    return times
+
+
+def _times(bias: FloatArray, ends: Ends, within: Ends, i: int, limit: float) -> float:
+    """How many times the rows would prove a segment's mean error within or beyond the limit, were it what it is.
+
+    The ends come nearer as one over the root of the rows.
+    """
+    size = float(bias[i])
+    if abs(size) < limit:
+        root = max((float(within[1][i]) - size) / (limit - size), (size - float(within[0][i])) / (limit + size))
+    elif abs(size) > limit:
+        root = (size - float(ends[0][i]) if size > 0.0 else float(ends[1][i]) - size) / (abs(size) - limit)
+    else:
+        return math.inf
+    return max(_LEAST_MORE, root * root)

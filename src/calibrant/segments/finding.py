@@ -21,7 +21,7 @@ from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
 from calibrant.segments.explained import explained_once
 from calibrant.segments.features import Feature, read_features
-from calibrant.segments.formed import Formed, form, units_of
+from calibrant.segments.formed import Formed, Units, form, units_of
 from calibrant.segments.found_in_sums import found_in_sums
 from calibrant.segments.found_results import FoundSegment, FoundSegments
 from calibrant.segments.totals import Totals, holm, totals_of
@@ -95,15 +95,20 @@ def read_to_search(
     return single, told_apart, left_out, read.n_excluded
 
 
-def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> FoundSegments:
-    """Find segments of rows that were read already."""
-    level, n_resamples = float(asked.level), int(asked.n_resamples)
+def searched(rows: Rows, features: Sequence[Feature], asked: Asked) -> tuple[Units, Formed, ByRows | ByGroups]:
+    """What redraws say of all segments of rows that were read already."""
     seed = generator(asked.random_state).integers(2**64, dtype=np.uint64)
     check_groups(rows)
     units = units_of(rows, features)
     formed = form(units, features, min(asked.max_depth, len(features)), asked.min_rows)
     by = ByRows if rows.group is None else ByGroups
-    found: ByRows | ByGroups = by.of(units, formed, n_resamples, level, seed)
+    return units, formed, by.of(units, formed, int(asked.n_resamples), float(asked.level), seed)
+
+
+def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> FoundSegments:
+    """Find segments of rows that were read already."""
+    level, n_resamples = float(asked.level), int(asked.n_resamples)
+    units, formed, found = searched(rows, features, asked)
     beyond = np.flatnonzero(found.pvalue <= level)
     listed = explained_once(units, formed, found, beyond)
     strongest = int(np.argmax(found.score))

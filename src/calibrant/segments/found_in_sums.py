@@ -96,6 +96,12 @@ def summed_to_search(
     return formed, blocks, coded, told_apart, left_out
 
 
+def summed_again(blocks: Sequence[Block], features: Sequence[LazyFeature], asked: Asked) -> Summed:
+    """The segments that are searched, of sums without weights in which more were formed."""
+    sets = all_sets(len(features), min(int(asked.max_depth), len(features)))
+    return form_sums(blocks, features, sets, asked.min_rows, weighted=False)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TailSearch:
     """What the tails say of all segments.
