@@ -59,9 +59,11 @@ def every_cost(sample):
 @given(samples())
 def test_every_step_of_the_dynamic_program(given_rows):
     sample = Sample.from_columns(*given_rows)
-    cost, start = least_costs(sample)
+    cost, start, first = least_costs(sample)
     assert cost == pytest.approx(every_cost(sample), abs=1e-12)
     assert np.all((start[1:] >= 0) & (start[1:] < np.arange(1, start.size)))
+    assert first[0] == 0
+    assert start[np.append(first[1:], start.size - 1)].tolist() == first.tolist()
 
 
 LARGER = ["calibrated", "biased", "drift", "few ties", "alternating", "crowded", "weights", "wild sums"]

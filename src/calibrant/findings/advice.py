@@ -17,6 +17,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.findings.answer import State
 from calibrant.findings.words import NO_TRIALS
+from calibrant.inference.result import TestResult
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
@@ -111,12 +112,13 @@ class Advice(Result):
 
 def advice(
     rows: Rows | MulticlassSample,
+    test: TestResult | None,
     level: float,
     seed: int,
     of: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Advice:
-    """Compare recalibrations of single rows that were read already, drawn from `of` in all."""
+    """Compare recalibrations of single rows that were read already, drawn from `of` in all, which `test` is of."""
     y_prob = rows.y_prob
     from calibrant.recalibration.choose import choose_on_rows
 
@@ -126,7 +128,9 @@ def advice(
     keys = (weight, rows.group, rows.y_true)
     order = np.lexsort([each for each in keys if each is not None] + ([y_prob] if single else [*y_prob.T[::-1]]))
     try:
-        choice = choose_on_rows(rows.take(order), level=level, n_resamples=_RESAMPLES, random_state=seed, progress=tell)
+        choice = choose_on_rows(
+            rows.take(order), test, level=level, n_resamples=_RESAMPLES, random_state=seed, progress=tell
+        )
     except InputError as too_few:
         return not_compared(str(too_few))
     words = choice.summary()
@@ -145,21 +149,33 @@ def advice(
 
 
 def advice_on_sample(
-    sample: Sample, weighted: bool, state: State, level: float, seed: int, rows: Rows | None = None
+    sample: Sample,
+    test: TestResult | None,
+    weighted: bool,
+    state: State,
+    level: float,
+    seed: int,
+    rows: Rows | None = None,
 ) -> Advice:
     """Compare recalibrations where a change is due: of all rows, or of some of very many, drawn at random.
 
-    `rows` are the same one by one where they weigh differently or belong together; then whole groups are drawn, and no
-    group is on both sides of a split.
+    `test` is that of all rows. `rows` are the same one by one where they weigh differently or belong together; then
+    whole groups are drawn, and no group is on both sides of a split.
     """
-    found = _advice_on_sample(sample, weighted, state, level, seed, rows)
+    found = _advice_on_sample(sample, test, weighted, state, level, seed, rows)
     if rows is None or rows.trials is None:
         return found
     return replace(found, weights="trials" if found.weights is None else f"trials * {found.weights}")
 
 
 def _advice_on_sample(
-    sample: Sample, weighted: bool, state: State, level: float, seed: int, rows: Rows | None
+    sample: Sample,
+    test: TestResult | None,
+    weighted: bool,
+    state: State,
+    level: float,
+    seed: int,
+    rows: Rows | None,
 ) -> Advice:
     if state in NOT_DUE:
         return not_compared(NO_TRIALS if not sample.binary else NOT_DUE[state])
@@ -174,17 +190,17 @@ def _advice_on_sample(
     rarer = min(events, n - events) / n
     most = min(_MOST_ANY, max(_MOST_ROWS, int(_EVENTS / rarer) if rarer > 0.0 else n))
     if rows is not None and (weighted or rows.group is not None):
-        return _of_rows(rows, most, level, seed)
+        return _of_rows(rows, most, test, level, seed)
     if n <= most:
-        return advice(Rows.of_sample(sample), level, seed)
+        return advice(Rows.of_sample(sample), test, level, seed)
     drawn = np.sort(np.random.default_rng(seed).choice(n, most, replace=False, shuffle=False))
     cell = np.searchsorted(sample.count.cumsum(), drawn, side="right")
     within = drawn - (sample.count.cumsum() - sample.count)[cell]
     rows = Rows((within < sample.ones[cell]).astype(np.int64), np.ascontiguousarray(sample.prediction[cell]))
-    return advice(rows, level, seed, of=n)
+    return advice(rows, test, level, seed, of=n)
 
 
-def _of_rows(rows: Rows, most: int, level: float, seed: int) -> Advice:
+def _of_rows(rows: Rows, most: int, test: TestResult | None, level: float, seed: int) -> Advice:
     """Of all outcomes one by one, or of some of very many, drawn at random; of rows in groups whole groups are."""
     n = int(rows.count.sum())
     if n > most:
@@ -201,7 +217,7 @@ def _of_rows(rows: Rows, most: int, level: float, seed: int) -> Advice:
         if rows.count.sum() > _MOST_ANY:
             what = "row" if rows.group is None else "group"
             return not_compared(f"one {what} stands for more than {_MOST_ANY:,} outcomes")
-    return advice(rows.single(), level, seed, of=None if rows.count.sum() == n else n)
+    return advice(rows.single(), test, level, seed, of=None if rows.count.sum() == n else n)
 
 
 def advice_on_classes(
@@ -212,7 +228,7 @@ def advice_on_classes(
         return not_compared(NOT_DUE[state])
     some = drawn_rows(sample, _MOST_VALUES, seed)
     n = sample.y_true.size
-    return advice(some, level, seed, None if some.y_true.size == n else n, tell)
+    return advice(some, None, level, seed, None if some.y_true.size == n else n, tell)
 
 
 def not_compared(why: str) -> Advice:

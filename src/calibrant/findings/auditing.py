@@ -317,7 +317,7 @@ def audit_sample(
         advised = not_compared("not asked for")
         if advise:
             state = decide(test, gate)
-            advised = advice_on_sample(sample, weighted, state, level, int(rng.integers(2**31)), rows)
+            advised = advice_on_sample(sample, test, weighted, state, level, int(rng.integers(2**31)), rows)
         regions = () if regional is None else regional.result()
     return Audit(
         title=title,

@@ -125,8 +125,10 @@ def _overtaken(i: int, k: int, j: int, v: FloatArray, s: FloatArray, w: FloatArr
 def best_partition(
     v: FloatArray, s: FloatArray, w: FloatArray, order: IntArray, tree: UIntArray, offset: IntArray,
     cost: FloatArray, start: IntArray,
-) -> None:  # fmt: skip
+) -> IntArray:  # fmt: skip
     """Fill cost and start in O(m log m) for any data, with O(m) memory; order sorts s, the tree is an empty set.
+
+    Returns where each group of the best partition begins, increasing.
 
     cost[j], the least cost of partitioning the first j predictions, is the minimum over i < j of cost[i] +
     |S_j - S_i| + (M_j - M_i)(v_{j-1} - v_i), with s and w the running sums S and M of residual and mass; start[j] is
@@ -217,13 +219,14 @@ def best_partition(
             right[a] = j
             left[b] = j
             _add(tree, offset, r)
-
-
-def group_starts(start: IntArray) -> IntArray:
-    """Return where each group of the best partition begins, increasing; a loop in Python, for groups are mostly few."""
-    before: memoryview[int] = start.data  # whose numbers are Python's own, in half the time
-    first, j = [], start.size - 1
-    while j > 0:
-        j = before[j]
-        first.append(j)
-    return np.array(first[::-1], np.int64)
+    groups, at = 0, m
+    while at > 0:
+        at = start[at]
+        groups += 1
+    first = np.empty(groups, np.int64)
+    at = m
+    while at > 0:
+        at = start[at]
+        groups -= 1
+        first[groups] = at
+    return first

@@ -13,7 +13,8 @@ from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
-from calibrant.kernels.interval import best_partition, empty_set, group_starts
+from calibrant.kernels.interval import best_partition, empty_set
+from calibrant.kernels.types import IntArray
 from calibrant.measures.registry import register
 
 FloatArray = npt.NDArray[np.float64]
@@ -82,22 +83,24 @@ class IntervalPartition(Result):
         return f"{self.first.size:,} intervals of predictions, whose {cost}."
 
 
-def least_costs(sample: Sample) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Least cost of partitioning the first j predictions, and where the last group begins, for j = 0 to m."""
+def least_costs(sample: Sample) -> tuple[FloatArray, IntArray, IntArray]:
+    """Least cost of partitioning the first j predictions, and where the last group begins, for j = 0 to m.
+
+    The third value is where the groups of all begin.
+    """
     m = sample.n_distinct
     s, w = np.zeros(m + 1), np.zeros(m + 1)
     np.cumsum(sample.residual(), out=s[1:])
     np.cumsum(sample.mass(), out=w[1:])
     cost, start = np.empty(m + 1), np.empty(m + 1, np.int64)
-    best_partition(sample.prediction, s, w, np.argsort(s), *empty_set(m + 1), cost, start)
-    return cost, start
+    first = best_partition(sample.prediction, s, w, np.argsort(s), *empty_set(m + 1), cost, start)
+    return cost, start, first
 
 
 def partition_from_sample(sample: Sample) -> IntervalPartition:
     """Best interval partition of a sample."""
     v, mass, residual = sample.prediction, sample.mass(), sample.residual()
-    _, start = least_costs(sample)
-    first = group_starts(start)
+    first = least_costs(sample)[2]
     last = np.append(first[1:], v.size) - 1
     group_mass, group_residual = np.add.reduceat(mass, first), np.add.reduceat(residual, first)
     value = float((np.abs(group_residual) + group_mass * (v[last] - v[first])).sum())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["random_interval_calibration_error", "surrogate_interval_calibration_error"]
 
+import math
+
 import numpy as np
 
 from calibrant.door.arguments import positive
@@ -23,15 +25,21 @@ def surrogate_from_sample(sample: Sample) -> float:
     """Surrogate interval calibration error of a sample."""
     v, r = sample.prediction, sample.residual()
     # Halving the width splits every bin in two, so the error only grows, up to the level sets' error: from width w on
-    # nothing falls below error(w), and what is left to gain is at most w.
+    # nothing falls below error(w). Where chance is all there is, the best width is about the cube root of 1 / m, so
+    # that is where to begin; wider ones are looked at while a width alone is not as much as the best sum.
     best = float(np.abs(r).sum())
-    width = 1.0
+    middle = 2.0 ** -round(math.log2(v.size) / 3.0)
+    width = middle
     while width > 2.0**-60:
         error = sliding_window(v, r, width)
         best = min(best, error + width)
         if error >= best:
             break
         width /= 2.0
+    width = 2.0 * middle
+    while width <= 1.0 and width < best:
+        best = min(best, sliding_window(v, r, width) + width)
+        width *= 2.0
     return best
 
 

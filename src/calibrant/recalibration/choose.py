@@ -20,7 +20,8 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly
-from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows
+from calibrant.inference.calibration import calibration_test_on_rows
+from calibrant.inference.result import TestResult, impossible_rows
 from calibrant.measures.clock import Clock
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
@@ -37,6 +38,7 @@ from calibrant.recalibration.judging import (
     smooth_half_width,
 )
 from calibrant.recalibration.softmax_fit import OutOfTime
+from calibrant.resampling.redraw import check_groups
 from calibrant.resampling.threads import Beside, beside
 
 if TYPE_CHECKING:
@@ -155,6 +157,7 @@ def choose_recalibrator(
 
 def choose_on_rows(
     rows: SingleRows | MulticlassSample,
+    test: TestResult | None,
     *,
     level: float,
     n_resamples: int,
@@ -163,7 +166,8 @@ def choose_on_rows(
 ) -> RecalibrationChoice:
     """`choose_recalibrator` of rows that were read already, with its usual methods, but none that takes minutes.
 
-    Its recalibrator may be a curve.
+    `test` is that of the predictions, on these rows or on more from which they were drawn; None for classes. The
+    recalibrator may be a curve.
     """
     found = Rows.read(rows)
     methods: Sequence[Any] | None = None
@@ -176,7 +180,9 @@ def choose_on_rows(
             skipped["dirichlet"] = f"takes minutes with {k:,} classes"
     clock = Clock(None)
     with beside(_THREADS) as threads:
-        choice = _choose_on(found, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads)
+        choice = _choose_on(
+            found, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads, test
+        )
     return replace(choice, skipped=ReadOnly({**skipped, **choice.skipped}))
 
 
@@ -191,6 +197,7 @@ def _choose_on(
     clock: Clock,
     progress: Callable[[str], None] | None,
     threads: Beside,
+    test: TestResult | None = None,
 ) -> RecalibrationChoice:
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
@@ -202,7 +209,11 @@ def _choose_on(
     rng, seed = seeded(random_state)
     # scikit-learn's seeds have 32 bits.
     splits = rows.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
-    test = _tested(rows, level, int(rng.integers(2**31)))
+    drawn = int(rng.integers(2**31))
+    single = None if rows.classes else rows.single()
+    if single is not None:
+        check_groups(single)
+        test = calibration_test_on_rows(single, level, N_RESAMPLES, drawn) if test is None else test
     mass = rows.mass
     compared = "brier" if criterion == "distance" else criterion
     unchanged = rows.losses(rows.prediction)
@@ -255,13 +266,14 @@ def _choose_on(
     }
     allowed = [each for each in judged if each.method not in certain]
     likelier = {name for name, each in ratio.items() if each >= -np.log(level)}
-    if test is None:
+    if test is None or single is None:
         better = [allowed[0], *(each for each in allowed[1:] if each.method in likelier)]
         best, chosen = _as_good_as_best(better[1:] or better, losses, interval_of, criterion)
     else:
         simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
         best, chosen = _choose(allowed, simple, likelier, losses, interval_of, criterion)
-        many = test.impossible is not None and test.impossible.n_rows > _ROUNDED * rows.outcome.size
+        impossible = impossible_rows(single)
+        many = impossible is not None and impossible.n_rows > _ROUNDED * rows.outcome.size
         if not (test.reject or many):
             chosen = "unchanged"
 
@@ -285,15 +297,6 @@ def _choose_on(
         tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
         direction, kept, None if test is None else test.pvalue, ReadOnly(skipped), rows.noise_of_rate,
     )  # fmt: skip
-
-
-def _tested(rows: Rows, level: float, seed: int) -> CalibrationTestResult | None:
-    """The calibration test of one probability; None of classes."""
-    if rows.classes:
-        return None
-    weight = None if rows.weight is None else rows.weight / rows.weight.max()
-    single = SingleRows(rows.outcome.astype(np.int64), rows.prediction, weight, group=rows.group)
-    return calibration_test_on_rows(single, level, N_RESAMPLES, seed)
 
 
 def _holds_certainty(crossed: FloatArray, classes: bool) -> bool:

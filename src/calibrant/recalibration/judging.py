@@ -68,6 +68,11 @@ class Rows:
         event = rows.event()
         return cls(event.y_true, event.y_prob, event.sample_weight, classes=False, group=group)
 
+    def single(self) -> SingleRows:
+        """The same of one probability, for tests."""
+        weight = None if self.weight is None else self.weight / self.weight.max()
+        return SingleRows(self.outcome.astype(np.int64), self.prediction, weight, group=self.group)
+
     @property
     def mass(self) -> FloatArray:
         """Share of the weight of each row."""

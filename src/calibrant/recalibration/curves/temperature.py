@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from calibrant.door.sample import Sample
-from calibrant.kernels.sums import dot
+from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.measures.logistic import inner_expit, log_odds
 from calibrant.recalibration.curves.base import Curve, Levels, check_clip
 from calibrant.recalibration.curves.formulas import what_a_line_does
@@ -18,7 +17,8 @@ from calibrant.recalibration.kinds import check
 FloatArray = npt.NDArray[np.float64]
 
 COLDEST, HOTTEST = 1e-3, 1e3
-_STEPS, _CLOSE = 200, 4e-16
+_STEPS = 200
+_CLOSE = 1e-9  # a Newton step shorter than this part of where it starts ends within rounding: its error is squared
 
 
 class TemperatureCurve(Curve):
@@ -40,13 +40,13 @@ class TemperatureCurve(Curve):
     def _fit(self, sample: Sample) -> None:
         self.n_classes_: int | None = None
         levels = Levels.from_sample(sample)
-        x = log_odds(levels.prediction, self.clip)
+        x = log_odds(levels.prediction, self.clip)[None]
+        rate, mass = np.ascontiguousarray(levels.rate), np.ascontiguousarray(levels.mass)
         self.domain_: tuple[float, float] | None = (float(levels.prediction[0]), float(levels.prediction[-1]))
 
         def slope(inverse: float) -> tuple[float, float]:
-            chance = expit(inverse * x)
-            curved = chance * expit(-inverse * x)
-            return dot(levels.mass, x * (chance - levels.rate)), dot(levels.mass, x * x * curved)
+            _, gradient, hessian = logistic_derivatives(x, rate, mass, np.array([inverse]))
+            return float(gradient[0]), float(hessian[0, 0])
 
         self.temperature_ = temperature(slope)
 
@@ -68,17 +68,19 @@ def temperature(slope: Callable[[float], tuple[float, float]]) -> float:
     low, high = 1.0 / HOTTEST, 1.0 / COLDEST
     at = 1.0
     first, second = slope(at)
-    if first == 0.0 and second == 0.0:  # nothing to scale: every score is zero
+    if first == 0.0:  # the best, or nothing to scale: every score is zero
         return 1.0
-    if slope(low)[0] >= 0.0:
+    if first > 0.0 and slope(low)[0] >= 0.0:
         return HOTTEST
-    if slope(high)[0] <= 0.0:
+    if first < 0.0 and slope(high)[0] <= 0.0:
         return COLDEST
     for _ in range(_STEPS):
         low, high = (at, high) if first < 0.0 else (low, at)
         step = at - first / second if second > 0.0 else high
+        if abs(step - at) <= _CLOSE * at:
+            return 1.0 / step
         after = step if low < step < high else float(np.sqrt(low * high))
-        if abs(after - at) <= _CLOSE * at or not low < after < high:
+        if not low < after < high:
             return 1.0 / after
         at = after
         first, second = slope(at)
