@@ -245,7 +245,7 @@ def gate(
     max_worse: Annotated[
         float | None,
         typer.Option(
-            help="How much worse than the baseline is allowed; 0.02, or a tenth of the rarer rate if less.", **SHARE
+            help="How much worse than the baseline: 0.02, or a tenth of the rarer outcome's rate if less.", **SHARE
         ),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the checks here as JUnit XML.")] = None,

@@ -6,10 +6,13 @@ import pytest
 from scipy.special import expit, logit
 
 from calibrant import Interval, audit, audit_table
-from calibrant.findings.answer import decide, default_limit
+from calibrant.findings.answer import decide, default_in_words, default_limit
 from calibrant.findings.words import rate
-from calibrant.inference.gate import GateResult
+from calibrant.inference.gate import GateResult, rows_to_decide
 from calibrant.inference.result import ImpossibleRows, TestResult
+from calibrant.report.bars import bars
+from calibrant.report.html import document
+from calibrant.report.verdict import code
 from tests import contradictions
 
 WITHIN = GateResult("within", 0.02, Interval(0.0, 0.01), 0.05, 100, None)
@@ -165,6 +168,11 @@ def test_parts_that_err_to_both_sides_are_not_told_to_stay_as_they_are():
     assert answer.action == "look at the parts"
     assert "on all rows together" in answer.headline
     assert "2 segments are miscalibrated (most of all site = " in answer.headline
+    assert "too low" in answer.headline
+    assert "too high" in answer.headline
+    found = audit_table(frame, find="site", **options).answer
+    assert "too low" in found.headline
+    assert "too high" in found.headline
     assert "leave the predictions" not in answer.sentence
     other = audit_table(frame, by="other", **options).answer
     assert other.action in ("leave unchanged", "collect more rows")
@@ -180,7 +188,17 @@ def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     frame = pd.DataFrame({"y": y, "p": p, "part": part})
     found = audit_table(frame, y_true="y", y_prob="p", by="part", n_resamples=199, random_state=0)
     assert found.answer.action == "recalibrate"
-    assert "But look at the segments below first: the other rows are right on average" in found.answer.sentence
+    do = "What to do: recalibrate where part = u, by calibrant.SegmentRecalibrator. The other rows are right on average"
+    assert do in found.answer.sentence
+    assert "recalibrate, by" not in found.answer.sentence
+    assert "part = u, as told above (" in " ".join(found.sentences)  # in percentages, and not in another unit again
+    assert all("After" not in bar.name for bar in bars(found))
+    told = {"rows": frame, "new_rows": frame}
+    assert code(found) in document(found).replace("&#39;", "'")
+    exec(code(found), told)  # the lines that the page shows
+    moved = told["better"] - p
+    assert moved[part == "u"].mean() < -0.1
+    assert abs(moved[part != "u"]).max() < 0.1
     alone = audit_table(frame.drop(columns="part"), y_true="y", y_prob="p", n_resamples=199, random_state=0)
     assert "But look" not in alone.answer.sentence
 
@@ -222,3 +240,53 @@ def test_a_segment_that_errs_much_is_named_where_all_rows_together_err_little():
     assert (found.state, found.action) == ("too small to matter", "look at the parts")
     assert found.headline.startswith("Too high where part = c: it says 3")
     assert found.headline.endswith("of all rows together it is too small to matter, but not there.")
+
+
+@pytest.mark.slow
+def test_of_an_error_that_is_nearly_all_of_one_side_the_other_is_told_too():
+    rng = np.random.default_rng(5)
+    v = rng.random(12_000)
+    off = np.where(v < 0.2, 0.05, -0.12)
+    both = audit((rng.random(12_000) < v + off) * 1, v, n_resamples=39, random_state=0).answer
+    assert both.direction == "too high"
+    assert "Too high between 2" in both.headline
+    assert "; and too low between 0% and 1" in both.headline
+    assert len(both.examples) == 2
+    one = audit((rng.random(12_000) < v - 0.12) * 1, v, n_resamples=39, random_state=0).answer
+    assert "too low" not in one.headline
+
+
+@pytest.mark.slow
+def test_where_rows_may_belong_together_that_is_said_with_what_it_makes_doubtful():
+    rng = np.random.default_rng(0)
+    v = rng.random(4_000)
+    frame = pd.DataFrame({"y": (rng.random(4_000) < v**2) * 1, "p": v})
+    options = {"y_true": "y", "y_prob": "p", "n_resamples": 39, "random_state": 0}
+    many, one = (frame.assign(customer_id=np.arange(4_000) // each) for each in (4, 1))
+    assert (
+        "This is not chance if rows of one customer_id are independent (p < "
+        in audit_table(many, **options).answer.headline
+    )
+    assert "This is not chance (p < " in audit_table(one, **options).answer.headline  # no value stands twice
+    assert "This is not chance (p" in audit_table(many, groups="customer_id", **options).answer.headline
+    fine = many.assign(y=(rng.random(4_000) < v) * 1)
+    said = audit_table(fine, max_distance=0.1, **options).answer.headline
+    assert said.endswith("is ruled out (95% confidence) if rows of one customer_id are independent.")
+
+
+@pytest.mark.parametrize(
+    ("base", "mean", "limit", "which"),
+    [(0.001, 0.002, 0.0002, "predicted"), (0.999, 0.9995, 0.0001, "observed"), (0.0, 0.01, 0.001, "predicted")],
+)
+def test_what_the_default_limit_is_a_tenth_of(base, mean, limit, which):
+    assert default_limit(base, mean) == pytest.approx(limit)
+    assert default_in_words(base, mean) == f"a tenth of the rarer outcome's {which} rate, since that is below 0.02"
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "number"),
+    [(18_300, 300, True), (1_000_300, 300, True), (2_000_000, 300, False), (10**8, 10**7, True)],
+)
+def test_more_rows_than_anybody_has_are_no_number(rows, n, number):
+    assert ("about " in rows_to_decide(rows, n)) == number
+    assert ("more rows than is practical (over ten times as many)" in rows_to_decide(rows, n)) != number

@@ -47,10 +47,20 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
 
     Two percentage points are what people read off a diagram; of an event of one in a thousand they would hide any
     error at all, so there the limit is a tenth of the risk itself, in two digits, as it is printed (docs/answer.md).
-    Where one outcome was never seen, its predicted rate is taken.
+    Of the observed and the predicted rate the larger is taken.
     """
-    rarer = max(min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
+    rarer, _ = _rarer(base_rate, mean_prediction)
     return min(USUAL_LIMIT, float(f"{_PART * rarer:.2g}")) if rarer > _NONE else USUAL_LIMIT
+
+
+def default_in_words(base_rate: float, mean_prediction: float) -> str:
+    """What the default is a tenth of, where it is less than 0.02."""
+    return f"a tenth of the rarer outcome's {_rarer(base_rate, mean_prediction)[1]} rate, since that is below 0.02"
+
+
+def _rarer(base_rate: float, mean_prediction: float) -> tuple[float, str]:
+    seen, predicted = (min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
+    return (seen, "observed") if seen >= predicted else (predicted, "predicted")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -11,15 +11,16 @@ from calibrant.door.coding import equalities
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import in_short
 from calibrant.door.values import counted
-from calibrant.findings.answer import USUAL_LIMIT, default_limit, rejected
+from calibrant.findings.answer import USUAL_LIMIT, default_in_words, default_limit, rejected
 from calibrant.findings.blamed import Blamed, blamed
 from calibrant.findings.parts_off import found_off, named_off, parts_off
 from calibrant.findings.words import LABELS, MAX_WEIGHT, one_outcome, rate, segment_in_words, sentence, whole
-from calibrant.inference.gate import asked, rounded_rows
+from calibrant.inference.gate import IMPRACTICAL, asked, practical, rounded_rows
 from calibrant.recalibration.choice import falls_to
 
 if TYPE_CHECKING:
     from calibrant.findings.answer import Answer
+    from calibrant.findings.examples import Example
     from calibrant.findings.found import Audit
     from calibrant.inference.result import TestResult
 
@@ -45,8 +46,8 @@ METHODS = {
 _DISTANCE = (
     "Distance from calibration (how far predictions must move on average until each happens as often as it says)"
 )
-_MOST_NEEDED = 100_000_000  # rows that are worth a word
 _SAME = 1e-12  # what is nearer is rounding
+_NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
 _DIGITS = 6  # at most, of two rates that are told apart
 
 
@@ -78,6 +79,9 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     if found.pvalue is None:
         return f"Not tested for chance: {audit.tests['calibration_test'].not_run}."
     p = "p < 1e-15" if found.pvalue < 1e-15 else f"p = {found.pvalue:.2g}"
+    # A column's name says that this may be wrong: then nothing is said of chance without it.
+    name = audit.perhaps_groups
+    given = "" if name is None else f" if rows of one {name} are independent"
     in_parts = found.action == "look at the parts"
     if in_parts and found.state in ("no evidence", "too few rows"):
         searched = found_off(audit)
@@ -86,14 +90,18 @@ def _in_brief(found: Answer, audit: Audit) -> str:
             fine = "Fine overall" if found.state == "no evidence" else "No error is proved overall"
             held = f"{counted(first.n_rows, 'row')}; p = {first.pvalue:.2g}"
             among = f"allowing for all {counted(audit.found_segments.n_tested, 'segment')}"
-            return f"{fine} ({p}), but predictions are {first.words} ({held}, {among})."
+            other = next((each for each in searched if each.direction != first.direction), None)
+            also = (
+                "" if other is None else f", and {other.words} ({counted(other.n_rows, 'row')}; p = {other.pvalue:.2g})"
+            )
+            return f"{fine} ({p}), but predictions are {first.words} ({held}, {among}){also}{given}."
         sign = "No sign of miscalibration" if found.state == "no evidence" else "No error is proved"
-        return f"{sign} on all rows together ({p}), but {_those(audit)}."
+        return f"{sign} on all rows together ({p}), but {_those(audit)}{given}."
     if found.state == "no evidence":
         if audit.classes is not None:
-            return f"No sign of miscalibration ({p})."
+            return f"No sign of miscalibration ({p}){given}."
         out = f"over all rows an error that matters is ruled out ({confidence(audit.level)} confidence)"
-        return f"No sign of miscalibration ({p}); {out}."
+        return f"No sign of miscalibration ({p}); {out}{given}."
     if found.state == "too few rows":
         says, happens = two_rates(audit.mean_prediction, audit.base_rate)
         means = f"It says {says} on average, and {happens} happen"
@@ -101,11 +109,12 @@ def _in_brief(found: Answer, audit: Audit) -> str:
         return f"Cannot tell: no error is proved ({p}), and {why}. {means}."
     small = ", but too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
-        return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}."
-    real = f"This is not chance ({p}){small}."
+        return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}{given}."
+    real = f"This is not chance{given} ({p}){small}."
     where = blamed(audit, found.direction)
     if in_parts:
-        real = f"This is not chance ({p}); of all rows together it is too small to matter, but {_those(audit, where)}."
+        small = f"of all rows together it is too small to matter, but {_those(audit, where)}"
+        real = f"This is not chance{given} ({p}); {small}."
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
         return sentence(f"{test.impossible.summary()}{small}")
@@ -113,7 +122,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
     if found.action == "predict the base rate":
         same = f"saying {rate(audit.base_rate)} every time does as well or better, as far as these rows show"
-        return f"Of no use: {same}. That the predictions are miscalibrated is not chance ({p}){small}."
+        return f"Of no use: {same}. That the predictions are miscalibrated is not chance{given} ({p}){small}."
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
     slightly = found.state == "too small to matter" and where is None
@@ -145,6 +154,10 @@ def _those(audit: Audit, told: Blamed | None = None) -> str:
     held = counted(off[0].n_rows, "row")
     worst = f"{named}: {segment_in_words(off[0])}, {held}"
     others = "" if "periods" not in parts_off(audit) else "; and some periods are"
+    other = next((each for each in off if each.direction != off[0].direction), None)
+    if other is not None:
+        name = equalities(audit.segmented_by, other.key)
+        worst += f"; and {name}: {segment_in_words(other)}, {counted(other.n_rows, 'row')}"
     if len(off) == 1:
         return f"one segment is miscalibrated ({worst}){others}"
     return f"{len(off):,} segments are miscalibrated (most of all {worst}){others}"
@@ -159,12 +172,16 @@ def _for_example(found: Answer, audit: Audit) -> str:
     if found.direction in ("too high", "too low"):
         if first.share > 0.9:
             says, happens = two_rates(audit.mean_prediction, audit.base_rate)
-            return f": it says {says} on average, and {happens} happen"
-        if first.low == first.high:
-            return f" where it says {rate(first.low)}: {happens} happen"
-        return (
-            f" between {rate(first.low)} and {rate(first.high)}: it says {says} there on average, and {happens} happen"
-        )
+            told = f": it says {says} on average, and {happens} happen"
+        elif first.low == first.high:
+            told = f" where it says {rate(first.low)}: {happens} happen"
+        else:
+            told = f" {_between(first)}: it says {says} there on average, and {happens} happen"
+        for other in found.examples[1:]:
+            says, happens = two_rates(other.predicted, other.happened)
+            way = "too low" if other.happened > other.predicted else "too high"
+            told += f"; and {way} {_between(other)}: it says {says}, and {happens} happen"
+        return told
     told = f": where it says about {says}, {happens} happen"
     for other in found.examples[1:]:
         says, happens = two_rates(other.predicted, other.happened)
@@ -172,11 +189,17 @@ def _for_example(found: Answer, audit: Audit) -> str:
     return told
 
 
-def _which_err(found: Answer, audit: Audit) -> str:
+def _between(where: Example) -> str:
+    if where.low == where.high:
+        return f"where it says {rate(where.low)}"
+    low = "0%" if where.low < _NEAR < 10.0 * _NEAR < where.high else rate(where.low)
+    high = "100%" if 1.0 - where.high < _NEAR < 10.0 * _NEAR < 1.0 - where.low else rate(where.high)
+    return f"between {low} and {high}"
+
+
+def _which_err(audit: Audit) -> str:
     """Why one recalibration for all rows may not be enough, and what is."""
     one_by_one = "SegmentRecalibrator corrects segments one by one"
-    if blamed(audit, found.direction) is not None:
-        return f"the other rows are right on average; {one_by_one}"
     if found_off(audit):
         return f"some segments err otherwise than the rest; {one_by_one}"
     # Segments by name are tested against their predictions, not against the rest.
@@ -225,8 +248,7 @@ def _matters(found: Answer, audit: Audit) -> str:
     usual = default_limit(audit.base_rate, audit.mean_prediction)
     which = "the default max_distance" if found.max_distance == usual else "max_distance"
     if found.max_distance == usual < USUAL_LIMIT:
-        seen, predicted = (min(each, 1.0 - each) for each in (audit.base_rate, audit.mean_prediction))
-        which += f": a tenth of the {'observed' if seen >= predicted else 'predicted'} rate, since that is below 0.02"
+        which += f": {default_in_words(audit.base_rate, audit.mean_prediction)}"
     limit = f"{asked(found.max_distance)} ({which})"
     if found.interval.high <= found.max_distance:
         over = " over all rows" if found.action == "look at the parts" else ""
@@ -236,17 +258,23 @@ def _matters(found: Answer, audit: Audit) -> str:
     return f"Up to {limit} it would be too small to matter; whether it is larger is not proved."
 
 
+def _more_rows(needed: int, n_rows: int) -> str:
+    """How many more rows would decide, where that is a number that anybody can use."""
+    rows = f"about {whole(rounded_rows(needed - n_rows))} more" if practical(needed, n_rows) else IMPRACTICAL
+    return f"{rows} would decide"
+
+
 def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     action, advice = found.action, audit.advice
     if action == "leave unchanged":
         return ["What to do: leave the predictions as they are."]
     if action == "collect more rows":
-        needed = audit.gate.rows_needed if audit.gate is not None else None
-        told = needed is not None and needed <= _MOST_NEEDED
-        if found.interval is None:
-            return ["What to do: neither rely on these predictions nor change them yet; give --max-weight first."]
-        rows = whole(rounded_rows((needed or 0) - audit.n_rows)) if told else ""
-        more = f" If the error stays as it is on these rows, about {rows} more would decide." if told else ""
+        if audit.gate is None:  # of weights, trials or groups: without the most that one can weigh nothing is bounded
+            return [f"What to do: neither rely on these predictions nor change them yet; give {MAX_WEIGHT} first."]
+        needed = audit.gate.rows_needed
+        more = (
+            "" if needed is None else f" If the error stays as it is on these rows, {_more_rows(needed, audit.n_rows)}."
+        )
         return [f"What to do: neither rely on these predictions nor change them before there are more rows.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
@@ -274,11 +302,14 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     before, after = advice["unchanged"], advice[advice.chosen or ""]
     do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
     parts = parts_off(audit)
+    recent = "if what predictions mean has changed since, fit it to recent rows only"
+    alone = blamed(audit, found.direction)
+    if alone is not None:
+        do = f"What to do: recalibrate where {alone.name}, by calibrant.SegmentRecalibrator."
+        others = "The other rows are right on average, and one recalibration for all rows would move them too."
+        return [f"{do} {others}{f' But look at the periods below first: {recent}.' if 'periods' in parts else ''}"]
     if parts:
-        which = {
-            "segments": _which_err(found, audit),
-            "periods": "if what predictions mean has changed since, fit it to recent rows only",
-        }
+        which = {"segments": _which_err(audit), "periods": recent}
         do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"

@@ -94,8 +94,8 @@ def audit(
     from_logits : bool, default False
         Whether `y_prob` holds log-odds (one column) or logits (a column per class), whose softmax is audited.
     max_distance : float, optional
-        Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or a tenth of the rate
-        of the rarer outcome if that is less.
+        Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or if that is less a
+        tenth of the rarer outcome's rate, observed or predicted (the larger).
     threshold : float, optional
         Predictions from here on are acted on, in [0, 1): the audit reports what that costs. By default the threshold at
         which these rows lose most.

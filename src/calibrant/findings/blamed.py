@@ -23,9 +23,10 @@ _NOISE = 2.0  # or so many standard deviations of chance
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """A segment, and what is predicted and happens in it and elsewhere."""
+    """A segment, the columns that make it, and what is predicted and happens in it and elsewhere."""
 
     name: str
+    features: tuple[str, ...]
     predicted: float
     happened: float
     predicted_elsewhere: float
@@ -40,17 +41,24 @@ def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
     """
     if direction not in ("too high", "too low") or audit.weighted:
         return None
-    parts: list[tuple[str, Segment | FoundSegment]] = []
+    parts: list[tuple[str, tuple[str, ...], Segment | FoundSegment]] = []
     for segment in [each for each in audit.segments if named_off(audit, each)][:1]:
-        parts.append((equalities(audit.segmented_by, segment.key), segment))
+        parts.append((equalities(audit.segmented_by, segment.key), audit.segmented_by, segment))
     for found in found_off(audit)[:1]:
-        parts.append((found.name, found))
-    sides = (_sides(audit, name, each.n_rows, each.mean_prediction, each.base_rate) for name, each in parts)
+        parts.append((found.name, _features(audit, found), found))
+    sides = (_sides(audit, name, features, each) for name, features, each in parts)
     return next((each for each in sides if each is not None), None)
 
 
-def _sides(audit: Audit, name: str, n_rows: int, predicted: float, happened: float) -> Blamed | None:
+def _features(audit: Audit, segment: FoundSegment) -> tuple[str, ...]:
+    """The columns that a found segment fixes."""
+    made_of = {} if audit.found_segments is None else audit.found_segments.features
+    return tuple(name for name, labels in made_of.items() if set(labels) & set(segment.conditions))
+
+
+def _sides(audit: Audit, name: str, features: tuple[str, ...], part_of: Segment | FoundSegment) -> Blamed | None:
     """The part and the rest, if the error of all rows is the part's and the rest has none, or one within noise."""
+    n_rows, predicted, happened = part_of.n_rows, part_of.mean_prediction, part_of.base_rate
     rest = audit.n_rows - n_rows
     if n_rows > _MOST_ROWS * audit.n_rows:
         return None
@@ -62,4 +70,4 @@ def _sides(audit: Audit, name: str, n_rows: int, predicted: float, happened: flo
     alone = part * whole > 0.0 and abs(part) >= _MOST_ERROR * abs(whole)
     if not alone or abs(whole - part) > max(_LEFT * abs(whole), chance):
         return None
-    return Blamed(name, predicted, happened, says, happens)
+    return Blamed(name, features, predicted, happened, says, happens)

@@ -16,8 +16,9 @@ from calibrant.inference.calibration import CalibrationTestResult
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
 
-_CLEAR = 3.0  # standard errors
+_CLEAR, _SURE = 3.0, 4.0  # standard errors
 _MOST = 0.9  # of the rows
+_SIDES = {"too low": (True, False), "too high": (False, True)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,11 +54,15 @@ class Example(Result):
 
 
 def told(direction: str | None, seen: tuple[Example, ...]) -> tuple[Example, ...]:
-    """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side."""
+    """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side.
+
+    Of faults that are nearly all of one side, the other is told as well where it is clear beyond doubt.
+    """
     if not seen or direction is None:
         return ()
     if direction in ("too high", "too low"):
-        return tuple(each for each in seen if (each.happened > each.predicted) == (direction == "too low"))[:1]
+        same, other = ([each for each in seen if (each.happened > each.predicted) == low] for low in _SIDES[direction])
+        return (*same[:1], *(each for each in other[:1] if same and each.errors >= _SURE))
     first = seen[0]
     others = [each for each in seen if (each.happened < each.predicted) != (first.happened < first.predicted)]
     return (first, *others[:1])

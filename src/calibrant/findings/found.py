@@ -164,7 +164,8 @@ class Audit(Finding):
     n_groups : int or None
         Number of groups; None if rows are taken to be independent.
     perhaps_groups : str or None
-        Column of a table whose name suggests that its rows belong together, if no groups were given.
+        Column of a table whose name suggests that its rows belong together, and in which values repeat, if no groups
+        were given.
     not_looked_at : tuple of str
         Columns of a table that nothing was asked about, in which segments could be found.
     road : str or None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import outwards
 from calibrant.door.values import Result, counted
-from calibrant.inference.gate import GateResult, Verdict, asked, needs, rounded_rows
+from calibrant.inference.gate import GateResult, Verdict, asked, needs, practical, rounded_rows
 from calibrant.inference.not_worse import NotWorse
 from calibrant.inference.regret import RegretBounds
 from calibrant.segments.bounded import BoundedSegments
@@ -20,8 +20,6 @@ Said = Verdict | Literal["none beyond"]
 _WORST_FIRST: tuple[Said, ...] = ("beyond", "undecided", "none beyond", "within")
 _MOST_SHOWN = 20
 """Checks that a person is shown; JSON and JUnit's XML have all."""
-_MANY = 100
-"""Times the rows that there are: that as many would decide is no news."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -127,7 +125,7 @@ class Gated(Result):
             return self.rows.summary()
         said = f"{self.verdict}: of {counted(len(self.checks), 'check')}, {_counts(self.checks)}"
         needed, n = self.rows_needed, self.rows.n_rows
-        told = self.verdict == "undecided" and needed is not None and needed <= _MANY * n
+        told = self.verdict == "undecided" and practical(needed, n)
         return f"{said}; about {rounded_rows(needed or 0):,} rows in all would decide them" if told else said
 
     @property

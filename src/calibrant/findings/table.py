@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
@@ -203,7 +205,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     options = asked.of_audit | {"title": asked.title or table.name}
     audit = audit_given(rows, **options, progress=told.progress)
     single = rows.sample.binary and read.sample_weight is None
-    perhaps = None if asked.groups else perhaps_groups(table.columns, {*read.names.values(), *asked.keys})
+    perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *asked.keys})
     audit = replace(
         audit,
         columns=read.names,
@@ -269,8 +271,20 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
         raise or_several(in_table(problem, read.names), asked.y_prob) from None
     options = asked.of_audit | {"groups": read.groups, "max_weight": asked.max_weight}
     audit = audit_classes(sample, **options, title=asked.title or table.name, progress=told.progress)
-    perhaps = None if asked.groups else perhaps_groups(table.columns, {*read.names.values(), *columns})
+    perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *columns})
     return replace(audit, columns=read.names, perhaps_groups=perhaps)
+
+
+def _belonging(table: Table, spoken: set[str]) -> str | None:
+    """A column that nobody spoke of whose name says that rows belong together, and in which values repeat."""
+    name = perhaps_groups(table.columns, spoken)
+    if name is None:
+        return None
+    try:
+        rank = table.ranks(name, "groups")
+    except InputError:  # what it holds is not known: it may be so
+        return name
+    return name if np.unique(rank[rank >= 0]).size < np.count_nonzero(rank >= 0) else None
 
 
 def say_excluded(n_rows: int, told: Told) -> None:

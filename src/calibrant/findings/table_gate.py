@@ -18,6 +18,7 @@ from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.findings.answer import USUAL_LIMIT, default_in_words, default_limit
 from calibrant.findings.parts import EVERY
 from calibrant.findings.sketched import road_of
 from calibrant.findings.table import Told, is_harness_log, say_excluded, say_guessed
@@ -25,7 +26,9 @@ from calibrant.findings.table_faults import in_table, or_left_out
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
+from calibrant.inference.gate import asked as asked_limit
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
+from calibrant.kernels.sums import dot
 from calibrant.scale import tables
 from calibrant.scale.columns import may_hold_weights, perhaps_groups
 from calibrant.scale.kept import OF_ROWS, KeptSketches
@@ -292,10 +295,12 @@ def _say_odd(sample: Sample, limit: float, told: Told) -> None:
     rate = float(sample.weighted_outcome.sum() / sample.weight.sum())
     rarer = min(rate, 1.0 - rate)
     if rarer <= limit:
-        tenth = f" A tenth of that rate is {0.1 * rarer:.1g}." if rarer > 0.0 else ""
+        mean = dot(sample.mass(), sample.prediction)
+        usual = default_limit(rate, mean)
+        audits = f" An audit takes {asked_limit(usual)}: {default_in_words(rate, mean)}." if usual < USUAL_LIMIT else ""
         told.say(
             f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
-            f"{0 if rate < 0.5 else 1} everywhere would be within it.{tenth}"
+            f"{0 if rate < 0.5 else 1} everywhere would be within it.{audits}"
         )
 
 

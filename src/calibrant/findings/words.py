@@ -139,8 +139,13 @@ def repeats(seed: int) -> str:
     return f"--seed {seed} repeats this page; in Python random_state={seed}."
 
 
-def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True) -> str:
-    """How many segments are off, and the worst of them; without `chance`, the worst alone."""
+TOLD_ABOVE = "as told above"
+
+
+def segments_in_words(
+    segments: Sequence[Segment], by: Sequence[str], *, chance: bool = True, above: str | None = None
+) -> str:
+    """How many segments are off, and the worst of them; without `chance`, the worst alone. One was told `above`."""
     if not chance:
         distance = " to ".join(outwards(*segments[0].lower_distance_bracket))
         worst = f"{segment_name(segments[0])} errs most: distance {distance}"
@@ -152,7 +157,9 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
         return f"{said}."
     told = []
     for segment in [each for each in segments if each.reject][:_TOLD]:
-        told.append(f"{equalities(by, segment.key)}, {segment_in_words(segment)} ({counted(segment.n_rows, 'row')})")
+        name = equalities(by, segment.key)
+        off_by = TOLD_ABOVE if name == above else segment_in_words(segment)
+        told.append(f"{name}, {off_by} ({counted(segment.n_rows, 'row')})")
     if off == 1:
         return f"{said}: {told[0]}."
     which = "" if off <= _TOLD else "; those with the largest smooth error"
@@ -160,8 +167,11 @@ def segments_in_words(segments: Sequence[Segment], by: Sequence[str], *, chance:
     return f"{said}{which}: {'; '.join(told)}{more}."
 
 
-def found_in_words(found: FoundSegments) -> str:
-    """Which segments that nobody named are off, the strongest evidence first; or how the search ended."""
+def found_in_words(found: FoundSegments, above: str | None = None) -> str:
+    """Which segments that nobody named are off, the strongest evidence first; or how the search ended.
+
+    The size of one may have been told `above`, in other words.
+    """
     made_of = f"made of {', '.join(found.features)} ({found.searched})"
     certain = "" if found.impossible is None else f" Not among them: {found.impossible.summary()}"
     p = f"p = {found.pvalue:.2g}"
@@ -171,7 +181,9 @@ def found_in_words(found: FoundSegments) -> str:
     searched = f"Of {counted(found.n_tested, 'segment')} {made_of}"
     if not found.segments:
         return f"{searched}, none is proved off, allowing for all of them ({p}).{certain}"
-    first, *others = (each.words for each in found.segments[:_TOLD])
+    first, *others = (
+        f"where {each.name}, {TOLD_ABOVE}" if each.name == above else each.words for each in found.segments[:_TOLD]
+    )
     if not any(each.conditions for each in found.segments):
         return f"{searched}, none differs from the rest beyond chance: predictions are {first} ({p})."
     be = "is" if found.n_beyond == 1 else "are"

@@ -27,6 +27,8 @@ Verdict = Literal["within", "beyond", "undecided"]
 
 _MOST_ROWS = 10**15  # more than that is said to be no number of rows
 _FEWEST = 10  # more rows that are worth a word
+_MILLION, _TIMES = 1_000_000, 10
+IMPRACTICAL = "only more rows than is practical (over ten times as many)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -276,8 +278,15 @@ def needs(rows: int | None, n_rows: int) -> str:
     return f"; {rows_to_decide(rows, n_rows)}"
 
 
+def practical(rows: int | None, n_rows: int) -> bool:
+    """Whether so many rows in all are worth a number: a million more, or ten times those that there are."""
+    return rows is not None and rows - n_rows <= max(_MILLION, _TIMES * n_rows)
+
+
 def rows_to_decide(rows: int, n_rows: int) -> str:
     """How many rows would decide, in all and besides those that there are."""
+    if not practical(rows, n_rows):
+        return f"{IMPRACTICAL} would decide"
     more = rounded_rows(rows - n_rows)
     return f"about {more:,} more rows like these would decide, {rounded_rows(n_rows + more):,} in all"
 

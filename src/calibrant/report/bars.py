@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import in_short
 from calibrant.findings.answer_words import METHODS, most_in_short
+from calibrant.findings.blamed import blamed
 
 if TYPE_CHECKING:
     from calibrant.findings.found import Audit
@@ -46,7 +47,7 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
         between = f"{least} to {largest}" if found.interval.low > 0.0 else f"at most {largest}"
         shown.append((f"Population, {confidence(audit.level)} confidence", between, "population", *found.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
-    if best is not None and best.method != "unchanged":
+    if best is not None and best.method != "unchanged" and blamed(audit, found.direction) is None:
         name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
         left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, found.size)
         words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)

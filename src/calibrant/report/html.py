@@ -38,7 +38,7 @@ from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram, drift_svg
 from calibrant.report.text import beside_the_answer, facts, reality, shown_first, some_periods
-from calibrant.report.verdict import what_to_do
+from calibrant.report.verdict import code, what_to_do
 
 if TYPE_CHECKING:
     from calibrant.segments.found_results import FoundSegments
@@ -106,6 +106,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
         "beside_the_answer": beside_the_answer,
         "true_distance": proved(audit.distance.lower, audit.distance.upper)[1],
         "what_to_do": what_to_do(audit),
+        "code": code(audit),
         "bars": bars(audit, most),
         "diagram": _diagram(audit),
         "definitions": {name: (known[name].definition, known[name].source) for name in audit.measures},

@@ -31,7 +31,7 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.gate import proved_by
 from calibrant.report.letters import Marks, picture
-from calibrant.report.verdict import band_in_words, discrimination, what_to_do
+from calibrant.report.verdict import band_in_words, code, discrimination, what_to_do
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -102,9 +102,10 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
     _say(console, what_to_do(audit))
     if audit.advice.scores:
         console.print(_methods(audit.advice))
-    if audit.advice.code:
+    lines = code(audit)
+    if lines:
         console.print()
-        for line in audit.advice.code.splitlines():
+        for line in lines.splitlines():
             console.print(f"    {line}")
 
     if audit.cost_of_acting is not None and audit.answer.state == "worth correcting":
@@ -200,7 +201,7 @@ def _periods(periods: Sequence[Period]) -> Table:
     for head in ("rows", "rate", "predicted", "evidence so far"):
         table.add_column(head, justify="right")
     for period in some_periods(periods):
-        mark = " !" if period.reading.reject else ""
+        mark = ", enough" if period.reading.reject else ""
         rate, mean = percent(period.base_rate), percent(period.mean_prediction)
         table.add_row(
             str(period.period), whole(period.n_rows), rate, mean, f"{at_least(period.reading.evalue, 3)}{mark}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.ends import confidence
 from calibrant.door.values import counted
+from calibrant.findings.blamed import Blamed, blamed
 from calibrant.findings.two_rules import disagreement
 from calibrant.findings.words import (
     MAX_WEIGHT,
@@ -36,10 +37,12 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         said.append(f"The positive class is {audit.pos_label!s}: its probability was audited.")
     if audit.classes is not None:
         said += audit.classes.sentences()
+    where = blamed(audit, found.direction)
+    above = None if where is None else where.name
     if audit.segments:
-        said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates))
+        said.append(segments_in_words(audit.segments, audit.segmented_by, chance=not audit.rates, above=above))
     if audit.found_segments is not None:
-        said.append(found_in_words(audit.found_segments))
+        said.append(found_in_words(audit.found_segments, above))
         differ = disagreement(audit)
         if differ is not None:
             said.append(differ)
@@ -91,10 +94,31 @@ def discrimination(audit: Audit) -> str:
 
 def what_to_do(audit: Audit) -> str:
     """What a section on what to do begins with: the advice, and where parts are to be looked at that first."""
-    if audit.answer.action != "look at the parts":
+    alone = _to_repair(audit) is not None
+    if audit.answer.action != "look at the parts" and not alone:
         return audit.advice.words
     do = audit.answer.details[-1].partition(": ")[2]
-    return f"{do[0].upper()}{do[1:]} {audit.advice.words}"
+    return f"{do[0].upper()}{do[1:]} {'Of all rows together: ' if alone else ''}{audit.advice.words}"
+
+
+def code(audit: Audit) -> str | None:
+    """Lines of Python that do what is advised; None where no recalibration is."""
+    where = _to_repair(audit)
+    if where is None:
+        return audit.advice.code
+    y_true, y_prob = (audit.columns.get(each, each) for each in ("y_true", "y_prob"))
+    return (
+        "from calibrant import SegmentRecalibrator\n"
+        f"repair = SegmentRecalibrator({y_prob!r}, features={list(where.features)!r})\n"
+        f"repair.fit(rows, rows[{y_true!r}])  # rows kept for this\n"
+        "better = repair.predict_proba(new_rows)[:, 1]"
+    )
+
+
+def _to_repair(audit: Audit) -> Blamed | None:
+    """The segment that is to be recalibrated, and no other row."""
+    found = audit.answer
+    return blamed(audit, found.direction) if found.action == "recalibrate" else None
 
 
 def band_in_words(table: Reliability, level: float, rows: str) -> str:
