@@ -83,7 +83,7 @@ def _solve_once() -> None:
     u = np.linspace(0.0, 1.0, 9)
     mass = np.full(u.size, 0.5 / u.size)
     x = np.full((u.size, 2), -0.05)
-    lower.solve(u, mass, mass, 1.0, 1, 1e-13, x, lower.start(u, x), np.zeros(u.size), None)
+    lower.solve(u, mass, mass, 1.0, 1, 1e-13, x, lower.start(u, x), lower.room(u.size), np.zeros(u.size), None)
 
 
 def _first_run() -> bool:

@@ -57,6 +57,10 @@ def state(m):
     return lower.start(u(m), two(m + 2))
 
 
+def room(m):
+    return tuple(array.view(Out) for array in lower.room(m + 2))
+
+
 def sides(m):
     return np.resize([0.02, -0.03, 0.01], (m + 2, 5))
 
@@ -103,6 +107,14 @@ def ranked(m):
     return ints(range(m), np.uint32), ints(range(m), np.uint32)
 
 
+def bias(m):
+    return r(m + 2)
+
+
+def factor(m):
+    return np.resize([0.3, 0.2, 0.1], (m + 2, 8))
+
+
 def ones(m):
     return np.ones(m)
 
@@ -146,7 +158,13 @@ ARGUMENTS = {
     "lowess.local_weights": lambda m: (v(m), p(m), 0.5, 0.6, 0.8),
     "lower.calibrated_scale": lambda m: (v(m), p(m), 0.5, 0.5),
     "lower.coupling_cost": lambda m: (v(m), p(m), p(m), p(m)),
-    "lower.solve": lambda m: (u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), state(m), out(m + 2), None),
+    "lower.solve": lambda m: (
+        u(m), p(m + 2), p(m + 2), 1e-6, 20, 1e-13, two(m + 2), state(m), room(m), out(m + 2), None
+    ),
+    "lower.take": lambda m: (
+        u(m), p(m + 2), p(m + 2), two(m + 2), *state(m), sides(m)[:, :3], two(m + 2), sides(m), 0.1, 0.1, None, 1e-3,
+        True, out(m + 2),
+    ),
     "lower_proof.extended": lambda m: (v(m), r(m), v(m)),
     "lower_proof.largest_product": lambda m: (v(m), r(m), r(m)),
     "lower_lift.cell_masses": lambda m: (v(m), p(m), ints([0, m]), out(1), out(1)),
@@ -162,6 +180,20 @@ ARGUMENTS = {
     "lower_repair.none_below_zero": lambda m: (r(m),),
     "lower_repair.longer": lambda m: (
         u(m), state(m)[0], state(m)[1], sides(m), sides(m), 0.1, 0.1, 1e-3, 1e-4, 0.5, out(m + 2, 2)
+    ),
+    "lower_step.eliminate": lambda m: (
+        u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], 1e-13, out(m + 2, 8), out(m + 2, 2)
+    ),
+    "lower_step.substitute": lambda m: (factor(m), two(m + 2), out(m + 2, 3), out(m + 2, 2)),
+    "lower_step.predict": lambda m: (
+        u(m), p(m + 2), p(m + 2), *state(m)[1:], 1e-13, sides(m)[:, :3], two(m + 2)
+    ),
+    "lower_step.correct": lambda m: (
+        u(m), p(m + 2), p(m + 2), bias(m), *state(m)[1:], sides(m)[:, :3], 0.1, factor(m),
+        ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1)), out(m + 2, 2), out(m + 2, 2),
+    ),
+    "lower_step.change": lambda m: (
+        u(m), two(m + 2), *state(m)[1:], 1e-13, 0.1, sides(m)[:, :3], sides(m)[:, :3], two(m + 2), out(m + 2, 5)
     ),
     "lower_lift.violations": lambda m: (v(m), two(m) + 0.2, u(m), out(m), out(m + 1), out(m + 1)),
     "pairs.fourier_power": lambda m: (v(m), r(m), 1.0, out(3)),
@@ -252,8 +284,14 @@ QUIET = {
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
     **{("lower.solve", name): PROVED for name in ("u", "p", "q", "state.0", "state.1", "state.2")},
+    **{("lower.take", name): PROVED for name in ("u", "inverse")},
     ("lower_repair.none_below_zero", "masses"): PROVED,
     **{("lower_repair.longer", name): PROVED for name in ("u", "s", "z", "step", "dz")},
+    ("lower_step.eliminate", "bias"): PROVED,
+    ("lower_step.substitute", "factor"): PROVED,
+    **{("lower_step.predict", name): PROVED for name in ("p", "q", "predicted")},
+    **{("lower_step.correct", name): PROVED for name in ("bias", "factor")},
+    **{("lower_step.change", name): PROVED for name in ("rhs", "step")},
     **{("lower_lift.interpolate", name): PROVED for name in ("v", "u")},
     **{("lower_lift.lower_and_straighten", name): PROVED for name in ("v", "r")},
     **{("lower_lift.lowest_extension", name): PROVED for name in ("v", "mass", "r")},

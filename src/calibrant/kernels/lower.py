@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrant.kernels.compiled import njit
 from calibrant.kernels.lower_repair import kept, longer, none_below_zero
+from calibrant.kernels.lower_step import change, correct, eliminate, predict, substitute
 from calibrant.kernels.types import FloatArray
 
 # Columns of slacks, multipliers and the like: r0 rising, r0 falling, r1 rising, r1 falling along the edge to the
@@ -28,6 +29,7 @@ _COUNTED_ON = 0.35
 _TRUST = 40  # steps without halving the gap, after which none is repaired until it has
 
 State = tuple[FloatArray, FloatArray, FloatArray]
+Room = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @njit(cache=True, nogil=True)
@@ -79,308 +81,129 @@ def start(u: FloatArray, x: FloatArray) -> State:
     return s, z, inverse
 
 
+def room(n: int) -> Room:
+    """Room for the steps of a solve on so many nodes."""
+    return (
+        np.empty((n, _SIDES)),  # steps of the multipliers
+        np.empty((n, 8)),  # the factored matrix
+        np.empty((n, 2)),  # its right-hand side, carried
+        np.empty((n, 2)),  # the corrector's right-hand side
+        np.empty((n, 3)),  # the predictor's rises of r0 and of r1 along the edge, and of the calibration row
+        np.empty((n, 3)),  # the whole step's
+        np.empty((n, 2)),  # steps of the potentials
+        np.empty(n),  # calibrated masses, of the step at hand
+        np.empty(n),  # what a rise along the calibration row earns
+    )
+
+
+@njit(cache=True, nogil=True)
+def take(
+    u: FloatArray, p: FloatArray, q: FloatArray, x: FloatArray, s: FloatArray, z: FloatArray, inverse: FloatArray,
+    step: FloatArray, dx: FloatArray, dz: FloatArray, primal: float, dual: float, lowered: FloatArray | None,
+    aimed: float, whole: bool, masses: FloatArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Take a step of these lengths, repaired by lowered if that is not None; return the gap, and what x is worth."""
+    n = u.size
+    gap = 0.0
+    lower = 0.0
+    for k in range(n):
+        move0 = primal * dx[k, 0]
+        move1 = primal * dx[k, 1]
+        level = primal * step[k, 2]
+        rise0 = primal * step[k, 0]
+        rise1 = primal * step[k, 1]
+        if lowered is not None:
+            down0 = lowered[k, 0]
+            down1 = lowered[k, 1]
+            move0 -= down0
+            move1 -= down1
+            level -= (1.0 - u[k]) * down0 + u[k] * down1
+            if k + 1 < n:
+                rise0 -= lowered[k + 1, 0] - down0
+                rise1 -= lowered[k + 1, 1] - down1
+        x[k, 0] += move0
+        x[k, 1] += move1
+        lower += p[k] * x[k, 0] + q[k] * x[k, 1]
+        masses[k] = z[k, 4] + (1.0 if whole else dual) * dz[k, 4]
+        s[k, 4] -= level
+        if k + 1 < n:
+            s[k, 0] -= rise0
+            s[k, 1] += rise0
+            s[k, 2] -= rise1
+            s[k, 3] += rise1
+        left = 0.0
+        for i in range(_SIDES):
+            if i == 4 or k + 1 < n:
+                grown = z[k, i] + dual * dz[k, i]
+                if lowered is not None:
+                    grown = kept(z[k, i], dual * dz[k, i], s[k, i], aimed)
+                z[k, i] = grown
+                left += s[k, i] * grown
+                inverse[k, i] = 1.0 / s[k, i]
+        gap += left
+    return gap, lower
+
+
 @njit(cache=True, nogil=True)
 def solve(
     u: FloatArray, p: FloatArray, q: FloatArray, target: float, limit: int, proximal: float, x: FloatArray,
-    state: State, lam: FloatArray, lowered: FloatArray | None,
+    state: State, room: Room, lam: FloatArray, lowered: FloatArray | None,
 ) -> tuple[float, float, int]:  # fmt: skip
     """Solve on the nodes until the bracket of the node problem is no wider than target.
 
     x (K, 2) and its state are improved in place, and a solve to a finer target goes on from them; lam (K,) receives
-    the calibrated masses. lowered (K, 2), zeros, is room for steps that are repaired (`lower_repair`); if None, all
-    are taken as they are, and what repairs them is not compiled.
+    the calibrated masses. lowered (K, 2) is room for steps that are repaired (`lower_repair`); if None, all are taken
+    as they are, and what repairs them is not compiled.
     proximal is added to the diagonal of M: where the optimum leaves a potential free, rounding must not choose it. Its
     effect vanishes with the steps, so the solution is not biased. Returns upper and lower end of the node problem and
     the number of steps taken.
     """
     n = u.size
     s, z, inverse = state
-    dz = np.empty((n, _SIDES))
-    factor = np.empty((n, 8))  # t, l, delta of T; conductances of the edge; 1 / det(T + E); l's fall; a1 - l a0
-    y = np.empty((n, 2))  # what is carried: of r0, and of r1 less l times that
-    predicted = np.empty((n, 4))  # predictor: rise of r0 and of r1 along the edge, of the calibration row; dr1
-    step = np.empty((n, 5))  # corrector: the same, then dr0 and dr1
-    rhs = np.empty((n, 2))
-    masses = np.empty(n)  # calibrated ones, of the step at hand
+    dz, factor, y, rhs, predicted, step, dx, masses, bias = room
     whole = False  # of the whole step, since a repaired one left flows that do not balance
     count = 5 * n - 4
     upper = np.inf
     lower = -np.inf
-    bias = np.empty(n)  # what a rise along the calibration row earns
+    gap = 0.0
     for k in range(n):
         bias[k] = (1.0 - u[k]) * q[k] - u[k] * p[k]
+        lam[k] = z[k, 4]
+        for i in range(_SIDES):
+            gap += s[k, i] * z[k, i]
     halved = np.inf  # the gap when it had last halved, and when that was
     since = 0
-    for k in range(n):
-        lam[k] = z[k, 4]
     for iteration in range(limit):
-        # Factor and carry the predictor's right-hand side (p, q) forward. T is kept as t (1, l)'(1, l) + diag(0,
-        # delta), in which neither adding a calibration row nor the parallel sum with an edge subtracts anything. The
-        # right-hand side is carried across (1, l): in a nearly calibrated sample that is many orders below its parts.
-        t = 0.0
-        slope = 0.0
-        delta = 0.0
-        y0 = 0.0
-        across = 0.0
-        for k in range(n):
-            a1 = u[k]
-            a0 = 1.0 - a1
-            d = z[k, 4] * inverse[k, 4]
-            grown = t + d * a0 * a0
-            turn = a1 - slope * a0
-            fall = 0.0
-            if grown > 0.0:
-                delta += t * d / grown * turn * turn
-                fall = -d * a0 / grown * turn
-                slope = (t * slope + d * a0 * a1) / grown
-                turn *= t / grown
-                t = grown
-            else:
-                delta += d * a1 * a1
-            grown = t + proximal
-            delta += t * slope * slope * (proximal / grown) + proximal
-            less = slope * (proximal / grown)
-            fall += less
-            turn += less * a0
-            slope *= t / grown
-            t = grown
-            factor[k, 6] = fall
-            factor[k, 7] = turn
-            across += fall * y0 + ((bias[k] + turn * p[k]) / a0 if a0 > 0.0 else q[k] - slope * p[k])
-            y0 += p[k]
-            y[k, 0] = y0
-            y[k, 1] = across
-            e0 = z[k, 0] * inverse[k, 0] + z[k, 1] * inverse[k, 1]
-            e1 = z[k, 2] * inverse[k, 2] + z[k, 3] * inverse[k, 3]
-            free = delta + e1
-            tl = t * slope
-            det = 1.0 / ((t + e0) * free + e0 * tl * slope)
-            factor[k, 0] = t
-            factor[k, 1] = slope
-            factor[k, 2] = delta
-            factor[k, 3] = e0
-            factor[k, 4] = e1
-            factor[k, 5] = det
-            if k + 1 < n:
-                y0 = e0 * det * (free * y0 - tl * across)
-                across *= e1 / free
-                t *= e0 * free * det
-                slope *= e1 / free
-                delta *= e1 / free
-        # Backward: the rise along an edge comes first, from (T + E)(dx_k - dx_{k+1}) = y_k - T dx_{k+1}.
-        dx0 = 0.0
-        dx1 = 0.0
-        most = 1.0
-        least = 0.0
-        sum0 = 0.0
-        sum1 = 0.0
-        sum2 = 0.0
-        for k in range(n - 1, -1, -1):
-            t, slope, delta = factor[k, 0], factor[k, 1], factor[k, 2]
-            e0, e1, det = factor[k, 3], factor[k, 4], factor[k, 5]
-            tl = t * slope
-            along = y[k, 0] - (tl * dx1 + t * dx0)
-            across = y[k, 1] - delta * dx1
-            rise0 = det * (tl * across - (delta + e1) * along)
-            rise1 = -det * (e0 * slope * along + (t + e0) * across)
-            dx0 -= rise0
-            dx1 -= rise1
-            predicted[k, 0] = rise0
-            predicted[k, 1] = rise1
-            predicted[k, 2] = dx0
-            predicted[k, 3] = dx1
-            if k + 1 < n:
-                for i in range(4):
-                    w = rise0 * inverse[k, i] if i < 2 else rise1 * inverse[k, i]
-                    if i & 1:
-                        w = -w
-                    c = s[k, i] * z[k, i]
-                    most = max(most, w)
-                    least = min(least, w)
-                    sum0 += c
-                    sum1 += c * w
-                    sum2 += c * w * w
-        # The calibration row: either from dx or from the balance of flows at the node, whichever rounds less. The
-        # first drowns where the row is tight and dx runs along it.
-        flow0 = 0.0
-        flow1 = 0.0
-        for k in range(n):
-            a1 = u[k]
-            a0 = 1.0 - a1
-            dx0 = predicted[k, 2]
-            dx1 = predicted[k, 3]
-            next0 = factor[k, 3] * predicted[k, 0]
-            next1 = factor[k, 4] * predicted[k, 1]
-            d = z[k, 4] * inverse[k, 4]
-            level = a0 * dx0 + a1 * dx1
-            size = p[k] + q[k] + abs(next0) + abs(next1) + abs(flow0) + abs(flow1)
-            if d * (a0 * abs(dx0) + a1 * abs(dx1)) > size:
-                force = a0 * (p[k] + next0 - flow0 - proximal * dx0) + a1 * (q[k] + next1 - flow1 - proximal * dx1)
-                level = force / (d * (a0 * a0 + a1 * a1))
-            flow0 = next0
-            flow1 = next1
-            predicted[k, 2] = level
-            w = level * inverse[k, 4]
-            c = s[k, 4] * z[k, 4]
-            most = max(most, w)
-            least = min(least, w)
-            sum0 += c
-            sum1 += c * w
-            sum2 += c * w * w
+        ends = eliminate(u, p, q, bias, z, inverse, proximal, factor, y)
+        substitute(factor, y, predicted, dx)
+        most, least, once, twice = predict(u, p, q, z, inverse, proximal, predicted, dx)
         primal = 1.0 / most
         dual = 1.0 / (1.0 - least)
-        repairing = sum0 < _SETTLED and iteration - since < _TRUST
+        repairing = gap < _SETTLED and iteration - since < _TRUST
         if lowered is not None and repairing and min(primal, dual) < _HARDLY:
             primal = max(primal, _COUNTED_ON)
             dual = max(dual, _COUNTED_ON)
         # sum of s z (1 - primal w)(1 - dual (1 - w))
-        ahead = sum0 * (1.0 - dual) + sum1 * (dual - primal * (1.0 - dual)) - primal * dual * sum2
-        mu = sum0 / count
-        ratio = max(0.0, ahead / sum0)
+        ahead = gap * (1.0 - dual) + once * (dual - primal * (1.0 - dual)) - primal * dual * twice
+        mu = gap / count
+        ratio = max(0.0, ahead / gap)
         centre = mu * ratio * ratio * ratio
-        # Corrector, forward with the factors at hand.
-        y0 = 0.0
-        across = 0.0
-        before0 = 0.0
-        before1 = 0.0
-        for k in range(n):
-            w = predicted[k, 2] * inverse[k, 4]
-            c4 = centre * inverse[k, 4] - z[k, 4] * w * (1.0 - w)
-            flow0 = 0.0
-            flow1 = 0.0
-            if k + 1 < n:
-                r0 = predicted[k, 0]
-                r1 = predicted[k, 1]
-                w = r0 * inverse[k, 0]
-                flow0 = centre * inverse[k, 0] - z[k, 0] * w * (1.0 - w)
-                w = -r0 * inverse[k, 1]
-                flow0 -= centre * inverse[k, 1] - z[k, 1] * w * (1.0 - w)
-                w = r1 * inverse[k, 2]
-                flow1 = centre * inverse[k, 2] - z[k, 2] * w * (1.0 - w)
-                w = -r1 * inverse[k, 3]
-                flow1 -= centre * inverse[k, 3] - z[k, 3] * w * (1.0 - w)
-            rhs[k, 0] = p[k] - (1.0 - u[k]) * c4 + flow0 - before0
-            rhs[k, 1] = q[k] - u[k] * c4 + flow1 - before1
-            t, slope, delta = factor[k, 0], factor[k, 1], factor[k, 2]
-            e0, e1, det = factor[k, 3], factor[k, 4], factor[k, 5]
-            a1 = u[k]
-            a0 = 1.0 - a1
-            tilt = bias[k] + a0 * (flow1 - before1) - a1 * (flow0 - before0)
-            across += factor[k, 6] * y0
-            across += (tilt + factor[k, 7] * rhs[k, 0]) / a0 if a0 > 0.0 else rhs[k, 1] - slope * rhs[k, 0]
-            y0 += rhs[k, 0]
-            before0 = flow0
-            before1 = flow1
-            y[k, 0] = y0
-            y[k, 1] = across
-            free = delta + e1
-            y0 = e0 * det * (free * y0 - t * slope * across)
-            across *= e1 / free
-        dx0 = 0.0
-        dx1 = 0.0
-        shrink_s = 1.0
-        shrink_z = 1.0
-        everything = 0.0
-        for k in range(n - 1, -1, -1):
-            t, slope, delta = factor[k, 0], factor[k, 1], factor[k, 2]
-            e0, e1, det = factor[k, 3], factor[k, 4], factor[k, 5]
-            tl = t * slope
-            along = y[k, 0] - (tl * dx1 + t * dx0)
-            across = y[k, 1] - delta * dx1
-            rise0 = det * (tl * across - (delta + e1) * along)
-            rise1 = -det * (e0 * slope * along + (t + e0) * across)
-            dx0 -= rise0
-            dx1 -= rise1
-            step[k, 0] = rise0
-            step[k, 1] = rise1
-            step[k, 3] = dx0
-            step[k, 4] = dx1
-        flow0 = 0.0
-        flow1 = 0.0
-        for k in range(n):
-            a1 = u[k]
-            a0 = 1.0 - a1
-            rise0 = step[k, 0]
-            rise1 = step[k, 1]
-            dx0 = step[k, 3]
-            dx1 = step[k, 4]
-            next0 = factor[k, 3] * rise0
-            next1 = factor[k, 4] * rise1
-            d = z[k, 4] * inverse[k, 4]
-            level = a0 * dx0 + a1 * dx1
-            size = abs(rhs[k, 0]) + abs(rhs[k, 1]) + abs(next0) + abs(next1) + abs(flow0) + abs(flow1)
-            if d * (a0 * abs(dx0) + a1 * abs(dx1)) > size:
-                force = a0 * (rhs[k, 0] + next0 - flow0 - proximal * dx0)
-                force += a1 * (rhs[k, 1] + next1 - flow1 - proximal * dx1)
-                level = force / (d * (a0 * a0 + a1 * a1))
-            flow0 = next0
-            flow1 = next1
-            step[k, 2] = level
-            for i in range(_SIDES):
-                if i == 4:
-                    new = level
-                    old = predicted[k, 2]
-                elif i < 2:
-                    new = rise0
-                    old = predicted[k, 0]
-                else:
-                    new = rise1
-                    old = predicted[k, 1]
-                if i == 1 or i == 3:
-                    new = -new
-                    old = -old
-                if i == 4 or k + 1 < n:
-                    old *= inverse[k, i]
-                    new *= inverse[k, i]
-                    change = centre * inverse[k, i] + z[k, i] * (new - 1.0 - old * (1.0 - old))
-                    dz[k, i] = change
-                    everything += change
-                    shrink_s = max(shrink_s, new)
-                    if change < -shrink_z * z[k, i]:
-                        shrink_z = -change / z[k, i]
+        correct(u, p, q, bias, z, inverse, predicted, centre, factor, ends, y, rhs)
+        substitute(factor, y, step, dx)
+        taken, given, everything = change(u, rhs, z, inverse, proximal, centre, predicted, step, dx, dz)
         if not np.isfinite(everything):
             break
         damp = max(0.9, 1.0 - max(mu, 1e-3))
-        primal = min(1.0, damp / shrink_s) if shrink_s > damp else 1.0
-        dual = min(1.0, damp / shrink_z) if shrink_z > damp else 1.0
+        primal = min(1.0, damp / taken) if taken > damp else 1.0
+        dual = min(1.0, damp / given) if given > damp else 1.0
         repaired, aimed = False, mu
         if lowered is not None and repairing and min(primal, dual) < _BLOCKED:
-            repaired, primal, dual, aimed = longer(u, s, z, step, dz, primal, dual, mu, centre, sum0, lowered)
+            repaired, primal, dual, aimed = longer(u, s, z, step, dz, primal, dual, mu, centre, gap, lowered)
             whole = whole or repaired
-        gap = 0.0
-        lower = 0.0
-        for k in range(n):
-            x[k, 0] += primal * step[k, 3]
-            x[k, 1] += primal * step[k, 4]
-            s[k, 4] -= primal * step[k, 2]
-            rise0 = primal * step[k, 0]
-            rise1 = primal * step[k, 1]
-            if lowered is not None:
-                down0 = lowered[k, 0]
-                down1 = lowered[k, 1]
-                lowered[k, 0] = 0.0
-                lowered[k, 1] = 0.0
-                x[k, 0] -= down0
-                x[k, 1] -= down1
-                s[k, 4] += (1.0 - u[k]) * down0 + u[k] * down1
-                if k + 1 < n:
-                    rise0 -= lowered[k + 1, 0] - down0
-                    rise1 -= lowered[k + 1, 1] - down1
-            lower += p[k] * x[k, 0] + q[k] * x[k, 1]
-            masses[k] = z[k, 4] + (1.0 if whole else dual) * dz[k, 4]
-            if k + 1 < n:
-                s[k, 0] -= rise0
-                s[k, 1] += rise0
-                s[k, 2] -= rise1
-                s[k, 3] += rise1
-            for i in range(_SIDES):
-                if i == 4 or k + 1 < n:
-                    grown = z[k, i] + dual * dz[k, i]
-                    if lowered is not None and repaired:
-                        grown = kept(z[k, i], dual * dz[k, i], s[k, i], aimed)
-                    z[k, i] = grown
-                    gap += s[k, i] * grown
-                    inverse[k, i] = 1.0 / s[k, i]
+        if lowered is not None and repaired:
+            gap, lower = take(u, p, q, x, s, z, inverse, step, dx, dz, primal, dual, lowered, aimed, True, masses)
+        else:
+            gap, lower = take(u, p, q, x, s, z, inverse, step, dx, dz, primal, dual, None, aimed, whole, masses)
         if gap < 0.5 * halved:
             halved = gap
             since = iteration

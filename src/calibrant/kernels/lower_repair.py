@@ -100,7 +100,4 @@ def longer(
             return True, far, long, aimed
         far = max(primal, 0.5 * far)
         long = max(dual, 0.5 * long)
-    for k in range(u.size):
-        lowered[k, 0] = 0.0
-        lowered[k, 1] = 0.0
     return False, primal, dual, mu

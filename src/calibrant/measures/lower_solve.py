@@ -101,11 +101,12 @@ class LowerProblem:
             proximal, start = _ATTEMPTS[attempt % len(_ATTEMPTS)]
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
-            room = np.zeros((u.size, 2)) if u.size > _REPAIRED else None
+            room = kernel.room(u.size)
+            lowered = np.empty((u.size, 2)) if u.size > _REPAIRED else None
             worth = u.size > min(_MANY, _HALF * self.v.size)
             looks = (_ROUGH, _LOOKED * stage) if worth else ()
             for aim in (*looks, target):
-                top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, calibrated, room)
+                top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
                 loss, worst, where = self._lift_potentials(u, x, centres)
                 excess = self._lift_coupling(u, calibrated, stage / 2)
                 if self.width <= enough:
@@ -133,9 +134,19 @@ class LowerProblem:
                 attempt += 1
             self._cells = cells
             # The excess in a gap falls with the square of its width.
-            parts = np.clip(np.ceil(4 * np.sqrt(worst[broken] / allowed)), 4, _MOST_PARTS)
-            more = [self._candidates, _split(u, broken, parts), where[broken]]
-            self._candidates = np.unique(np.concatenate(more))
+            parts = np.clip(np.ceil(2 * np.sqrt(worst[broken] / allowed)), 2, _MOST_PARTS)
+            widest = np.full(worst.size, np.inf)
+            widest[broken] = np.diff(u)[broken] / parts
+            self._candidates = np.union1d(self._candidates, where[broken])
+            self._candidates = np.union1d(self._candidates, self._between(u, widest))
+
+    def _between(self, u: FloatArray, widest: FloatArray) -> FloatArray:
+        """Points between the nodes to come, so that within each gap of u none is further apart than is said."""
+        nodes, _, _, _ = self._nodes(self._candidates)
+        gap = np.diff(nodes)
+        inside = np.searchsorted(u, (nodes[1:] + nodes[:-1]) / 2) - 1
+        parts = np.ceil(gap / widest[inside])
+        return _split(nodes, parts > 1.0, parts[parts > 1.0])
 
     def _split(self, chosen: FloatArray, parts: int, thinnest: float) -> IntArray:
         """The cells, with the chosen ones split."""
