@@ -1,6 +1,7 @@
 """Audits of every kind, and a reader of their JSON who looks for what does not fit together.
 
-``python -m tests.contradictions 1000`` audits that many tables and prints what was found; the suite reads a few.
+``python -m tests.contradictions 1000`` audits that many tables, gates every tenth as well, and prints what was found;
+the suite reads a few.
 """
 
 import json
@@ -13,6 +14,11 @@ import pandas as pd
 from scipy.special import expit, logit
 
 import calibrant
+from calibrant.findings.gate_checks import check_opened
+from calibrant.findings.parts_off import found_off
+from calibrant.findings.table import Told
+from calibrant.findings.table_gate import Asked as GateAsked
+from calibrant.scale.frames import OpenedFrame
 
 LEAVE = ("leave unchanged",)
 REAL = ("worth correcting", "too small to matter")
@@ -82,6 +88,35 @@ def audited(seed):
     return calibrant.audit(y, p, **options)
 
 
+def searched(seed):
+    """The audit and the gate of a table with a column of customers, in which one site may be off."""
+    rng = np.random.default_rng([seed, 21])
+    n = int(rng.choice([300, 1500, 6000]))
+    p, customer = rng.beta(2.0, 3.0, n), np.arange(n) // int(rng.choice([1, 3]))
+    site = rng.choice(["a", "b", "c", "d"], n)[customer]
+    off = rng.choice([0.0, 0.06, 0.15, 0.3]) * np.where(rng.random() < 0.3, np.where(p < 0.4, 1.0, -1.0), 1.0)
+    y = (rng.random(n) < np.clip(p + np.where(site == "a", off, 0.0), 0.0, 1.0)) * 1
+    frame = pd.DataFrame({"y": y, "p": p, "site": site, "plan": rng.choice(["u", "v"], n), "customer": customer})
+    limit = float(rng.choice([0.02, 0.05, 0.1, 0.3]))
+    of = {"y_true": "y", "y_prob": "p", "find": ("site", "plan"), "max_distance": limit}
+    of |= {"groups": "customer", "max_weight": 3} if rng.random() < 0.4 else {}
+    audit = calibrant.audit_table(frame, **of, n_resamples=999, random_state=0)
+    return audit, check_opened(OpenedFrame(frame), GateAsked(**of, level=0.05), Told())
+
+
+def apart(audit, gated):
+    """What the audit and the gate of one table say differently, a text each."""
+    rows, found, wrong = gated.checks[0].result, gated.checks[1].result, []
+    off = [each.name for each in found_off(audit) if abs(each.bias) > audit.max_distance]
+    if found.verdict == "none beyond" and off:
+        wrong.append(f"the gate passes {off}")
+    if (rows.verdict == "within") != (audit.gate.verdict == "within"):
+        wrong.append(f"all rows are {rows.verdict} and {audit.gate.verdict}")
+    if any(each.pvalue > audit.level for each in found.undecided):
+        wrong.append("undecided about what the search does not call off")
+    return wrong
+
+
 def faults(audit):
     """What does not fit together, a text each."""
     found = json.loads(audit.to_json())
@@ -113,6 +148,9 @@ def faults(audit):
     limit = answer["max_distance"]
     parts = [each for each in found["segments"] if each["reject"] and each["lower_distance_bracket"]["upper"] > limit]
     parts += [each for each in found["periods"] if each["reject"]]
+    for each in (found["found_segments"] or {"segments": []})["segments"]:
+        other = (each["bias"] > 0.0) != (each["direction"] == "too low")
+        parts += [each] if each["conditions"] and (other or abs(each["bias"]) > limit) else []
     if state not in ("worth correcting", "not tested"):
         check((answer["action"] == "look at the parts") == bool(parts), "parts are off, and nothing follows from it")
     headline = answer["headline"]
@@ -157,6 +195,12 @@ def faults(audit):
         for name, number in zip(("unchanged", chosen), falls.groups(), strict=True):
             distance = scores[name]["lower_calibration_distance"]
             check(abs(float(number) - distance) <= 0.051 * distance, "the distance falls otherwise")
+    conditional = "if rows of one " in headline
+    sure = "not chance" in headline or "ruled out" in headline or "predictions are" in headline
+    check(not conditional or audit.perhaps_groups is not None, "a condition that does not apply")
+    check(conditional or audit.perhaps_groups is None or not sure, "chance without its condition")
+    missing = answer["interval"] is None and (audit.weighted or audit.n_groups is not None)
+    check(missing or "give --max-weight" not in said, "max_weight")
     check("could be noise" not in page, "could be noise")
     check(all(each["holds"] for each in found["inequalities"]), "an inequality fails")
     return wrong
@@ -168,7 +212,11 @@ def main():
     for seed in range(n):
         audit = audited(seed)
         states[audit.answer.state] += 1
-        for what in faults(audit):
+        wrong = faults(audit)
+        if seed % 10 == 0:
+            audit, gated = searched(seed)
+            wrong += [*faults(audit), *apart(audit, gated)]
+        for what in wrong:
             found += 1
             print(f"table {seed}: {what}: {audit.answer.sentence}")
     print(f"{n} audits, {found} contradictions; states: {dict(states)}")

@@ -55,7 +55,7 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
 
 def default_in_words(base_rate: float, mean_prediction: float) -> str:
     """What the default is a tenth of, where it is less than 0.02."""
-    return f"a tenth of the rarer outcome's {_rarer(base_rate, mean_prediction)[1]} rate, since that is below 0.02"
+    return f"a tenth of the rarer outcome's {_rarer(base_rate, mean_prediction)[1]} rate"
 
 
 def _rarer(base_rate: float, mean_prediction: float) -> tuple[float, str]:

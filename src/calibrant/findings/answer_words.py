@@ -248,7 +248,7 @@ def _matters(found: Answer, audit: Audit) -> str:
     usual = default_limit(audit.base_rate, audit.mean_prediction)
     which = "the default max_distance" if found.max_distance == usual else "max_distance"
     if found.max_distance == usual < USUAL_LIMIT:
-        which += f": {default_in_words(audit.base_rate, audit.mean_prediction)}"
+        which += f": {default_in_words(audit.base_rate, audit.mean_prediction)}, since that is below {USUAL_LIMIT:g}"
     limit = f"{asked(found.max_distance)} ({which})"
     if found.interval.high <= found.max_distance:
         over = " over all rows" if found.action == "look at the parts" else ""

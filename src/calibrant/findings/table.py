@@ -246,7 +246,10 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     audit = with_bounds(audit, sketch, draws)
     road = road_of(table, sketch)
     told.say(f"{road}" if kept else f"{road} That took {seconds:.1f} s.")
-    return Audited(replace(audit, columns=chosen.names, n_excluded=n_excluded, pos_label=asked.pos_label, road=road))
+    # Whether values repeat is not looked up among so many rows: what is said is true either way.
+    perhaps = None if kept else perhaps_groups(table.columns, {*chosen.names.values(), *asked.keys})
+    audit = replace(audit, columns=chosen.names, n_excluded=n_excluded, pos_label=asked.pos_label, road=road)
+    return Audited(replace(audit, perhaps_groups=perhaps))
 
 
 def _refuse_rows(asked: Asked) -> None:

@@ -297,10 +297,10 @@ def _say_odd(sample: Sample, limit: float, told: Told) -> None:
     if rarer <= limit:
         mean = dot(sample.mass(), sample.prediction)
         usual = default_limit(rate, mean)
-        audits = f" An audit takes {asked_limit(usual)}: {default_in_words(rate, mean)}." if usual < USUAL_LIMIT else ""
+        words = f" By default an audit takes {asked_limit(usual)}, {default_in_words(rate, mean)}."
         told.say(
             f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
-            f"{0 if rate < 0.5 else 1} everywhere would be within it.{audits}"
+            f"{0 if rate < 0.5 else 1} everywhere would be within it.{words if usual < USUAL_LIMIT else ''}"
         )
 
 

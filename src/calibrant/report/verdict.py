@@ -68,7 +68,8 @@ def _hint(audit: Audit) -> str:
     name = audit.perhaps_groups
     if name is None:
         return ""
-    return f'; if rows of one {name} depend on one another, say --groups {name} (in Python groups="{name}")'
+    some = "" if audit.road is None else ", and audit some of them, all rows of each, if these are too many to be read"
+    return f'; if rows of one {name} depend on one another, say --groups {name} (in Python groups="{name}"){some}'
 
 
 def _by_group(audit: Audit) -> str:
