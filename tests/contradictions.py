@@ -149,8 +149,8 @@ def faults(audit):
     parts = [each for each in found["segments"] if each["reject"] and each["lower_distance_bracket"]["upper"] > limit]
     parts += [each for each in found["periods"] if each["reject"]]
     for each in (found["found_segments"] or {"segments": []})["segments"]:
-        other = (each["bias"] > 0.0) != (each["direction"] == "too low")
-        parts += [each] if each["conditions"] and (other or abs(each["bias"]) > limit) else []
+        most = max(abs(each["bias"]), abs(each["where_bias"]) * each["where_share"])
+        parts += [each] if each["conditions"] and most > limit else []
     if state not in ("worth correcting", "not tested"):
         check((answer["action"] == "look at the parts") == bool(parts), "parts are off, and nothing follows from it")
     headline = answer["headline"]

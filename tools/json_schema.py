@@ -64,6 +64,8 @@ FOUND_SEGMENT: dict[str, Any] = {
     "bias_interval": ENDS,
     "direction": "string",
     "where": ["number"],
+    "where_bias": "number",
+    "where_share": "number",
     "pvalue": "number",
     "marginal_pvalue": "number",
     "detectable": "number",

@@ -1,21 +1,23 @@
 """No gate passes where the search for segments calls one off that is not proved within the limit."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from calibrant import calibration_gate
+from calibrant import calibration_gate, find_segments
 from calibrant.cli import app
 from calibrant.findings import table
 from calibrant.findings.gate_checks import check_opened
 from calibrant.findings.parts_off import found_off
 from calibrant.findings.table_gate import Asked
-from calibrant.scale import opened
+from calibrant.scale import frames, opened
 from tests.segments.test_row_bets import last_refuted
 from tests.strategies import examples
 
@@ -52,11 +54,13 @@ def gated(path, kind, monkeypatch, **asked):
 
 
 def audited(path, kind, max_distance):
-    groups = {"groups": "patient", "max_weight": MOST} if kind == "groups" else {}
-    asked = table.Asked(
-        y_true="y", y_prob="p", find=("store", "plan"), max_distance=max_distance, random_state=0, **groups
-    )
-    return table.audit_opened(opened.OpenedFile(path), asked, table.Told()).audit
+    """What an audit goes by: the segments that it finds, and the limit."""
+    groups = {"groups": "patient"} if kind == "groups" else {}
+    frame = pl.scan_parquet(path) if kind == "sums" else pl.read_parquet(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frames, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
+        found = find_segments(frame, y_true="y", y_prob="p", features=["store", "plan"], random_state=0, **groups)
+    return SimpleNamespace(found_segments=found, max_distance=max_distance)
 
 
 def names_of(found):
@@ -74,7 +78,7 @@ def names_of(found):
 def test_what_the_search_calls_off_and_the_limit_does_not_hold_is_undecided(tmp_path, monkeypatch, kind):
     frame = drawn(1, kind=kind)
     path = written(tmp_path, frame)
-    for limit in (0.14, 0.18, 0.4):
+    for limit in (0.14, 0.4):
         found = gated(path, kind, monkeypatch, max_distance=limit)
         off = names_of(audited(path, kind, limit).found_segments)
         assert "store = s1" in off
@@ -159,3 +163,25 @@ def test_sums_of_hundreds_of_categories_are_searched(tmp_path, monkeypatch):
     path = written(tmp_path, pd.DataFrame({"y": (rng.random(n) < p) * 1, "p": p, "store": store}))
     found = gated(path, "sums", monkeypatch, max_distance=0.9, find=("store",))
     assert (found.n_tested, found.verdict) == (401, "none beyond")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [0, 6])
+def test_an_error_that_the_mean_hides_is_told_where_it_is_and_counts_by_its_size(tmp_path, kind, seed):
+    frame = drawn(seed, 9_000, 0.2, 0.3, kind)
+    path = written(tmp_path, frame)
+    audit = audited(path, kind, 0.02)
+    first = next(each for each in audit.found_segments.segments if each.conditions)
+    assert first.name == "store = s1"
+    low, high = first.where
+    held = frame[frame["store"] == "s1"]
+    there = held[(held["p"] >= low) & (held["p"] <= high)]
+    assert first.where_bias == pytest.approx((there["y"] - there["p"]).mean(), abs=0.005)  # sums have cells of 1/64
+    assert first.where_share == pytest.approx(len(there) / len(held), abs=0.01)
+    assert first.in_part
+    assert first.words.startswith(f"{abs(first.where_bias):#.2g} {first.direction} between ")
+    assert abs(first.bias) < 0.04 < first.off
+    assert first in found_off(audit)
+    audit.max_distance = 1.01 * first.off
+    assert first not in found_off(audit)

@@ -30,14 +30,9 @@ def named_off(audit: Audit, segment: Segment) -> bool:
 
 
 def found_off(audit: Audit) -> list[FoundSegment]:
-    """The found segments that are off by more than is too small to matter, or where errors of both signs cancel.
+    """The found segments that are off by more than is too small to matter, in their mean or for the part that errs.
 
     Not all rows together: what they come to, the test and the gate say.
     """
     searched = () if audit.found_segments is None else audit.found_segments.segments
-    return [
-        each
-        for each in searched
-        if each.conditions
-        and (abs(each.bias) > audit.max_distance or (each.bias > 0.0) != (each.direction == "too low"))
-    ]
+    return [each for each in searched if each.conditions and each.off > audit.max_distance]

@@ -161,6 +161,7 @@ class _Described:
         totals, weight = self.totals, self.totals.weight[i]
         low, high = (float(end[i]) for end in self.found.intervals(totals, self.level))
         direction, span = self.found.direction(i)
+        there, share = self._within(i, span)
         return FoundSegment(
             conditions=self.formed.conditions(i),
             n_rows=int(totals.count[i]),
@@ -170,8 +171,19 @@ class _Described:
             bias_interval=Interval(low, high),
             direction=direction,
             where=span,
+            where_bias=there,
+            where_share=share,
             pvalue=float(self.pvalue[i]),
             marginal_pvalue=float(holm(totals.marginal)[i]),
             detectable=min(1.0, self.found.detectable(i) / float(weight)),
             n_groups=None if totals.by_group is None else int(totals.by_group.number[i]),
         )
+
+    def _within(self, i: int, span: tuple[float, float]) -> tuple[float, float]:
+        """Mean of outcome less prediction from one prediction to another, and the share of the weight there."""
+        units = self.found.units
+        rows = self.formed.order[slice(*self.formed.ends[i])]
+        rows = rows[(units.prediction[rows] >= span[0]) & (units.prediction[rows] <= span[1])]
+        v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
+        held = float((weight * count).sum())
+        return float((weight * (ones - count * v)).sum()) / held, min(1.0, held / float(self.totals.weight[i]))

@@ -216,6 +216,11 @@ def _described(search: TailSearch, features: Sequence[LazyFeature], i: int) -> F
     low, high = (float(end[i]) for end in totals.intervals(search.level))
     index = summed.index[summed.starts[i] : summed.ends[i]]
     where = search.where[i]
+    part = slice(summed.starts[i], summed.ends[i])
+    at = np.minimum(index // 2, RESOLUTION - 1) / RESOLUTION  # an interval holds its left end, the last one 1 as well
+    there = (at >= where[0]) & (at < where[1])
+    held = float(summed.cells[part, sketching.WEIGHT][there].sum())
+    off = float((summed.cells[part, sketching.OUTCOME] - search.stated.expected[part])[there].sum())
     if where == (0.0, 1.0):
         where = (float(index[0] // 2 / RESOLUTION), float((index[-1] + 1) // 2 / RESOLUTION))
     return FoundSegment(
@@ -227,6 +232,8 @@ def _described(search: TailSearch, features: Sequence[LazyFeature], i: int) -> F
         bias_interval=Interval(low, high),
         direction="too low" if search.low_side[i] else "too high",
         where=where,
+        where_bias=off / held,
+        where_share=min(1.0, held / float(weight)),
         pvalue=float(search.pvalue[i]),
         marginal_pvalue=float(holm(totals.marginal)[i]),
         detectable=min(1.0, _detectable(search, i) / float(weight)),

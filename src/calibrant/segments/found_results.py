@@ -17,6 +17,8 @@ from calibrant.door.outwards import at_most
 from calibrant.door.values import Result, counted
 from calibrant.inference.result import TestResult
 
+_HIDDEN = 1.5  # times the mean error: the error of a part of the predictions that it hides
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FoundSegment(Result):
@@ -39,6 +41,8 @@ class FoundSegment(Result):
         "too low" or "too high": predictions, where the evidence is strongest.
     where : tuple of float
         Smallest and largest prediction there; of the whole segment unless a part of it is stronger evidence.
+    where_bias, where_share : float
+        Mean of outcome minus prediction there, and the share of the segment's weight that lies there.
     pvalue : float
         Adjusted for all tested segments, of the hypothesis that every row of the segment has its predicted probability.
     marginal_pvalue : float
@@ -61,6 +65,8 @@ class FoundSegment(Result):
     bias_interval: Interval
     direction: str
     where: tuple[float, float]
+    where_bias: float
+    where_share: float
     pvalue: float
     marginal_pvalue: float
     detectable: float
@@ -72,25 +78,37 @@ class FoundSegment(Result):
         return " and ".join(self.conditions) or "all rows"
 
     @property
+    def in_part(self) -> bool:
+        """Whether its error is that of a part of its predictions, which its mean error hides."""
+        other = (self.bias > 0.0) != (self.direction == "too low")
+        return other or self.where_share * abs(self.where_bias) > _HIDDEN * abs(self.bias)
+
+    @property
+    def off(self) -> float:
+        """How far off its rows are on average: in the mean, or for the part that errs."""
+        return max(abs(self.bias), self.where_share * abs(self.where_bias))
+
+    @property
     def words(self) -> str:
         """How far off in which direction, and where: "0.12 too high where country = jp and device = tablet"."""
         there = f"where {self.name}" if self.conditions else "over all rows"
-        if (self.bias > 0.0) == (self.direction == "too low"):
+        if not self.in_part:
             return f"{abs(self.bias):#.2g} {self.direction} {there}"
         low, high = self.where
-        return f"{self.direction} between {low:.3g} and {high:.3g} {there}"
+        return f"{abs(self.where_bias):#.2g} {self.direction} between {low:.3g} and {high:.3g} {there}"
 
     def summary(self) -> str:
         """Say where, how far off in which direction, and how sure that is."""
         off = abs(self.bias)
         seen = "too low" if self.bias > 0.0 else "too high"
         ends = sorted(abs(end) if seen == self._side(end) else -abs(end) for end in self.bias_interval)
-        if seen == self.direction:
+        if not self.in_part:
             said = f"predictions are {off:.2g} {seen} on average ({ends[0]:.2g} to {ends[1]:.2g})"
         else:
             low, high = self.where
             said = (
-                f"predictions from {low:.3g} to {high:.3g} are {self.direction}, those of all its rows {off:.2g} {seen}"
+                f"predictions from {low:.3g} to {high:.3g} are {abs(self.where_bias):.2g} {self.direction}, "
+                f"those of all its rows {off:.2g} {seen}"
             )
         groups = "" if self.n_groups is None else f" of {counted(self.n_groups, 'group')}"
         return f"{self.name}: {said}, {counted(self.n_rows, 'row')}{groups}, p = {self.pvalue:.2g}"
