@@ -156,6 +156,7 @@ ARGUMENTS = {
     "lowess.anchors": lambda m: (v(m), 0.3),
     "lowess.bandwidths": lambda m: (v(m), np.ones(m), ints(range(m)), 2.0),
     "lowess.local_weights": lambda m: (v(m), p(m), 0.5, 0.6, 0.8),
+    "cells.pool_rows": lambda m: (v(m), r(m), None, 10.0, out(11), out(11), out(11)),
     "lower.calibrated_scale": lambda m: (v(m), p(m), 0.5, 0.5),
     "lower.coupling_cost": lambda m: (v(m), p(m), p(m), p(m)),
     "lower.solve": lambda m: (
@@ -281,6 +282,7 @@ QUIET = {
         for kernel in ("partitions.by_subsets", "partitions.by_types", "partitions.improve", "segments.cut")
         for name in ("mass", "v", "y")
     },
+    ("cells.pool_rows", "v"): REFUSED,
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
     **{("lower.solve", name): PROVED for name in ("u", "p", "q", "state.0", "state.1", "state.2")},

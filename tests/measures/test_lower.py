@@ -14,10 +14,11 @@ from calibrant.measures.lower import (
     lower_calibration_certificate,
     lower_calibration_distance,
     lower_certificate_from_sample,
+    lower_distance_from_rows,
     lower_distance_from_sample,
 )
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
-from calibrant.measures.lower_pooled import pooled_by_cells
+from calibrant.measures.lower_pooled import pooled_by_cells, pooled_rows
 from tests import exact
 from tests.oracles import lower as oracle
 from tests.strategies import examples, samples
@@ -180,6 +181,13 @@ def test_pooling_by_cells_keeps_every_sum_and_says_how_far_rows_moved(rows, cell
     far = sum((w[h] * np.abs(y_prob[h] - m)).sum() for h, m in zip(held, means, strict=True) if not np.isnan(m))
     assert moved == pytest.approx(far / w.sum(), rel=2e-9, abs=1e-15)  # rounded up
     assert moved >= far / w.sum() * (1.0 - 1e-12) - 1e-15  # the means here are rounded as well
+    v, p, q, moved_rows = pooled_rows(y_true.astype(float), y_prob, weight, cells)
+    assert v == pytest.approx(means[known], abs=1e-12)
+    total = [w[h].sum() / w.sum() for h, k in zip(held, known, strict=True) if k]
+    assert p + q == pytest.approx(total, rel=1e-9)
+    ones = [(w * y_true)[h].sum() / w.sum() for h, k in zip(held, known, strict=True) if k]
+    assert q == pytest.approx(ones, rel=1e-9, abs=1e-15)
+    assert moved_rows == pytest.approx(moved, rel=1e-8, abs=1e-15)
 
 
 @pytest.mark.parametrize("kind", ["calibrated", "cubed", "weights", "rates", "at the ends of cells"])
@@ -196,7 +204,9 @@ def test_a_coarse_tolerance_holds_where_rows_are_pooled(kind):
     sample = Sample.from_columns(y_true, y_prob, weight)
     certificate = lower_calibration_certificate(y_true, y_prob, sample_weight=weight)
     value = lower_distance_from_sample(sample, tol=tol)
-    assert certificate.lower - 1e-12 <= value <= certificate.upper + tol
+    of_rows = lower_distance_from_rows(y_true, y_prob, weight, tol=tol)
+    for found in (value, of_rows):
+        assert certificate.lower - 1e-12 <= found <= certificate.upper + tol
     assert (value == lower_certificate_from_sample(sample, tol=tol, rough=True).upper) == ("ends" in kind)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["ComparisonResult", "compare_calibration"]
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -340,11 +340,17 @@ def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
     one_of(measure, tuple(measures()), "measure")
     found = measures()[measure]
 
-    def with_options(options: Mapping[str, Any]) -> Evaluate:
-        return lambda y, v, weight=None: found.on_sample(Sample.of_arrays(y, v, weight), **options)
+    def exact(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
+        return found.on_sample(Sample.of_arrays(y, v, weight), **found.parameters)
 
-    resampled_ones = {**found.parameters, **found.when_resampled}
-    return with_options(found.parameters), with_options(resampled_ones), measure.replace("_", " ")
+    options = {**found.parameters, **found.when_resampled}
+
+    def resampled(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
+        if found.on_rows is not None:
+            return found.on_rows(y, v, weight, **options)
+        return found.on_sample(Sample.of_arrays(y, v, weight), **options)
+
+    return exact, resampled, measure.replace("_", " ")
 
 
 def read_predictor(

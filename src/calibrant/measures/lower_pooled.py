@@ -1,10 +1,11 @@
-"""A sample with the rows of each cell of a grid at their mean prediction, and how far that moved them."""
+"""Rows, or a sample's, at the mean prediction of their cell of a grid, and how far that moved them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from calibrant.door.sample import FloatArray, Sample
+from calibrant.kernels.cells import pool_rows
 
 
 def pooled_by_cells(sample: Sample, cells: float) -> tuple[Sample, float]:
@@ -34,3 +35,15 @@ def pooled_by_cells(sample: Sample, cells: float) -> tuple[Sample, float]:
         sample.binary,
     )
     return pooled, float(moved.sum()) / sample.total_weight * (1.0 + 1e-9)
+
+
+def pooled_rows(
+    y: FloatArray, v: FloatArray, weight: FloatArray | None, cells: float
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """The same of rows in any order: means, shares of the weight with outcome 0 and with 1, and the mean move."""
+    size = int(cells) + 1
+    mean, mass, ones = np.empty(size), np.zeros(size), np.zeros(size)
+    held, moved = pool_rows(v, y, weight, cells, mean, mass, ones)
+    mass, ones = mass[:held], np.minimum(ones[:held], mass[:held])
+    total = float(mass.sum())
+    return mean[:held], (mass - ones) / total, ones / total, moved / total * (1.0 + 1e-9)

@@ -133,6 +133,8 @@ class LowerProblem:
             elif not top - bottom <= aim:
                 attempt += 1
             self._cells = cells
+            if not broken.any():
+                continue
             # The excess in a gap falls with the square of its width.
             parts = np.clip(np.ceil(2 * np.sqrt(worst[broken] / allowed)), 2, _MOST_PARTS)
             widest = np.full(worst.size, np.inf)

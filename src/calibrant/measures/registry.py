@@ -64,6 +64,9 @@ class Measure(Result):
         The most distinct predictions for which the audit computes it by default.
     when_resampled : mapping
         Values of parameters to use instead in resamples, where the last digits are costly and smaller than the noise.
+    on_rows : callable or None
+        ``(outcomes, predictions, weights or None, **parameters) -> float`` for resamples of many rows, where it takes
+        less than sorting them as a sample.
 
     See Also
     --------
@@ -81,6 +84,7 @@ class Measure(Result):
     parameters: Mapping[str, Any] = field(default_factory=lambda: ReadOnly({}))
     maximum_rows: int | None = None
     when_resampled: Mapping[str, Any] = field(default_factory=lambda: ReadOnly({}))
+    on_rows: Callable[..., float] | None = None
 
     def summary(self) -> str:
         """Say what it means and how it is defined."""
@@ -111,6 +115,7 @@ def register(
     parameters: Mapping[str, Any] | None = None,
     maximum_rows: int | None = None,
     when_resampled: Mapping[str, Any] | None = None,
+    on_rows: Callable[..., float] | None = None,
 ) -> Callable[[F], F]:
     """Enter the decorated public function in the list of measures, and return it unchanged.
 
@@ -139,6 +144,7 @@ def register(
             ReadOnly(parameters or {}),
             maximum_rows,
             ReadOnly(when_resampled or {}),
+            on_rows,
         )
         return function
 
