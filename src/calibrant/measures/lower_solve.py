@@ -20,7 +20,7 @@ _MOST_PARTS = 64  # that a gap between nodes is split into
 _NEARLY_ALL, _NEARLY_ALL_ROUGH = 0.1, 0.2
 _ROUNDS = 24  # to a stage
 _STEPS = 400
-_REPAIRED = 10_000  # nodes from which on steps that a few pairs block are repaired
+_REPAIRED = 25_000  # nodes from which on steps that a few pairs block are repaired, where a search is not rough
 # Every search goes through the same stages, and ends where it is narrow enough for its tolerance: so a finer tolerance
 # goes on where a coarser one ended. The last is what is worth aiming at in double precision.
 _STAGES = (9e-10, 9e-12, 9e-14, 1e-14)
@@ -84,7 +84,7 @@ class LowerProblem:
             return
         self._cells = self._split(np.ones(1), _FIRST_CELLS, 0.0)
         self._candidates = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
-        self._nearly_all = _NEARLY_ALL_ROUGH if rough else _NEARLY_ALL
+        self._rough = rough
         for stage in (_OWN * tol, *_STAGES) if rough and _OWN * tol > _STAGES[0] else _STAGES:
             if self.width > stage:
                 self._refine(stage, tol)
@@ -102,7 +102,7 @@ class LowerProblem:
             x, calibrated = np.full((u.size, 2), start), np.zeros(u.size)
             state = kernel.start(u, x)
             room = kernel.room(u.size)
-            lowered = np.empty((u.size, 2)) if u.size > _REPAIRED else None
+            lowered = np.empty((u.size, 2)) if u.size > _REPAIRED and not self._rough else None
             worth = u.size > min(_MANY, _HALF * self.v.size)
             looks = (_ROUGH, _LOOKED * stage) if worth else ()
             for aim in (*looks, target):
@@ -121,7 +121,7 @@ class LowerProblem:
             allowed = stage / 8 if whole else max(stage / 8, self.width / 100)
             parts = _PARTS[self._cells.size > 2 * _FIRST_CELLS]
             cells = self._split(_beyond(np.maximum(excess, loss), allowed), parts, _MERGED)
-            if cells.size > self._nearly_all * self.v.size:
+            if cells.size > (_NEARLY_ALL_ROUGH if self._rough else _NEARLY_ALL) * self.v.size:
                 cells = np.arange(self.v.size + 1)
                 allowed = stage / 8
             broken = (worst > allowed / 4) & (np.diff(u) > 4 * _MERGED)
