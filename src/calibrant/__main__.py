@@ -20,7 +20,7 @@ def command() -> None:
     claim_streams()
     # Numba words many a problem that nobody reads; in colour that takes a twentieth of the time to compile.
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
-    gc.set_threshold(1_000_000, 50, 100)  # modules and compiled kernels are many objects, few of which ever end
+    gc.set_threshold(10_000_000, 50, 100)  # looking through what compiling leaves behind once takes most of a second
     with explained():
         heed_memory_limit()
         from calibrant.cli import app
