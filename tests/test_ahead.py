@@ -1,15 +1,17 @@
-"""A process beside the first run compiles half of what that run needs; none is started where it would not help."""
+"""The first run and a process beside it share what is to be compiled; none is started where it would not help."""
 
 import gc
 import subprocess
+import sys
 import types
 
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 
 import calibrant
 from calibrant import ahead
-from calibrant.kernels import calibration, compiled, lower
+from calibrant.kernels import calibration, compiled
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def started(monkeypatch):
 
     def start(command, **_):
         found.append(command)
-        return types.SimpleNamespace(kill=lambda: None)
+        return types.SimpleNamespace(kill=lambda: None, wait=lambda _seconds: None)
 
     monkeypatch.setattr(compiled, "when_compiling", lambda _told: None)
     monkeypatch.setattr(ahead, "_processors", lambda: 2)
@@ -86,12 +88,71 @@ def _garbage_collected():
     gc.enable()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_garbage_collected")
-def test_what_is_compiled_ahead_is_of_the_types_that_an_audit_uses():
-    ahead.compile_late()
-    before = [len(kernel.signatures) for kernel in (lower.coupling_cost, lower.solve)]
-    rng = np.random.default_rng(1)
-    y_prob = rng.random(400)
-    calibrant.audit(rng.random(400) < y_prob**2, y_prob, random_state=0)
-    assert before == [len(kernel.signatures) for kernel in (lower.coupling_cost, lower.solve)]
+def test_each_task_is_done_by_one_process(monkeypatch, tmp_path):
+    done = []
+
+    def first():
+        done.append("first")
+
+    def second():
+        done.append("second")
+        ahead.compile_share(str(tmp_path))  # what the other process does meanwhile
+
+    def third():
+        done.append("third")
+
+    monkeypatch.setattr(ahead, "_tasks", lambda: iter([first, second, third]))
+    (tmp_path / "first").touch()
+    ahead.compile_share(str(tmp_path))
+    assert done == ["second", "third"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_run_does_its_share_when_it_comes_to_its_first_kernel(started, monkeypatch, tmp_path, fails):
+    folder = tmp_path / "__pycache__"
+    folder.mkdir()
+    _kept_in(folder, monkeypatch)
+    asked, did = [], []
+
+    def share(taken):
+        did.append(taken)
+        asked[0](None)  # compiles kernels in turn
+        if fails:
+            raise OSError
+
+    monkeypatch.setattr(compiled, "when_compiling", asked.append)
+    monkeypatch.setattr(ahead, "compile_share", share)
+    ahead.compile_beside(lambda: None)
+    assert did == []
+    asked[0](None)
+    asked[0](None)
+    assert did == [started[0][-1]]
+
+
+def _compiled():
+    """Every kernel that is loaded, with how many types of arguments it knows."""
+    modules = (module for name, module in sys.modules.items() if name.startswith("calibrant.kernels."))
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, CPUDispatcher)]
+    # A kernel that becomes a part of others is not compiled for itself.
+    return {
+        f"{each.py_func.__module__}.{each.py_func.__name__}": len(each.signatures)
+        for each in found
+        if each.targetoptions.get("inline") != "always"
+    }
+
+
+@pytest.mark.slow
+def test_all_that_an_audit_calls_is_compiled_ahead():
+    """In a process of its own: here other tests have called kernels with other types."""
+    code = (
+        "import numpy as np, calibrant; from calibrant import ahead; from tests.test_ahead import _compiled\n"
+        "for task in ahead._tasks(): task()\n"
+        "before = _compiled()\n"
+        "rng = np.random.default_rng(1); v = rng.random(6000)\n"
+        "calibrant.audit(rng.random(6000) < v**2, v, random_state=0)\n"
+        "after = _compiled()\n"
+        "print({name: n for name, n in after.items() if n != before.get(name, 0)})"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "{}"
