@@ -154,6 +154,9 @@ def parts_within(
     count = 0
     steps = 0
     price = np.empty(n)
+    order = np.empty(n, np.int64)
+    down = np.empty(n + 1)  # what the elements from here on can do for the two sums
+    up = np.empty(n + 1)
     chosen = np.empty(n + 1, np.int64)
     part = np.empty(n, np.int64)
     paid = np.zeros(n + 1)
@@ -171,11 +174,17 @@ def parts_within(
             price[i] = mass[i] * (least - credit[i])
             allowed -= min(price[i], 0.0)  # negative prices, a cell's width at most, are refunded at once
             price[i] = max(price[i], 0.0)
-        order = np.argsort(-mass * np.abs(y - 0.5 * (low + high)), kind="mergesort")
-        order = order[price[order] <= allowed]
-        size = order.size
-        down = np.zeros(size + 1)  # what the elements from here on can do for the two sums
-        up = np.zeros(size + 1)
+        size = 0
+        for i in range(n):
+            if price[i] <= allowed:  # in its place among those before it, which are few
+                moves = mass[i] * abs(y[i] - 0.5 * (low + high))
+                k = size
+                while k > 0 and mass[order[k - 1]] * abs(y[order[k - 1]] - 0.5 * (low + high)) < moves:
+                    order[k] = order[k - 1]
+                    k -= 1
+                order[k] = i
+                size += 1
+        down[size] = up[size] = 0.0
         for k in range(size - 1, -1, -1):
             i = order[k]
             down[k] = down[k + 1] + min(0.0, mass[i] * (y[i] - high))

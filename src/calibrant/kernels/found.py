@@ -96,9 +96,10 @@ def excursions(
             _add(totals, draws[i], weight[i], mean[i])
             if k == last or rank[order[k + 1]] != rank[i]:
                 _look(totals, lows, highs, rises, falls)
-        out[0, s] = totals
-        out[1, s] = rises
-        out[2, s] = falls
+        for lane in range(LANES):
+            out[0, s, lane] = totals[lane]
+            out[1, s, lane] = rises[lane]
+            out[2, s, lane] = falls[lane]
 
 
 @njit(cache=True, nogil=True)

@@ -174,7 +174,10 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
         state = head[level]
         most = budget[level]
         if slack < _NEVER:
-            most = min(most, least[level:].min() + slack)
+            cheapest = _NEVER
+            for k in range(level, n + 1):
+                cheapest = min(cheapest, least[k])
+            most = min(most, cheapest + slack)
         while state != _EMPTY and complete:
             if stop[0] != 0 or count > most_states:
                 complete = False
@@ -343,6 +346,6 @@ def shortest_path(zero: Side, one: Side, corridor: Corridor, most_states: int, s
     state = head[n]
     while state != _EMPTY:
         steps -= 1
-        path[steps] = used[state]
+        path[steps, 0], path[steps, 1] = used[state, 0], used[state, 1]
         state = before[state, 0]
     return Found(least[n], path, least, States(used[:count], cost[:count], table), work, complete)

@@ -156,6 +156,7 @@ def improve(mass: FloatArray, v: FloatArray, y: FloatArray, label: IntArray, sto
     """
     n = mass.size
     cost = np.empty(n)
+    merged = np.empty(n, np.int64)
     for name in range(n):
         cost[name] = _cost_of(mass, v, y, label, name)
     better = True
@@ -202,9 +203,11 @@ def improve(mass: FloatArray, v: FloatArray, y: FloatArray, label: IntArray, sto
             for other in range(name):
                 if cost[name] == 0.0 or cost[other] == 0.0:
                     continue
-                merged = np.where(label == other, name, label)
+                for i in range(n):
+                    merged[i] = name if label[i] == other else label[i]
                 both = _cost_of(mass, v, y, merged, name)
                 if both < cost[name] + cost[other] - 1e-14:
-                    label[:] = merged
+                    for i in range(n):
+                        label[i] = merged[i]
                     cost[name], cost[other] = both, 0.0
                     better = True

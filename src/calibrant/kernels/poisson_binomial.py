@@ -143,7 +143,7 @@ def log_two_sided(count: FloatArray, low: FloatArray, high: FloatArray, start: I
     low, high: between them lies a cell's mean prediction; equal where all rows of the cell have it. start: first cells
     of the groups, then the number of cells.
     """
-    found = np.zeros(ones.size)
+    found, other = np.empty(ones.size), np.empty(low.size)
     for g in range(ones.size):
         part = slice(start[g], start[g + 1])
         rows, expected = 0.0, 0.0
@@ -157,9 +157,9 @@ def log_two_sided(count: FloatArray, low: FloatArray, high: FloatArray, start: I
         elif ones[g] >= expected:
             tail = log_upper_tail(count[part], high[part], ones[g], pooled)
         else:
-            other = 1.0 - low[part]  # exact from 1/2 on; below, rounded up
-            other = np.where(low[part] < 0.5, np.minimum(other + _UNIT, 1.0), other)
-            tail = log_upper_tail(count[part], other, int(rows) - ones[g], pooled)
+            for j in range(start[g], start[g + 1]):  # 1 - low is exact from 1/2 on; below, rounded up
+                other[j] = min(1.0 - low[j] + _UNIT, 1.0) if low[j] < 0.5 else 1.0 - low[j]
+            tail = log_upper_tail(count[part], other[part], int(rows) - ones[g], pooled)
         tail += math.log(2.0)
         found[g] = 0.0 if tail > 0.0 else tail
     return found

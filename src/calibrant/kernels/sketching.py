@@ -70,7 +70,8 @@ def add_rows(y: FloatArray, v: FloatArray, w: FloatArray, resolution: int, table
 @njit(inline="always")
 def _add_cell(other: FloatArray, cell: FloatArray) -> None:
     if cell[COUNT] == 0.0:
-        cell[:] = other
+        for column in range(COLUMNS):
+            cell[column] = other[column]
         return
     cell[COUNT] += other[COUNT]
     cell[ONES] += other[ONES]

@@ -107,7 +107,10 @@ def resampled_statistics(
         cell[0] = 0.0
         for i in range(n):
             copy = copies[i if redraw_rows else 0]
-            most = copy.max() if redraw_rows else 1
+            most = 0 if redraw_rows else 1
+            if redraw_rows:
+                for lane in range(LANES):
+                    most = max(most, copy[lane])
             square = 0.0
             for j in range(n_components):
                 z = component[i, j]

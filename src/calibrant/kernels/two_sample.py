@@ -50,11 +50,29 @@ def distinct_cells(gap: IntArray, n_scales: int) -> Cells:
                 first[count], last[count], scales[count] = here, i + 1, scale * (n_scales + 1) + same - 1
                 count += 1
             scale = same
-    order = np.argsort(scales[:count], kind="mergesort")
-    scales = scales[order]
-    starts = np.flatnonzero(np.append(np.ones(min(count, 1), np.int64), np.diff(scales)))
-    coarsest, finest = scales[starts] // (n_scales + 1), scales[starts] % (n_scales + 1)
-    return Cells(first[order], last[order], np.append(starts, count), coarsest, finest)
+    # Sorted by counting: how many cells there are of each pair of scales says where they go.
+    place = np.zeros((n_scales + 1) * (n_scales + 1), np.int64)
+    for cell in range(count):
+        place[scales[cell]] += 1
+    groups = 0
+    for pair in range(place.size):
+        groups += place[pair] > 0
+    starts = np.empty(groups + 1, np.int64)
+    coarsest, finest = np.empty(groups, np.int64), np.empty(groups, np.int64)
+    group, before = 0, 0
+    for pair in range(place.size):
+        held, place[pair] = place[pair], before
+        if held > 0:
+            starts[group], coarsest[group], finest[group] = before, pair // (n_scales + 1), pair % (n_scales + 1)
+            group += 1
+            before += held
+    starts[groups] = count
+    sorted_first, sorted_last = np.empty(count, np.int64), np.empty(count, np.int64)
+    for cell in range(count):
+        at = place[scales[cell]]
+        place[scales[cell]] += 1
+        sorted_first[at], sorted_last[at] = first[cell], last[cell]
+    return Cells(sorted_first, sorted_last, starts, coarsest, finest)
 
 
 @njit(cache=True, nogil=True)
@@ -154,4 +172,5 @@ def crossed_statistics(
                 v[i + 1] = v[i] + (y[i] if half[i] == role else 0)
                 w[i + 1] = w[i] + (drawn[i] if half[i] != role else 0)
             _compare(v, w, cells, True, out[r])
-        out[r] *= 0.5
+        for scale in range(out.shape[1]):
+            out[r, scale] *= 0.5
