@@ -94,6 +94,15 @@ def _monitor(path: Path) -> Any:
     return CalibrationMonitor.from_dict(json.loads(path.read_bytes())).to_dict()
 
 
+NAMES = (
+    *("sketch.bytes", "gate.state", "monitor.json", "PlattScaling.json", "BetaScaling.json", "IsotonicScaling.json"),
+    *("HistogramBinning.json", "TemperatureScaling.json", "DirichletScaling.json", "platt.text", "checked.parquet"),
+    *("plain.parquet", "rows.feather", "rows.arrow", "rows.csv", "rows.jsonl", "rows.csv.gz", "rows.jsonl.gz"),
+    *("checked.csv.zst", "plain.csv.zst", "sums.csv.gz", "sums.checked.parquet", "sketch.parquet"),
+)
+"""What `kept` holds, told without making it."""
+
+
 @cache
 def kept() -> dict[str, Kept]:
     """Everything, by its file's name."""

@@ -163,7 +163,7 @@ def test_where_a_segment_by_name_is_off_and_not_in_the_search_a_sentence_says_wh
         (FRAME[:200].assign(g=1), {"find": ["country", "g"], "groups": "g"}, "find: names 'g', the column of groups"),
         (FRAME[:200], {"find": "country", "n_resamples": 0}, "n_resamples"),
         (FRAME[:200].assign(y_true=0.5), {"find": "country"}, "counts single outcomes"),
-        (calibrant.CalibrationSketch().update([0, 1], [0.3, 0.4]), {"find": "country"}, "find: is for tables"),
+        (calibrant.CalibrationSketch(), {"find": "country"}, "find: is for tables"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(table, options, why):

@@ -2,6 +2,7 @@
 
 import pickle
 from datetime import date, datetime
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -47,8 +48,16 @@ def drawn(n, seed=0, shift=-1.5):
 
 TABLE, Y, HIT, TRUE = drawn(1500)
 QUICK = SegmentRecalibrator(method="segments", random_state=0)
-FITTED = clone(QUICK).fit(TABLE, Y)
-EVENT = FITTED.predict_proba(TABLE)[:, 1]
+
+
+@cache
+def fitted():
+    return clone(QUICK).fit(TABLE, Y)
+
+
+@cache
+def event_before():
+    return fitted().predict_proba(TABLE)[:, 1]
 
 
 def divergence(true, said):
@@ -167,26 +176,26 @@ def test_every_kind_of_frame_gives_the_same(kind):
     if kind is pl.DataFrame:
         kind = pl.from_pandas
     shown = kind(TABLE)
-    assert np.allclose(clone(QUICK).fit(shown, Y).predict_proba(shown)[:, 1], EVENT, rtol=0, atol=0)
+    assert np.allclose(clone(QUICK).fit(shown, Y).predict_proba(shown)[:, 1], event_before(), rtol=0, atol=0)
 
 
 @pytest.mark.slow
 def test_arrays_and_columns_in_another_order():
     as_objects = TABLE.to_numpy(dtype=object)
     by_place = clone(QUICK).set_params(prediction=0).fit(as_objects, Y)
-    assert (by_place.predict_proba(as_objects)[:, 1] == EVENT).all()
-    assert (FITTED.predict_proba(TABLE[TABLE.columns[::-1]].assign(more=1))[:, 1] == EVENT).all()
+    assert (by_place.predict_proba(as_objects)[:, 1] == event_before()).all()
+    assert (fitted().predict_proba(TABLE[TABLE.columns[::-1]].assign(more=1))[:, 1] == event_before()).all()
     last = clone(QUICK).set_params(prediction=-1).fit(as_objects[:, ::-1], Y)
-    assert np.allclose(last.predict_proba(as_objects[:, ::-1])[:, 1], EVENT, atol=1e-3)
-    assert (by_place.predict_proba(TABLE)[:, 1] == EVENT).all()
+    assert np.allclose(last.predict_proba(as_objects[:, ::-1])[:, 1], event_before(), atol=1e-3)
+    assert (by_place.predict_proba(TABLE)[:, 1] == event_before()).all()
     with pytest.raises(InputError, match=r"^X: has no names for its columns, but SegmentRecalibrator"):
-        FITTED.predict_proba(as_objects)
+        fitted().predict_proba(as_objects)
     with pytest.raises(InputError, match=r"^X: X has 3 features, but SegmentRecalibrator is expecting 4 features"):
         by_place.predict_proba(as_objects[:, :3])
-    assert FITTED.feature_names_in_.tolist() == list(TABLE.columns)
+    assert fitted().feature_names_in_.tolist() == list(TABLE.columns)
     assert not hasattr(by_place, "feature_names_in_")
-    assert (FITTED.predict(TABLE) == (EVENT > 0.5)).all()
-    assert by_place.score(TABLE, Y) == FITTED.score(TABLE, Y) == -np.mean((EVENT - Y) ** 2)
+    assert (fitted().predict(TABLE) == (event_before() > 0.5)).all()
+    assert by_place.score(TABLE, Y) == fitted().score(TABLE, Y) == -np.mean((event_before() - Y) ** 2)
 
 
 @pytest.mark.parametrize("method", ["segments", "boosting"])
@@ -223,13 +232,13 @@ def test_what_is_told_of_a_segment_is_all_that_its_rows_are_moved_by():
 
 def test_unknown_categories_and_missing_values_at_predict_time():
     odd = TABLE.iloc[:4].assign(country=["xx", None, "jp", "jp"], device=["tablet", "tablet", None, "yy"], age=np.nan)
-    event = FITTED.predict_proba(odd)[:, 1]
+    event = fitted().predict_proba(odd)[:, 1]
     assert ((event > 0.0) & (event < 1.0)).all()
     # What was never seen is not corrected, but by the shift of all rows.
-    before = FITTED.recalibrator_.predict(odd.y_prob) if FITTED.recalibrator_ else odd.y_prob.to_numpy()
-    single = [each for each in FITTED.corrections_ if each.condition == "country = jp"]
-    assert logit(event[:2]) == pytest.approx(logit(before[:2]) + FITTED.shift_)
-    assert single or logit(event[2:]) == pytest.approx(logit(before[2:]) + FITTED.shift_)
+    before = fitted().recalibrator_.predict(odd.y_prob) if fitted().recalibrator_ else odd.y_prob.to_numpy()
+    single = [each for each in fitted().corrections_ if each.condition == "country = jp"]
+    assert logit(event[:2]) == pytest.approx(logit(before[:2]) + fitted().shift_)
+    assert single or logit(event[2:]) == pytest.approx(logit(before[2:]) + fitted().shift_)
 
 
 def test_constant_features_and_predictions_of_exactly_0_and_1():
@@ -250,7 +259,9 @@ def test_weights_of_zero_take_rows_out():
     weight = np.r_[np.ones(1500), np.zeros(300)]
     more = pd.concat([TABLE, TABLE.iloc[:300].assign(age=40.0)], ignore_index=True)
     found = clone(QUICK).fit(more, np.r_[Y, 1 - Y[:300]], weight)
-    assert divergence(TRUE, found.predict_proba(TABLE)[:, 1]) == pytest.approx(divergence(TRUE, EVENT), abs=2e-3)
+    assert divergence(TRUE, found.predict_proba(TABLE)[:, 1]) == pytest.approx(
+        divergence(TRUE, event_before()), abs=2e-3
+    )
 
 
 BAD = [
@@ -299,11 +310,11 @@ def test_outcomes_that_cannot_be_used_are_refused():
     with pytest.raises(InputError, match=r"^groups: is the text 'country'; pass the column itself, X\['country'\]"):
         clone(QUICK).fit(TABLE, Y, groups="country")
     with pytest.raises(InputError, match=r"^X: has no column 'country', which it was fitted to"):
-        FITTED.predict_proba(TABLE.drop(columns="country"))
+        fitted().predict_proba(TABLE.drop(columns="country"))
     with pytest.raises(InputError, match=r"^X: column 'age' holds texts; it held numbers when it was fitted"):
-        FITTED.predict_proba(TABLE.assign(age="old"))
+        fitted().predict_proba(TABLE.assign(age="old"))
     with pytest.raises(InputError, match=r"^X: column 'country' holds numbers; it held texts when it was fitted"):
-        FITTED.predict_proba(TABLE.assign(country=1.0))
+        fitted().predict_proba(TABLE.assign(country=1.0))
 
 
 @examples(100)
@@ -333,9 +344,9 @@ def test_damaged_values_under_a_right_checksum_are_refused():
         "shift_": float("inf"),
         "_cuts": (),
         "n_features_in_": 1,
-        "_blocks": ((*FITTED._blocks[0][:1], np.zeros(2), np.zeros(2)),),
+        "_blocks": ((*fitted()._blocks[0][:1], np.zeros(2), np.zeros(2)),),
     }.items():
-        damaged = pickle.loads(pickle.dumps(FITTED))
+        damaged = pickle.loads(pickle.dumps(fitted()))
         setattr(damaged, name, value)
         with pytest.raises(InputError):
             damaged.to_json()

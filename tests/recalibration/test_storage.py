@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from functools import cache
 
 import joblib
 import numpy as np
@@ -49,8 +50,17 @@ P = np.linspace(0.0, 1.0, 40)
 Y = (np.sin(37.0 * np.arange(40)) < 2.0 * P - 1.0).astype(int)
 TABLE = np.random.default_rng(0).dirichlet(np.ones(3), 60)
 NAMES = np.array(["ant", "b\u00ea", "\U0001f41d"])[np.arange(60) % 3]
-FITTED = [clone(each).fit(P, Y) for each in BINARY] + [clone(each).fit(TABLE, NAMES) for each in SEVERAL]
-EVERY = pytest.mark.parametrize("fitted", FITTED, ids=str)
+EVERY = pytest.mark.parametrize("fitted", range(len(BINARY + SEVERAL)), ids=map(str, BINARY + SEVERAL), indirect=True)
+
+
+@cache
+def every_fitted():
+    return [clone(each).fit(P, Y) for each in BINARY] + [clone(each).fit(TABLE, NAMES) for each in SEVERAL]
+
+
+@pytest.fixture
+def fitted(request):
+    return every_fitted()[request.param]
 
 
 def same(one, other):
@@ -132,7 +142,7 @@ def sealed(content):
 
 
 def made(kind):
-    return json.loads(next(each for each in FITTED if type(each).__name__ == kind).to_json())
+    return json.loads(next(each for each in every_fitted() if type(each).__name__ == kind).to_json())
 
 
 CHANGES = [
@@ -194,7 +204,7 @@ def test_what_no_fit_has_is_refused_under_a_right_checksum(kind, where, value, s
 
 
 def test_the_seal_of_the_tests_is_that_of_the_code():
-    assert sealed(made("PlattScaling")) == next(e for e in FITTED if isinstance(e, PlattScaling)).to_json()
+    assert sealed(made("PlattScaling")) == next(e for e in every_fitted() if isinstance(e, PlattScaling)).to_json()
 
 
 @pytest.mark.parametrize(
@@ -219,7 +229,7 @@ def test_other_texts(text, said):
 
 def test_files_that_cannot_be_read(tmp_path):
     damaged = tmp_path / "damaged.json"
-    damaged.write_bytes(b"\x80" + FITTED[1].to_json().encode()[1:])
+    damaged.write_bytes(b"\x80" + every_fitted()[1].to_json().encode()[1:])
     for path, said in [
         (tmp_path / "none.json", "cannot be read: No such file"),
         (tmp_path, "is not a plain file"),
@@ -231,7 +241,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match="path: is 3; a file's path is needed"):
         load(3)
     with pytest.raises(FileError, match=r"the folder .* does not exist"):
-        FITTED[1].save(tmp_path / "none" / "map.json")
+        every_fitted()[1].save(tmp_path / "none" / "map.json")
 
 
 def test_what_cannot_be_saved():
@@ -284,9 +294,9 @@ def test_whatever_stands_in_a_place_it_is_refused_or_maps_to_probabilities(fitte
 
 @pytest.mark.slow
 def test_a_process_that_imports_nothing_else_can_load(tmp_path):
-    FITTED[1].save(tmp_path / "map.json")
+    every_fitted()[1].save(tmp_path / "map.json")
     said = "import sys, calibrant.recalibration as r; print(repr(r.load(sys.argv[1])))"
     done = subprocess.run(
         [sys.executable, "-c", said, tmp_path / "map.json"], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == repr(FITTED[1])
+    assert done.stdout.strip() == repr(every_fitted()[1])

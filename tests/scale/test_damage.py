@@ -5,12 +5,16 @@ import zlib
 import numpy as np
 import pytest
 
-from tests.damage import damaged, kept, wrong
+from tests.damage import NAMES, damaged, kept, wrong
 
 SLOW = ("rows.", "sums.", "checked.", "plain.")  # DuckDB reads them
 
 
-@pytest.mark.parametrize("name", kept())
+def test_everything_kept_is_named():
+    assert tuple(kept()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_damage_is_refused_or_changes_nothing(tmp_path, name):
     data = kept()[name].data
     assert wrong(name, data, tmp_path) is None
