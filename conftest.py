@@ -4,6 +4,7 @@ import os
 import signal
 from importlib.util import find_spec
 
+import pytest
 from hypothesis import settings
 
 # A job in the background has Ctrl-C ignored, and commands that tests start, and then interrupt, inherit that.
@@ -49,3 +50,11 @@ def pytest_collection_modifyitems(config, items):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+@pytest.fixture
+def blank_pictures(monkeypatch):
+    """Pages whose words are looked at: their pictures, which take most of a page's time, are made and not drawn."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda _self, file, **_: file.write("<svg ></svg>"))

@@ -24,6 +24,7 @@ def rates(weighted):
     return rng.binomial(trials, np.minimum(1.0, 1.1 * v)) / trials, v, trials if weighted else None
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_nothing_is_said_about_chance_for_event_rates(weighted, tmp_path):
@@ -60,6 +61,7 @@ def test_the_displays_band_needs_trials():
     assert "event rates" in table.no_band
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_segments_of_event_rates_show_distances_alone(tmp_path):
     y, v, _ = rates(False)

@@ -30,8 +30,8 @@ def rows(n=600, seed=0):
 def test_two_files_are_compared(tmp_path):
     y, v = rows()
     files = [written(tmp_path, "good.csv", y, v), written(tmp_path, "<b>bad.csv", y, v**3)]
-    target = tmp_path / "both.html"
-    done = CliRunner().invoke(app, ["audit", *files, "--html", str(target), "--seed", "0"])
+    target, asked = tmp_path / "both.html", ["--seed", "0", "--resamples", "199"]
+    done = CliRunner().invoke(app, ["audit", *files, "--html", str(target), *asked])
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
     assert said.startswith("good.csv is better calibrated than <b>bad.csv. This is not chance")
@@ -41,7 +41,7 @@ def test_two_files_are_compared(tmp_path):
     assert page.count("<figure>") == 2 * (1 + 1 + 3)  # of each the diagram, the decision curve and three panels
     ids = [part.split('"')[0] for part in page.split(' id="')[1:]]
     assert len(ids) == len(set(ids))
-    found = json.loads(CliRunner().invoke(app, ["audit", *files, "--json", "--seed", "0"]).stdout)
+    found = json.loads(CliRunner().invoke(app, ["audit", *files, "--json", *asked]).stdout)
     assert found["names"] == ["good.csv", "<b>bad.csv"]
     assert found["comparison"]["reject"]
     assert len(found["audits"]) == 2
@@ -58,6 +58,7 @@ def test_names_and_numbers_are_in_one_order():
     assert said in compare(("bad", "good"), (bad, good), columns[::-1], seed=0).sentence
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_a_page_without_a_seed_tells_the_seed_that_repeats_it(tmp_path):
     y, v = rows(100)
@@ -76,6 +77,7 @@ def test_a_page_without_a_seed_tells_the_seed_that_repeats_it(tmp_path):
         assert target.read_text() == page
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_no_seed_is_told_where_none_repeats_the_page(tmp_path):
     y, v = rows(100)
@@ -140,6 +142,7 @@ def test_nine_files_are_too_many(tmp_path):
     assert "9 files" in done.stderr
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
     rng = np.random.default_rng(0)

@@ -66,6 +66,7 @@ def test_a_distance_that_is_not_pinned_down_says_so(monkeypatch):
     assert "Proved: 0.0" in said()
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 @pytest.mark.parametrize("v", [[0.5], [1.0, 0.0], [1e-9] * 30, [1.0] * 12])
 def test_advice_and_tests_have_answers_in_corners(v, tmp_path):

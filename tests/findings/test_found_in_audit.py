@@ -46,6 +46,7 @@ def test_the_answer_says_where_it_is_off_though_all_rows_show_nothing(audited):
     assert first.words.endswith("too high where country = jp and device = tablet")
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_it_is_shown_on_every_page(audited):
     assert "Segments found in country, device\n" in audited.summary()
@@ -87,6 +88,7 @@ def test_features_of_text_files_are_numbers_times_or_texts(tmp_path):
     assert found.features["day"][:2] == ("day = 2026-01-01", "day = 2026-01-02")
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_sound_predictions_stay_fine():
     table = FRAME.assign(y_true=(np.random.default_rng(1).random(N) < FRAME["y_prob"]) + 0)[:1_000]
@@ -237,6 +239,7 @@ def test_pairs_are_drawn_with_what_is_proved_framed(audited):
     assert one.searched == "values of one feature"
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 @pytest.mark.parametrize("parts_differ", [False, True])
 def test_an_error_that_is_the_same_everywhere_sends_nobody_to_segments(parts_differ):
@@ -257,6 +260,7 @@ def test_an_error_that_is_the_same_everywhere_sends_nobody_to_segments(parts_dif
     assert ("each told with the error of all its rows: " in said) == parts_differ
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_where_no_segment_is_large_enough_none_is_said_to_be_in_order():
     table = FRAME[:70].assign(device=np.arange(70) // 10)

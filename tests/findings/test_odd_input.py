@@ -174,6 +174,7 @@ def test_a_spreadsheet_is_told_what_is_read(tmp_path):
     assert said_of(tmp_path / "rows.xlsx").endswith("; write the rows as one of these, such as CSV or Parquet\n")
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_rounded_certainties_alone_are_not_called_miscalibration_on_a_page():
     rng = np.random.default_rng(1)

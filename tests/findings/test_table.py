@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -45,11 +46,17 @@ def _written(write, path, **options):
     return path
 
 
+@cache
+def of_arrays():
+    data = columns()
+    return audit(data["label"], data["score"], random_state=0, n_resamples=99)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("road", ROADS)
 def test_one_answer_by_every_road(tmp_path, road):
     data = columns()
-    wanted = audit(data["label"], data["score"], random_state=0, n_resamples=99)
+    wanted = of_arrays()
     table = ROADS[road](pa.table(data), tmp_path)
     found = audit_table(table, by="site", drift="day", random_state=0, n_resamples=99)
     assert dict(found.columns) == {"y_true": "label", "y_prob": "score"}

@@ -204,7 +204,7 @@ def discrete(rng, n):
 @pytest.mark.parametrize("critical_value", ["label_resampling", "theorem"])
 def test_level_is_kept(draw, smoothness, critical_value):
     rng = np.random.default_rng(5)
-    trials, rejected = 400, 0
+    trials, rejected = 250, 0
     for _ in range(trials):
         y_prob = draw(rng, 100)
         y_true = rng.random(100) < y_prob

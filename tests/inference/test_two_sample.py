@@ -96,11 +96,11 @@ def test_cross_fitting_averages_both_roles():
 def test_level_is_kept_and_reversal_is_seen(kind):
     rng = np.random.default_rng(0)
     rejected = 0
-    for _ in range(150):
+    for _ in range(100):
         y_prob = rng.beta(0.7, 2, 200)
         y_true = rng.random(200) < y_prob
         rejected += two_sample_calibration_test(y_true, y_prob, n_resamples=1999, random_state=rng, **kind).reject
-    assert rejected <= binom.ppf(1 - 1e-5, 150, 0.05)
+    assert rejected <= binom.ppf(1 - 1e-5, 100, 0.05)
     y_prob = rng.random(1000)
     y_true = rng.random(1000) < 1 - y_prob
     assert two_sample_calibration_test(y_true, y_prob, random_state=rng, **kind).reject
@@ -112,14 +112,14 @@ def test_two_sample_pvalues_are_uniform_enough(kind):
     # The whole is conservative (3 K parts); the parts themselves must be neither too small nor too large.
     rng = np.random.default_rng(1)
     small = 0
-    for _ in range(200):
+    for _ in range(140):
         y_prob = rng.random(120)
         y_true = rng.random(120) < y_prob
         result = two_sample_calibration_test(y_true, y_prob, n_resamples=1999, random_state=rng, **kind)
         small += result.two_sample_pvalues[1] <= 0.2
-    assert small <= binom.ppf(1 - 1e-5, 200, 0.2)
+    assert small <= binom.ppf(1 - 1e-5, 140, 0.2)
     if kind["test"] != "multiscale_permutation":
-        assert small >= binom.ppf(1e-5, 200, 0.2)
+        assert small >= binom.ppf(1e-5, 140, 0.2)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "warehouse.md"
 UNDECIDED = {"gate days.parquet"}  # of 4,000 rows a day
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.slow
 def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

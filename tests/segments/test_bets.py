@@ -54,7 +54,7 @@ def test_a_group_that_may_be_huge_is_not_taken_to_be_absent():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rare", "common", "of groups", "two kinds of rows"])
 def test_a_true_mean_is_beyond_an_end_as_rarely_as_it_says(kind):
-    rng, trials, miss = np.random.default_rng(0), 1_500, 0.1
+    rng, trials, miss = np.random.default_rng(0), 1_000, 0.1
     n = 80 if kind == "of groups" else 400
     s = np.ones((n, trials))
     if kind == "rare":
