@@ -57,4 +57,12 @@ def blank_pictures(monkeypatch):
     """Pages whose words are looked at: their pictures, which take most of a page's time, are made and not drawn."""
     from matplotlib.figure import Figure
 
-    monkeypatch.setattr(Figure, "savefig", lambda _self, file, **_: file.write("<svg ></svg>"))
+    drawn = Figure.savefig
+
+    def savefig(self, file, **options):
+        if options.get("format") == "svg":
+            file.write("<svg ></svg>")
+        else:
+            drawn(self, file, **options)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)

@@ -37,6 +37,7 @@ def chapters():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.filterwarnings("ignore:The ``noload``:DeprecationWarning")  # MLflow's, of its database
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.name)
 def test_every_example_runs(page, tmp_path, monkeypatch):
