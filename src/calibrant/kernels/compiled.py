@@ -3,7 +3,8 @@
 The first audit waits for some forty kernels. What makes one slow to compile: each kind of array that it makes
 (`np.zeros`, `np.full`, a copy and an array expression are each compiled like a kernel; an array that is filled in a
 loop, or by the caller, is not), an array put into a part of another (whose message about shapes, should they differ,
-takes two seconds), sorting, `np.where` and `np.diff`, each combination of types that a function meets, and sheer length.
+takes two seconds), sorting, `np.where` and `np.diff`, each combination of types that a function meets, and sheer
+length.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from calibrant.scale.readers import (
 )
 from calibrant.scale.relations import InDuckDB, of_file
 from calibrant.scale.tables import MANY_ROWS, Rows
+from calibrant.scale.uneven import refuse_named_line, refuse_uneven_line
 from calibrant.scale.whole import check_pages, refuse_cut_parquet
 
 MANY_BYTES = 500_000_000
@@ -141,7 +142,18 @@ class OpenedFile(InDuckDB):
 
     @cached_property
     def _dialects(self) -> list[Dialect]:
-        return [dialect_of(self._connection, file) for file in self.files]
+        import duckdb
+
+        found = []
+        for file in self.files:
+            try:
+                found.append(dialect_of(self._connection, file))
+            except duckdb.InvalidInputException:
+                refuse_uneven_line(file)
+                raise
+            if len(found[-1].names) == 1:  # or the lines have no number of columns in common
+                refuse_uneven_line(file)
+        return found
 
     @cached_property
     def _parquet(self) -> Any:
@@ -205,6 +217,8 @@ class OpenedFile(InDuckDB):
                 raise  # which says nothing about the file
             if self.kind == "parquet":
                 refuse_cut_parquet(self.files)
+            if self.kind == "csv":
+                refuse_named_line(str(problem), self.files)
             said = f"{self.path!r} cannot be read as {self.kind}: {shortened(problem)}"
             raise FileError("file", said + looks_like(self.files[0], self.kind)) from None
         except ModuleNotFoundError as problem:
