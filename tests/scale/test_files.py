@@ -214,7 +214,7 @@ def bad(tmp_path, name, content):
         ("na.csv", b"y_true,y_prob\n0,0.5\n1,NA\n", "y_prob: row 1 (counted from 0) holds text, 'NA'"),
         ("comma.csv", b"y_true;y_prob\n0;0,5\n", "y_prob: row 0 (counted from 0) holds text, '0,5'"),
         ("bare.csv", b"0,0.5\n1,0.5\n", "here it looks like data"),
-        ("ragged.csv", b"y_true,y_prob\n0,0.1\n1\n1,0.5,7\n", "as many fields as the first"),
+        ("ragged.csv", b"y_true,y_prob\n0,0.1\n1\n1,0.5,7\n", "line 3 has 1 column; 2 are expected"),
         ("latin.csv", "y_true,y_prob,né\n0,0.5,é\n".encode("latin1"), "not utf-8 encoded"),
         ("really.csv", b"PAR1\xff\xfe\x00\n", "By its content it is parquet"),
         ("text.jsonl", b'{"y_true":0,"y_prob":"0.1"}', "y_prob: row 0 (counted from 0) holds text, '\"0.1\"'"),
