@@ -269,3 +269,18 @@ def test_where_no_segment_is_large_enough_none_is_said_to_be_in_order():
     said = f"{' '.join(found.sentences)} {found.found_segments.summary()} {document(found)}"
     assert "only all rows together: a segment needs 50 rows" in said
     assert "proved off" not in said
+
+
+@pytest.mark.parametrize(
+    ("held", "hint"), [({"id": "u"}, False), ({"id": "u", "visit": "v"}, False), ({"row": ""}, True)]
+)
+def test_no_search_is_advised_that_would_be_refused(tmp_path, held, hint):
+    """Of texts that differ in every row nothing can be formed; numbers are cut into ranges."""
+    rows = FRAME[["y_true", "y_prob"]][:200]
+    table = rows.assign(**{name: [f"{start}{k}" if start else k for k in range(200)] for name, start in held.items()})
+    found = audit_table(table, n_resamples=0)
+    assert found.not_looked_at == (tuple(held) if hint else ())
+    assert ("--find all" in " ".join(found.sentences)) == hint
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    gate = CliRunner().invoke(app, ["gate", str(tmp_path / "rows.csv"), "--max-distance", "0.3"])
+    assert ("--find all" in gate.stderr) == hint

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+_FEW_COLUMNS = 3
 ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
 
 
@@ -178,8 +179,27 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
     cannot = harness or audit.rates or isinstance(table, KeptSketches) or (asked.groups and table.many)
     if not cannot and asked.find != EVERY:
         taken = {*audit.columns.values(), *asked.keys}
-        audit = replace(audit, not_looked_at=tuple(name for name in table.columns if name not in taken))
+        rest = tuple(name for name in table.columns if name not in taken)
+        audit = replace(audit, not_looked_at=searchable(table, audit.columns, rest, exclude_bad=asked.exclude_bad))
     return replace(done, audit=audit)
+
+
+def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *, exclude_bad: bool) -> tuple[str, ...]:
+    """The columns that are left, or none where a search of them would be refused, as of identifiers alone.
+
+    That is looked at where columns and rows are few.
+    """
+    if not 0 < len(rest) <= _FEW_COLUMNS or table.many:
+        return rest
+    from calibrant.segments.features import read_features
+
+    prediction = {"y_prob": names["y_prob"]}
+    try:
+        held = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
+        read_features(held.keys, {"y_true": None}, search.Asked(), chosen=False, option="find")
+    except InputError:
+        return ()
+    return rest
 
 
 def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool:

@@ -21,7 +21,7 @@ from calibrant.door.sample import Sample
 from calibrant.findings.answer import USUAL_LIMIT, default_in_words, default_limit
 from calibrant.findings.parts import EVERY
 from calibrant.findings.sketched import road_of
-from calibrant.findings.table import Told, is_harness_log, say_excluded, say_guessed
+from calibrant.findings.table import Told, is_harness_log, say_excluded, say_guessed, searchable
 from calibrant.findings.table_faults import in_table, or_left_out
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.inference.draws import read_draws
@@ -143,7 +143,8 @@ def say_not_looked_at(table: tables.Table, names: Mapping[str, str], asked: Aske
     taken = {*names.values(), *asked.by, *asked.find}
     if asked.unweighted:  # which were left out on purpose
         taken.update(filter(may_hold_weights, table.columns))
-    if rest := tuple(name for name in table.columns if name not in taken):
+    rest = tuple(name for name in table.columns if name not in taken)
+    if rest := searchable(table, names, rest, exclude_bad=asked.exclude_bad):
         told.say(f"{not_looked_at(rest)}; --find all gates the segments that they make.")
 
 
