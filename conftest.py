@@ -66,3 +66,14 @@ def blank_pictures(monkeypatch):
             drawn(self, file, **options)
 
     monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.fixture(scope="module")
+def one_database():
+    """The tables of a module are opened in one database of DuckDB, whose start takes longer than a small file."""
+    import duckdb
+
+    opened = duckdb.connect
+    with pytest.MonkeyPatch.context() as patch, opened(config={"enable_external_file_cache": "false"}) as shared:
+        patch.setattr(duckdb, "connect", lambda *of, **how: shared.cursor() if "config" in how else opened(*of, **how))
+        yield

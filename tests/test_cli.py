@@ -18,6 +18,8 @@ from calibrant import progress as told
 from calibrant.cli import app
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 RUN = CliRunner()
 
 

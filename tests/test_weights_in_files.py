@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant.cli import app
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 RUN = CliRunner()
 
 

@@ -13,6 +13,8 @@ from calibrant.cli import app
 from calibrant.door.outwards import in_short
 from calibrant.findings.comparison import compare
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 def written(tmp_path, name, y, v):
     path = tmp_path / name

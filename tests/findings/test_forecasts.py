@@ -12,6 +12,8 @@ from calibrant import audit_table
 from calibrant.cli import app
 from calibrant.door.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 @pytest.fixture(scope="module")
 def table():

@@ -24,6 +24,8 @@ from calibrant.segments.bets import Draws
 from calibrant.segments.totals import Totals
 from tests.segments.test_row_bets import last_refuted
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 RUN = CliRunner()
 ROWS = np.random.default_rng(0).integers(1, 64, 6_000) / 64  # a cell of a sketch holds one of these
 DRAWN = np.random.default_rng(1).random(6_000)

@@ -26,6 +26,8 @@ from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.measures.smooth import witness_from_sample
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 OPTIONS = {"random_state": 0, "n_resamples": 99}
 
 

@@ -14,6 +14,8 @@ from calibrant.cli import app
 from calibrant.report.html import document
 from tests.findings.test_table import columns
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 NAMED = ["--y-true", "label", "--y-prob", "score"]
 QUICK = {"n_resamples": 99, "random_state": 0}
 

@@ -19,6 +19,8 @@ from calibrant.scale.cells import MEASURED
 from calibrant.scale.frames import OpenedFrame
 from calibrant.scale.opened import OpenedFile
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 N = 240
 
 

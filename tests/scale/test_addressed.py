@@ -15,6 +15,8 @@ from calibrant.scale.engine import keep_groups_in_arrays
 from calibrant.scale.opened import OpenedFile
 from tests.strategies import examples, samples
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 EDGES = np.array([0.0, -0.0, 5e-324, 1 / GRID, 1 - 1 / GRID, np.nextafter(1.0, 0.0), 1.0, 1.0, 0.5])
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
 

@@ -14,6 +14,8 @@ from calibrant import FileError, InputError, audit, audit_table, smooth_calibrat
 from calibrant.cli import app
 from calibrant.scale.opened import OpenedFile
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 def written(tmp_path, names, label=None, ending="csv", **more):
     table = np.random.default_rng(0).dirichlet(np.ones(len(names)), 40)

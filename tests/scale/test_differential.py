@@ -9,6 +9,8 @@ from tests.scale.differential import ROADS, disagreements
 from tests.scale.generated import generated
 from tests.strategies import examples
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("roads", [list(ROADS)[at::5] for at in range(5)], ids=lambda roads: roads[0])

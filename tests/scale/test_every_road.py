@@ -15,6 +15,8 @@ from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.scale.sketch import CalibrationSketch
 from tests.scale.roads import read_file, sketch_file
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
 BAD = [math.nan, math.inf, -math.inf, -1e-9, 1.0000001, 1e300, -1.0, 2.0, None]
 

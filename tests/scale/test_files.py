@@ -15,6 +15,8 @@ from calibrant.cli import app
 from calibrant.door.errors import FileError
 from tests.scale.roads import read_file
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 FRAME = pd.DataFrame({"y_true": [0, 1, 1], "y_prob": [0.1, 0.1 + 0.2, 1.0], "other": ["a", "b", None]})
 
 

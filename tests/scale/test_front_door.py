@@ -16,6 +16,8 @@ from calibrant.scale.drift import RESOLUTION
 from calibrant.scale.folders import _as_regex
 from calibrant.scale.opening import open_table
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 HERE = pyarrow.fs.LocalFileSystem()
 NAMES = {"y_true": "y", "y_prob": "p"}
 DAYS = [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2), datetime.date(2026, 2, 1)]

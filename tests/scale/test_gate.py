@@ -18,6 +18,8 @@ from calibrant.door.writing import alone_with, write_whole
 from calibrant.inference.bounds import sample_distance
 from calibrant.scale.storage import UNSEALED, is_whole, sealed
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 def rows(n, shift, seed=0):
     rng = np.random.default_rng(seed)

@@ -11,6 +11,8 @@ from calibrant import FileError
 from calibrant.cli import app
 from calibrant.scale.opened import OpenedFile
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 def sample(logs, acc, nested=False):
     answers = [[str(x), "False"] for x in logs]

@@ -19,6 +19,8 @@ from calibrant.scale.kept import open_sketches
 from calibrant.scale.opening import open_table
 from tests.strategies import examples
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 NAMES = ["--y-true", "y", "--y-prob", "p"]
 
 

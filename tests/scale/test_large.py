@@ -16,6 +16,8 @@ from calibrant.scale.opened import OpenedFile
 from calibrant.scale.sketch import CalibrationSketch
 from tests.scale.roads import file_by_segment, file_drift, sketch_file
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 def write(folder, n=4000, **changed):
     rng = np.random.default_rng(0)

@@ -21,6 +21,8 @@ from calibrant.scale.sketch import CalibrationSketch
 from calibrant.segments.named import calibration_by_segment
 from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 ROWS = 600
 ARGUMENT = {"y": "y_true", "p": "y_prob", "w": "sample_weight"}
 NAMES = {"y_true": "y", "y_prob": "p"}

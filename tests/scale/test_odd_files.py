@@ -15,6 +15,8 @@ from calibrant.scale.sketch import CalibrationSketch
 from calibrant.segments.named import calibration_by_segment
 from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
 
+pytestmark = pytest.mark.usefixtures("one_database")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
