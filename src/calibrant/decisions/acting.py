@@ -100,7 +100,7 @@ def acting_from_sample(
         base_rate=float(cuts.events[-1]),
         band=band,
         no_band=no_band,
-        murphy=_thinned_diagram(murphy_from_sample(sample, corp)),
+        murphy=_thinned_diagram(murphy_from_sample(sample, corp, _kept)),
     )
 
 
@@ -132,20 +132,13 @@ def _kept(n: int) -> IntArray:
 
 
 def _thinned_diagram(found: MurphyDiagram) -> MurphyDiagram:
-    """The diagram at some of its thresholds, with some points of the ROC curve (the hull's first) and of the other."""
-    at, hull = _kept(found.thresholds.size), found.on_hull[_kept(found.on_hull.size)]
+    """The diagram with some points of the ROC curve (the hull's first) and of the isotonic one."""
+    hull = found.on_hull[_kept(found.on_hull.size)]
     points = np.union1d(_kept(found.true_positive_rate.size), hull)
     corp = found.corp
     some = _kept(corp.prediction.size)
     return replace(
         found,
-        thresholds=found.thresholds[at],
-        elementary_score=found.elementary_score[at],
-        elementary_score_after=found.elementary_score_after[at],
-        elementary_miscalibration=found.elementary_miscalibration[at],
-        elementary_miscalibration_after=found.elementary_miscalibration_after[at],
-        elementary_discrimination=found.elementary_discrimination[at],
-        elementary_uncertainty=found.elementary_uncertainty[at],
         false_positive_rate=found.false_positive_rate[points],
         true_positive_rate=found.true_positive_rate[points],
         on_hull=np.searchsorted(points, hull),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["MurphyDiagram", "murphy_diagram"]
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -137,11 +138,17 @@ def murphy_diagram(y_true: Column, y_prob: Column, *, sample_weight: Column | No
     return murphy_from_sample(Sample.from_columns(y_true, y_prob, sample_weight))
 
 
-def murphy_from_sample(sample: Sample, corp: CorpDecomposition | None = None) -> MurphyDiagram:
-    """`murphy_diagram` of a sample, whose split of the Brier score may be known already."""
+def murphy_from_sample(
+    sample: Sample, corp: CorpDecomposition | None = None, some: Callable[[int], IntArray] | None = None
+) -> MurphyDiagram:
+    """`murphy_diagram` of a sample, whose split of the Brier score may be known already.
+
+    `some` of so many thresholds, by their numbers, may do.
+    """
     cuts = Cuts.of(sample)
     rate, rest = cuts.events[-1], cuts.others[-1]
     t = np.unique(np.concatenate([[0.0, min(1.0, max(0.0, rate / (rate + rest))), 1.0], cuts.prediction, cuts.rate]))
+    t = t if some is None else t[some(t.size)]
 
     def score(cut: IntArray) -> FloatArray:
         return np.asarray(2.0 * ((1.0 - t) * cuts.events[cut] + t * (rest - cuts.others[cut])))

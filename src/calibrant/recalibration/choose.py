@@ -51,7 +51,7 @@ Criterion = Literal["brier", "log", "distance"]
 
 CLASS_METHODS = ("temperature", "vector", "dirichlet")
 _DISTANCE_TOLERANCE = 1e-5
-_THREADS = 2  # that measure distances: fits, which are made meanwhile, end first
+_THREADS = 2  # that fit maps, then measure distances
 _SIMPLE = (TemperatureCurve, PlattCurve)  # of one and of two numbers
 _ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
 _MOST_WORK = 5e8  # rows times the square of the classes, above which an audit leaves Dirichlet scaling out
@@ -108,7 +108,7 @@ def choose_recalibrator(
         Seconds after which no further method is begun, and a fit of classes is stopped; ``.skipped`` names the methods
         left out. With it the result depends on the machine.
     progress : callable, optional
-        Called with the name of each method before it is fitted.
+        Called with the name of each method in turn.
 
     Returns
     -------
@@ -242,18 +242,24 @@ def _choose_on(
         )
         return lambda: RecalibrationScore(name, distance.result(), *scores)
 
+    def fit(recalibrator: Any) -> FloatArray:
+        """Rows as mapped by fits to others; fitted to all rows last, so that it is the map that would be used."""
+        if clock.up:
+            raise OutOfTime
+        crossed = rows.crossed(recalibrator, splits, clock)
+        rows.fitted(recalibrator, clock=clock)
+        return crossed
+
+    # Maps of one probability are fitted beside one another and what is judged; tables of classes are too large.
+    fits = [] if rows.classes else [threads.submit(fit, each) for each in recalibrators]
     judging = [judge("unchanged", rows.prediction)]
     certain = []
     skipped = {}
-    for name, recalibrator in zip(names, recalibrators, strict=True):
+    for k, (name, recalibrator) in enumerate(zip(names, recalibrators, strict=True)):
         if progress is not None:
             progress(name)
         try:
-            if clock.up:
-                raise OutOfTime
-            crossed = rows.crossed(recalibrator, splits, clock)
-            # Fitted to all rows last, so that each is the map that would be used.
-            rows.fitted(recalibrator, clock=clock)
+            crossed = fits[k].result() if fits else fit(recalibrator)
         except OutOfTime:
             skipped[name] = "the time was up"
             continue
