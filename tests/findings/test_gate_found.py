@@ -16,8 +16,11 @@ from calibrant.cli import app
 from calibrant.findings import table
 from calibrant.findings.gate_checks import check_opened
 from calibrant.findings.parts_off import found_off
-from calibrant.findings.table_gate import Asked
+from calibrant.findings.table_gate import Asked as GateAsked
 from calibrant.scale import frames, opened
+from calibrant.scale.frames import OpenedFrame
+from calibrant.segments.asked import Asked
+from calibrant.segments.to_bound import read_to_bound
 from tests.segments.test_row_bets import last_refuted
 from tests.strategies import examples
 
@@ -50,7 +53,7 @@ def gated(path, kind, monkeypatch, **asked):
     monkeypatch.setattr(opened, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
     groups = {"groups": "patient", "max_weight": MOST} if kind == "groups" else {}
     asked = {"max_distance": 0.1, "level": 0.05, "y_true": "y", "y_prob": "p", "find": ("store", "plan")} | asked
-    return check_opened(opened.OpenedFile(path), Asked(**asked, **groups), table.Told()).checks[1].result
+    return check_opened(opened.OpenedFile(path), GateAsked(**asked, **groups), table.Told()).checks[1].result
 
 
 def audited(path, kind, max_distance):
@@ -96,6 +99,25 @@ def test_what_the_search_calls_off_and_the_limit_does_not_hold_is_undecided(tmp_
                 inside = frame[np.logical_and.reduce([frame[column] == value for column, value in fixed])]
                 errors = (inside["y"] - inside["p"]).to_numpy()
                 assert max(-last_refuted(-errors, 0.05), -last_refuted(errors, 0.05)) <= limit + 2e-3
+
+
+@pytest.mark.slow
+@given(st.integers(0, 10_000), st.sampled_from(KINDS), st.sampled_from([0.0, 0.08, 0.2]), st.sampled_from([0.02, 0.2]))
+@examples(60)
+def test_a_gate_calls_off_what_the_search_does(seed, kind, off, level):
+    """Also where it stops after a few redraws."""
+    frame = drawn(seed, 900, off, 0.3, kind)
+    names = {"y_true": "y", "y_prob": "p"} | ({"groups": "patient"} if kind == "groups" else {})
+    asked = Asked(level=level, random_state=seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frames, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
+        table = pl.from_pandas(frame).lazy() if kind == "sums" else frame
+        held = read_to_bound(OpenedFrame(table), names, ("store", "plan"), asked, max_weight=MOST)
+        off = {" and ".join(held.conditions(each.at)): each.pvalue() for each in held.called_off(asked)}
+        found = find_segments(table, **names, features=["store", "plan"], level=level, random_state=seed)
+    assert set(off) == names_of(found)
+    for each in found.segments:
+        assert off.get(each.name, each.pvalue) == each.pvalue
 
 
 @pytest.mark.slow
@@ -151,6 +173,18 @@ def test_where_nothing_can_be_tested_a_gate_cannot_tell(tmp_path):
     check = json.loads(done.stdout)["checks"][1]
     assert (check["verdict"], check["n_undecided"]) == ("undecided", 0)
     assert "30 are needed" in check["untested"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("limit", "verdict"), [(0.1, "none beyond"), (0.001, "undecided")])
+def test_what_cannot_be_tested_may_be_proved_within(tmp_path, monkeypatch, limit, verdict):
+    """Predictions that are all 0 or 1, and right: no test can be made of them."""
+    y = np.arange(2_000) % 3 == 0
+    path = written(
+        tmp_path, pd.DataFrame({"y": y * 1, "p": y * 1.0, "store": np.where(np.arange(2_000) < 900, "a", "b")})
+    )
+    found = gated(path, "rows", monkeypatch, max_distance=limit, find=("store",))
+    assert (found.verdict, found.untested is None) == (verdict, verdict == "none beyond")
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""How often the gate says "beyond" of a segment that is within, and from how many rows or groups on it finds one."""
+"""How often the gate says "beyond" of a segment that is within, from how many rows or groups on it finds one, and how
+often it does not pass.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from calibrant.experiments.processors import on_all_processors
 from calibrant.experiments.registry import Reproduction, table
 from calibrant.scale.frames import OpenedFrame
 from calibrant.segments.asked import Asked
-from calibrant.segments.bounded import BoundedSegments, bounded
+from calibrant.segments.bounded import BoundedSegments, bounded, bounded_in_table
 from calibrant.segments.to_bound import read_to_bound
 
 LEVELS = 0.05, 0.5
@@ -36,10 +38,14 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Drawn]] = {
     "uniform, chance .5": lambda rng, n: (rng.random(n), np.full(n, 0.5)),
 }
 """Predictions, and chances that are right on average in every segment."""
+ROW_BY_ROW = "uniform", "rare, beta(1, 99)", "five values"
+"""Those whose every prediction is its row's chance, and none certain."""
 OFF = 0.0, LIMIT
 UNITS = "rows", "equal groups", "unequal groups"
 SIZES = (15, 60), (15, 300), (15, 3_000), (300, 3_000)
 """Stores, and rows of a table."""
+FAIR = (15, 3_000), (150, 15_000)
+"""Of tables of calibrated predictions."""
 STORES = 15, 300
 WRONG = 0.1, 0.2, 0.35
 PLANTED = {"rows": (200, 500, 1_000, 2_000, 4_000), "equal groups": (50, 100, 200, 400)}
@@ -49,7 +55,8 @@ _CORRELATION = 0.3
 
 def gate_find(quick: bool = False, _data: Path | None = None) -> Reproduction:
     """False "beyond" of tables without a segment beyond the limit, and how often one that is far beyond is found."""
-    tables, draws = (1, 1) if quick else (100, 40)
+    tables, draws, gated = (1, 1, 1) if quick else (100, 40, 10)
+    calibrated, fair = (1, FAIR[:1]) if quick else (50, FAIR)
     sizes, planted = (SIZES[:1], (STORES[:1], WRONG[:1])) if quick else (SIZES, (STORES, WRONG))
     run = starmap if quick else on_all_processors
     lines = list(product(KINDS, OFF, UNITS))
@@ -59,8 +66,10 @@ def gate_find(quick: bool = False, _data: Path | None = None) -> Reproduction:
     )
     faults = list(product(*planted))
     planted_in = [(unit, size) for unit in PLANTED for size in PLANTED[unit][: 1 if quick else None]]
-    cells = [(*fault, *each, draws) for fault in faults for each in planted_in]
-    found = np.reshape(list(run(_found, cells)), (len(faults), -1, 2))
+    cells = [(*fault, *each, draws, gated) for fault in faults for each in planted_in]
+    found = np.reshape(list(run(_found, cells)), (len(faults), -1, 3))
+    kept = list(product(ROW_BY_ROW, UNITS))
+    waiting = list(run(_not_passed, [(*line, *size, calibrated) for line in kept for size in fair]))
     head = ["predictions", "off by", "drawn", *(f"{n:,} rows, {stores} stores" for stores, n in sizes)]
     lines_told = [
         [*line, *(" / ".join(str(int(x)) for x in of) for of in held)] for line, held in zip(lines, false, strict=True)
@@ -90,13 +99,31 @@ def gate_find(quick: bool = False, _data: Path | None = None) -> Reproduction:
         f"{_CORRELATION}; 10 is given as the largest weight. Segments of 50 rows or more.\n\n"
         + table(["stores", "off by", *columns], power)
     )
+    stopped = [
+        [stores, off, *(f"{share:.1f}" for share in of)]
+        for (stores, off), of in zip(faults, found[:, :, 2], strict=True)
+    ]
+    held_up = np.reshape([" / ".join(map(str, each)) for each in waiting], (len(kept), -1))
+    body += (
+        f'\n## The gate does not pass\n\nOf {gated} of these tables each, the share in which the check says "beyond" or '
+        '"undecided", where the search calls a segment off that is not proved within the limit.\n\n'
+        + table(["stores", "off by", *columns], stopped)
+        + f"\nOf {calibrated} tables of calibrated predictions, with the same limit, so many are not passed: a segment is called off "
+        "and not proved within / none can be tested, for too few groups hold events. Segments of 50 rows or more.\n\n"
+        + table(
+            ["predictions", "drawn", *(f"{n:,} rows, {stores} stores" for stores, n in fair)],
+            [[*line, *of] for line, of in zip(kept, held_up.tolist(), strict=True)],
+        )
+    )
     per_level = [int(of) for of in false.sum(axis=(0, 1))]
     named = round(float(found[:, :, 1].sum()) * draws)
     n_tables = tables * len(lines) * len(sizes)
     finding = (
         f'Of {n_tables:,} tables without a segment beyond the limit {per_level[0]} have a false "beyond" at level '
         f"{LEVELS[0]} and {per_level[1]} at level {LEVELS[1]}, and {per_level[2]:,} would if mean errors of stores were taken "
-        f"as normal; with a store beyond it, {named} of {draws * len(cells):,} name a segment that is not."
+        f"as normal; with a store beyond it, {named} of {draws * len(cells):,} name a segment that is not. Of "
+        f"{calibrated * len(waiting):,} calibrated tables {sum(off for off, _ in waiting)} are not passed for a segment that "
+        "is called off."
     )
     return Reproduction("Segments beyond the limit, found by the gate: false verdicts and power", finding, body)
 
@@ -136,9 +163,25 @@ def _normal(store: IntArray, off: FloatArray, group: IntArray, level: float) -> 
     return float(proved[(rows >= _LEAST) & (groups > 1)].max(initial=0.0))
 
 
-def _found(stores: int, off: float, unit: str, size: int, draws: int) -> tuple[float, float]:
-    """Shares of tables in which the store with the fault is named, and in which a segment without it is."""
-    named = accused = 0
+def _not_passed(kind: str, unit: str, stores: int, n: int, tables: int) -> tuple[int, int]:
+    """In how many tables of calibrated predictions a segment is called off and not within, or none can be tested."""
+    off = untested = 0
+    for trial in range(tables):
+        rng = np.random.default_rng([14, list(KINDS).index(kind), UNITS.index(unit), stores, n, trial])
+        group, most = _groups(rng, unit, n)
+        v, chance = KINDS[kind](rng, n)
+        y = alike_in_groups(rng, group, n, 0.0 if unit == "rows" else _CORRELATION) < chance
+        found = _gated(_table(rng, rng.integers(0, stores, n)[group], v, y, group), most)
+        untested += found.untested is not None
+        off += found.verdict != "none beyond" and found.untested is None
+    return off, untested
+
+
+def _found(stores: int, off: float, unit: str, size: int, draws: int, gated: int) -> tuple[float, float, float]:
+    """Shares of tables in which the store with the fault is named, a segment without it is, and the gate says so or
+    that it cannot tell; the last of the first `gated` tables.
+    """
+    named = accused = stopped = 0
     for trial in range(draws):
         rng = np.random.default_rng([13, stores, WRONG.index(off), UNITS.index(unit), size, trial])
         group, most = _groups(rng, unit, _ROWS)
@@ -147,11 +190,14 @@ def _found(stores: int, off: float, unit: str, size: int, draws: int) -> tuple[f
         v = 0.1 + 0.5 * rng.beta(2.0, 5.0, _ROWS)
         chance = v + np.where(store == 0, off, 0.0)
         y = alike_in_groups(rng, group, units, 0.0 if unit == "rows" else _CORRELATION) < chance
-        said = _said(_table(rng, store, v, y, group), most, _PART * LEVELS[0], LIMIT, 50)
+        rows = _table(rng, store, v, y, group)
+        said = _said(rows, most, _PART * LEVELS[0], LIMIT, 50)
+        if trial < gated:
+            stopped += _gated(rows, most).verdict != "none beyond"
         names = [each.name.split(" and ") for each in said.beyond]
         named += ["store = s0"] in names
         accused += any("store = s0" not in name for name in names)
-    return named / draws, accused / draws
+    return named / draws, accused / draws, stopped / gated
 
 
 def _groups(rng: np.random.Generator, unit: str, n: int) -> tuple[IntArray, int | None]:
@@ -185,3 +231,18 @@ def _said(rows: pa.Table, most: int | None, level: float, limit: float, min_rows
     names = {"y_true": "y", "y_prob": "v"} | ({} if most is None else {"groups": "group"})
     held = read_to_bound(OpenedFrame(rows), names, _FEATURES, Asked(min_rows=min_rows), max_weight=most)
     return bounded(held, Asked().max_depth, level, limit)[0]
+
+
+def _gated(rows: pa.Table, most: int | None) -> BoundedSegments:
+    """What the gate's check of found segments says, which is one of two checks."""
+    names = {"y_true": "y", "y_prob": "v"} | ({} if most is None else {"groups": "group"})
+    return bounded_in_table(
+        OpenedFrame(rows),
+        names,
+        _FEATURES,
+        Asked(random_state=0),
+        level=LEVELS[0],
+        max_distance=LIMIT,
+        shares=round(1.0 / _PART),
+        max_weight=most,
+    )

@@ -215,11 +215,15 @@ def _with_called_off(
     found: BoundedSegments, ends: Ends, held: OfRows | OfSums, asked: Asked, level: float
 ) -> BoundedSegments:
     """Of bounds by which no segment is beyond: undecided where the search calls one off that is not proved within."""
+    within = held.ends(level)
     try:
         off = held.called_off(asked)
     except InputError as problem:
+        low, high = within
+        if max(float(high.max()), -float(low.min())) <= found.max_distance:  # of every segment: nothing is left open
+            return found
         return replace(found, verdict="undecided", untested=str(problem))
-    times = _not_within(off, ends, held, found.max_distance, level)
+    times = _not_within(off, ends, within, held, found.max_distance, level)
     if not times:
         return found
     worst_first = sorted(times, key=lambda each: -abs(float(held.totals.bias[each.at])))
@@ -234,14 +238,14 @@ def _with_called_off(
 
 
 def _not_within(
-    off: list[CalledOff], ends: Ends, held: OfRows | OfSums, max_distance: float, level: float
+    off: list[CalledOff], ends: Ends, within: Ends, held: OfRows | OfSums, max_distance: float, level: float
 ) -> dict[CalledOff, float]:
     """Those that are not proved within the limit, and how many times the rows would decide about each.
 
     What must be within it is the mean error and, where that does not say how far off the segment is, its distance from
     calibration. Each "within" has the whole level: of a segment that is beyond, this one statement has to be wrong.
     """
-    low, high = within = held.ends(level)
+    low, high = within
     times = {}
     for each in off:
         if max(high[each.at], -low[each.at]) > max_distance:

@@ -14,7 +14,7 @@ from calibrant.door.sample import Sample
 from calibrant.inference.gate import GateResult, calibration_gate, calibration_gate_on_sample
 from calibrant.kernels import sketching
 from calibrant.scale.tables import Table
-from calibrant.segments.asked import Asked, AskedOf
+from calibrant.segments.asked import LEAST_LEVEL, Asked, AskedOf
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
 from calibrant.segments.features import Feature
@@ -26,6 +26,7 @@ from calibrant.segments.row_bets import at_knots, ends_at_knots
 from calibrant.segments.sums import RESOLUTION, Block, Summed
 from calibrant.segments.totals import Totals, totals_of
 
+_FEW = 199  # redraws, after which most tables of calibrated predictions are known to be passed
 Ends = tuple[FloatArray, FloatArray]
 
 
@@ -115,6 +116,11 @@ class OfRows:
         InputError
             If nothing can be tested.
         """
+        if asked.n_resamples > _FEW and asked.level >= LEAST_LEVEL * (1 + asked.n_resamples) / (1 + _FEW):
+            # The first of the same redraws: where so many are as extreme, no others make the smallest p-value as small.
+            _, _, found = searched(self.rows, self.features, replace(asked, n_resamples=_FEW))
+            if found.pvalue.min() * (1 + _FEW) / (1 + asked.n_resamples) > asked.level:
+                return []
         units, formed, found = searched(self.rows, self.features, asked)
         number, told = _numbers(self.formed), []
         for i in _beyond_noise(formed, found.pvalue, asked.level):
