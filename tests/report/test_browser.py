@@ -25,7 +25,8 @@ parent.document.title = document.querySelector(".lookup output").textContent;
 WIDTH = """<script>
 const page = document.documentElement.clientWidth;  // less the scroll bar
 const cut = (box) => box.getBoundingClientRect().right > page || box.scrollWidth > box.clientWidth + 1;
-const boxes = [...document.querySelectorAll("section, table, caption, th, td")].filter((box) => box.clientWidth > 0);
+const boxes = [...document.querySelectorAll("section, table, caption, th, td, pre")]
+  .filter((box) => box.clientWidth > 0);
 const labels = [...document.querySelectorAll("#drift svg [id^=xtick] text")]
   .map((label) => label.getBoundingClientRect()).filter((box) => box.width > 0);
 const collide = labels.filter((box, i) => i > 0 && box.left < labels[i - 1].right);
@@ -68,7 +69,7 @@ def pages(tmp_path_factory):
     frame = pd.DataFrame({"y": (rng.random(800) < v**2).astype(int), "p": v, "day": day})
     frame["site"] = np.where(v < 0.5, "a" * 60, "Kuala Lumpur")
     folder = tmp_path_factory.mktemp("pages")
-    asked = {"y_true": "y", "y_prob": "p", "n_resamples": 0, "random_state": 0}
+    asked = {"y_true": "y", "y_prob": "p", "n_resamples": 39, "random_state": 0}  # the page has code, for it has advice
     audit_table(frame, by="site", drift="day", **asked).to_html(folder / "grouped.html")
     columns = (frame["y"].to_numpy(float), v), (frame["y"].to_numpy(float), v**2)
     both = tuple(audit(*each, n_resamples=0, random_state=0) for each in columns)

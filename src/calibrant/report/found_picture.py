@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from calibrant.report.look import COLOURS, STYLE, as_svg, tidy
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SURE = 6.0  # tens of odds from which on a dot is as strong as can be
 _MOST_NAMED = 9
+_FEW_LABELS = 4
 
 
 def found_svg(found: FoundSegments, width: float) -> str:
@@ -36,7 +37,8 @@ def found_svg(found: FoundSegments, width: float) -> str:
             ax.annotate(str(number), (each.n_rows, each.bias), (5, 3), textcoords="offset points", fontweight="bold")
         ax.set_xscale("log")
         steps = (1.0, 2.0, 5.0) if rows.max() < 50.0 * rows.min() else (1.0,)  # a label or two in any case
-        ax.xaxis.set_major_locator(LogLocator(subs=steps))
+        near = rows.max() < 10.0 * rows.min()  # of fewer than ten times as many a LogLocator makes too many labels
+        ax.xaxis.set_major_locator(MaxNLocator(_FEW_LABELS) if near else LogLocator(subs=steps))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _at: f"{value:,.0f}"))
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel("rows")
