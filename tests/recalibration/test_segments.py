@@ -265,7 +265,11 @@ def test_weights_of_zero_take_rows_out():
 
 
 BAD = [
-    (TABLE.assign(day=date(2024, 1, 1)), {}, r"^X: column 'day' holds dates or times; features are numbers"),
+    (
+        TABLE.assign(day=date(2024, 1, 1)),
+        {},
+        "^X: column 'day' holds dates or times; give a number in their order instead, such as the days since",
+    ),
     (TABLE.assign(day=pd.Timestamp(2024, 1, 1)), {}, "^X: column 'day' holds dates or times"),
     (TABLE.assign(day=pd.Timedelta(1, "s")), {}, "^X: column 'day' holds dates or times"),
     (pl.from_pandas(TABLE).with_columns(l=pl.lit([1, 2])), {}, r"^X: column 'l' holds values of type List"),

@@ -163,8 +163,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         Parameters
         ----------
         X : table of n rows
-            A data frame (pandas, polars, pyarrow) or array with the prediction and the features. Dates, nested values
-            and a column that is the outcome itself are refused by name.
+            A data frame (pandas, polars, pyarrow) or array with the prediction and the features. Dates (give the days
+            since a fixed day), nested values and a column that is the outcome itself are refused by name.
         y : column of shape (n,)
             Outcomes, 0 or 1.
         sample_weight : column of shape (n,), optional

@@ -171,10 +171,15 @@ def _refused(name: Name, what: str) -> InputError:
     return InputError("X", f"column {name!r} holds {what}", allowed=allowed)
 
 
+def _of_time(name: Name) -> InputError:
+    allowed = "give a number in their order instead, such as the days since a fixed day, or leave it out"
+    return InputError("X", f"column {name!r} holds dates or times", allowed=allowed)
+
+
 def _of_series(series: Any, name: Name) -> Values:
     dtype = series.dtype
     if dtype.is_temporal():
-        raise _refused(name, "dates or times")
+        raise _of_time(name)
     if dtype.is_nested() or dtype == nw.Binary:
         raise _refused(name, f"values of type {dtype}")
     if dtype.is_numeric():
@@ -191,7 +196,7 @@ def _of_array(column: npt.NDArray[Any], name: Name) -> Values:
         found = column.astype(np.float64)
         return _finite(found) if kind == "f" else _told_apart(found, name)
     if kind in "Mm":
-        raise _refused(name, "dates or times")
+        raise _of_time(name)
     if kind == "c":
         raise _refused(name, "complex numbers (Complex data not supported)")
     return _of_objects(column.tolist(), name)
@@ -217,7 +222,7 @@ def _of_objects(values: list[Any], name: Name) -> Values:
             return _finite(numbers)
         for each in held:
             if isinstance(each, date | time | timedelta | np.datetime64 | np.timedelta64):
-                raise _refused(name, "dates or times")
+                raise _of_time(name)
             if not isinstance(each, (str, np.bool_, *_NUMBERS)):
                 raise _refused(name, f"a {type(each).__name__} (row {values.index(each)})")
     words = {each for each in held if isinstance(each, str)}
