@@ -268,7 +268,7 @@ BAD = [
     (
         TABLE.assign(day=date(2024, 1, 1)),
         {},
-        "^X: column 'day' holds dates or times; give a number in their order instead, such as the days since",
+        "^X: column 'day' holds dates or times; give a number in their order",
     ),
     (TABLE.assign(day=pd.Timestamp(2024, 1, 1)), {}, "^X: column 'day' holds dates or times"),
     (TABLE.assign(day=pd.Timedelta(1, "s")), {}, "^X: column 'day' holds dates or times"),
