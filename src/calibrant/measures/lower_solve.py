@@ -17,7 +17,7 @@ _PARTS = (16, 4)  # that one of the first cells is split into, and a later one
 _MOST_PARTS = 64  # that a gap between nodes is split into
 # With so many cells for a prediction, rounds on more of them cost as much as the whole sample; a rough search may need
 # only one more.
-_NEARLY_ALL, _NEARLY_ALL_ROUGH = 0.1, 0.2
+_NEARLY_ALL, _NEARLY_ALL_ROUGH = 0.05, 0.2
 _ROUNDS = 24  # to a stage
 _STEPS = 400
 _REPAIRED = 25_000  # nodes from which on steps that a few pairs block are repaired, where a search is not rough
