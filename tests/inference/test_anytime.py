@@ -51,7 +51,7 @@ def test_ends_are_those_of_single_rows(rows, cuts):
             times = share.copies.astype(int)
             if past is not None:
                 paid.append(lower_function(past)(np.repeat(share.y, times), np.repeat(share.v, times)))
-            past = share.pooled() if past is None else past.merge(share.pooled())
+            past = share.pooled if past is None else past.merge(share.pooled)
         before += outcome.size
     sample = Sample.from_columns(y, v)
     spread = Spread.of(Units.of_sample(sample))

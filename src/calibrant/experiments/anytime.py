@@ -196,5 +196,5 @@ def _proved(y: FloatArray, v: FloatArray, w: FloatArray | None, limit: float, ve
     """Whether `calibration_gate` of these rows would say so; of its ends the one that it rests on."""
     sample, units = read_draws(y, v, w, max_weight=None if w is None else HEAVIEST)
     if verdict == "beyond":
-        return lower_end(units.blocks, lower_function, _LEVEL) > limit
+        return lower_end(units, lower_function, _LEVEL) > limit
     return Spread.of(units).upper_end(sample_distance(sample).upper, _LEVEL) <= limit

@@ -22,7 +22,7 @@ from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
 from calibrant.findings.classes import class_findings
-from calibrant.findings.evidence import evidence, population
+from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.given import Given, given
 from calibrant.findings.inequalities import above_interval_error, tie
@@ -30,6 +30,7 @@ from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
 from calibrant.inference.draws import Draws
+from calibrant.inference.every_measure import teach
 from calibrant.inference.gate import check_gate
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
@@ -266,6 +267,9 @@ def audit_sample(
     # Kernels release the interpreter's lock: what depends on nothing else runs beside the rest.
     with beside() as thread:
         certified = thread.submit(audited_certificate, sample)
+        weighted = weights_differ(sample)
+        units = units_drawn(sample, rows, draws, weighted)
+        taught = thread.submit(teach, units)
         measured = {
             name: thread.submit(measure.on_sample, sample, **measure.parameters)
             for name, measure in measures().items()
@@ -275,7 +279,6 @@ def audit_sample(
         corp = corp_from_sample(sample)
         table = reliability(sample, level, n_resamples, rng, rows, corp)
         tell("Tests")
-        weighted = weights_differ(sample)
         most = None if draws is None else draws.most
         drawn = int(rng.integers(2**31))
         costing = thread.submit(_costs, sample, corp, rows, threshold, level, n_resamples, drawn)
@@ -305,9 +308,8 @@ def audit_sample(
         mean_prediction = min(1.0, dot(mass, sample.prediction))
         base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
-        bounds, gate = population(
-            sample, rows, draws, weighted, limit, level, witness.value, ties.lower_distance_bracket, displacement
-        )
+        taught.result()
+        bounds, gate = population(sample, units, limit, level, witness.value, ties.lower_distance_bracket, displacement)
         tell("What it costs")
         cost, acting = costing.result()
         # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.

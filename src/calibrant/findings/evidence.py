@@ -114,11 +114,20 @@ def evidence(
     return {"calibration_test": where_it_applies(_TITLE, run)}
 
 
+def units_drawn(sample: Sample, rows: Rows | None, draws: Draws | None, weighted: bool) -> Draws | None:
+    """What is drawn from the population; None where nothing is known of it.
+
+    Rows of weights, trials or groups need `draws`, which the most that one can weigh makes of them; trials of one row
+    need not be independent there.
+    """
+    if not sample.binary or (draws is None and (weighted or (rows is not None and not rows.plain))):
+        return None
+    return Units.of_sample(sample) if draws is None else draws
+
+
 def population(
     sample: Sample,
-    rows: Rows | None,
-    draws: Draws | None,
-    weighted: bool,
+    units: Draws | None,
     limit: float,
     level: float,
     smooth_error: float,
@@ -127,28 +136,17 @@ def population(
 ) -> tuple[PopulationBounds | None, GateResult | None]:
     """Bounds for the population and the gate at a limit, from the sample's error and distance.
 
-    None where nothing is known of what is drawn from the population: rows of weights, trials or groups need `draws`,
-    which the most that one can weigh makes of them; trials of one row need not be independent there. Bounds of cells
-    that hold several predictions are made later.
+    None where `units` are, which are what is drawn from the population. Bounds of cells that hold several predictions
+    are made later.
     """
-    if not sample.binary or (draws is None and (weighted or (rows is not None and not rows.plain))):
+    if units is None:
         return None, None
-    units = Units.of_sample(sample) if draws is None else draws
     gate = calibration_gate_on_sample(
         sample, max_distance=limit, level=level, displacement=displacement, known=distance, units=units
     )
-    if no_single_rows(sample, weighted and draws is None):
+    if sample.cell_width.max() > 0.0:
         return None, gate
     return bounds_from_sample(sample, smooth_error, distance, level, units), gate
-
-
-def no_single_rows(sample: Sample, weighted: bool) -> str | None:
-    """Why rows cannot be told apart; None where they can."""
-    if not sample.binary:
-        return NO_TRIALS
-    if weighted:
-        return "this needs unweighted outcomes of 0 or 1"
-    return "the rows were pooled into cells" if sample.cell_width.max() > 0.0 else None
 
 
 def where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:

@@ -81,7 +81,7 @@ class Won:
                 n = float(share.n_units)
                 sums = (n * mean for mean in share.means(lower_function(past)))
                 found = Won(found.n + n, *(a + b for a, b in zip(astuple(found)[1:], sums, strict=True)))
-            taught = share.pooled()
+            taught = share.pooled
             past = taught if past is None else past.merge(taught)
         return found
 

@@ -158,10 +158,9 @@ def bounds_from_sample(
     if isinstance(units, Cells):
         lows = (lower_end_of_cells(units, moves, each) for moves in (smooth_moves, lower_moves))
     else:
-        blocks = units.blocks
-        lows = (lower_end(blocks, learn, each) for learn in (smooth_function, lower_function))
+        lows = (lower_end(units, learn, each) for learn in (smooth_function, lower_function))
         if units.moved is None:
-            found = direct(sample, units, spread, blocks, level)
+            found = direct(sample, units, spread, level)
     smooth, lower = (
         Interval(low, max(low, spread.upper_end(seen, each)))
         for low, seen in zip(lows, (smooth_error, distance.upper), strict=True)

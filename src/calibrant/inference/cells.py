@@ -97,9 +97,10 @@ class Cells:
         y = np.tile([0.0, 1.0], self.v.size)[held]
         return Units(y, v, weight * self.most / count, None, count, self.most, moved if moved.any() else None)
 
+    @property
     def pooled(self) -> Sample:
         """As `Units.pooled`: to learn from."""
-        return self._lines().pooled()
+        return self._lines().pooled
 
     @property
     def spread(self) -> tuple[float, float, float, float, float]:

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.inference.functions import binned_function, kernel_function
-from calibrant.inference.one_event import Learn, Spread, lower_end
-from calibrant.inference.units import Units
+from calibrant.inference.cells import Cells
+from calibrant.inference.functions import binned_function, kernel_function, lower_function, smooth_function
+from calibrant.inference.one_event import Spread, lower_end
+from calibrant.inference.units import Learn, Units
 from calibrant.measures.registry import measures
 
 HEADLINE = 0.2  # of the level, for each of the four ends of smooth error and lower distance
@@ -38,7 +39,14 @@ def tightened(smooth: Interval, lower: Interval) -> tuple[Interval, Interval]:
     return tight(smooth, lower), tight(lower, smooth)
 
 
-def direct(sample: Sample, units: Units, spread: Spread, blocks: list[Units], level: float) -> dict[str, Interval]:
+def teach(units: Units | Cells | None) -> None:
+    """Learn beforehand, beside other work, what is bet on for the gate and for the bounds of every measure."""
+    if isinstance(units, Units):
+        for learn in (lower_function, smooth_function, *(_LEARNED.values() if units.moved is None else ())):
+            units.taught(learn)
+
+
+def direct(sample: Sample, units: Units, spread: Spread, level: float) -> dict[str, Interval]:
     """Intervals that cost an event for each end: each end of all fails with probability at most `level` / 40.
 
     Of the random interval error also at the width that is nearest to n^(-1/3), as "surrogate".
@@ -48,7 +56,7 @@ def direct(sample: Sample, units: Units, spread: Spread, blocks: list[Units], le
     for name in (*_LEARNED, *_ABOVE):
         if name in known:
             value = known[name].on_sample(sample, **known[name].parameters)
-            low = lower_end(blocks, _LEARNED[name], each) if name in _LEARNED else 0.0
+            low = lower_end(units, _LEARNED[name], each) if name in _LEARNED else 0.0
             found[name] = Interval(low, max(low, spread.upper_end(value, each)))
     width = 2.0 ** -round(math.log2(units.n_units) / 3.0)
     value = known[_RANDOM].on_sample(sample, width=width)

@@ -221,7 +221,7 @@ class Ends:
         if isinstance(units, Cells):
             low = lower_end_of_cells(units, lower_moves, level / shares)
         else:
-            low = lower_end(units.blocks, lower_function, level / shares)
+            low = lower_end(units, lower_function, level / shares)
         return cls(found, spread, level, Interval(low, max(low, spread.upper_end(found.upper, level))))
 
     def rows_for(self, *, within: float, beyond: float) -> int | None:

@@ -41,7 +41,7 @@ class Side:
     def interval(self, level: float) -> Interval:
         """Ends of the population's smooth error, each wrong with probability at most `level` at any number of rows."""
         units = Units.of_sample(self.sample)
-        low = lower_end(units.blocks, smooth_function, level)
+        low = lower_end(units, smooth_function, level)
         found = smooth_error_from_sample(self.sample) + self.moved
         return Interval(low, max(low, Spread.of(units).upper_end(found, level)))
 

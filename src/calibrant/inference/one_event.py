@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.door.sample import Sample
 from calibrant.inference.cells import Cells
-from calibrant.inference.units import Function, Units
+from calibrant.inference.units import Learn, Units
 
 BET = 0.55  # the most: up to here psi(x) < x / 2, on which both proofs rest
 _SHARE = 0.1  # of the level, for the interval of the mean square that decides the bet
 _STEPS = 60
-
-Learn = Callable[[Sample], Function]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +66,19 @@ class Spread:
         return 2.0 * constant / (linear + math.sqrt(inside))
 
 
-def lower_end(blocks: list[Units], learn: Learn, level: float) -> float:
+def lower_end(units: Units, learn: Learn, level: float) -> float:
     """What the population's supremum is below with probability at most `level`.
 
     On every block but the first a function is bet that the blocks before it taught, as much as the last bet's noise
     allows.
     """
-    log = -math.log(level)
-    step = log / sum(block.n_units for block in blocks)
-    bets, taught, last = [], None, None
-    for before, block in pairwise(blocks):
-        pooled = before.pooled()
-        taught = pooled if taught is None else taught.merge(pooled)
-        if not taught.weight.any():
-            continue  # nothing was taught
-        function = learn(taught)
-        last = before.means(function) if last is None else last
-        bet, last = _bet(_noise(*last), step), block.means(function)
-        bets.append((bet, block.n_units, *last))
+    log, taught = -math.log(level), units.taught(learn)
+    step, last = log / taught.n_units, taught.first
+    bets = []
+    for n, means in taught.after:
+        assert last is not None
+        bets.append((_bet(_noise(*last), step), n, *means))
+        last = means
 
     def capital(m: float) -> float:
         most = 1.0 + m

@@ -19,9 +19,9 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Verdict, asked, fewest_rows, needs, verdict_of
-from calibrant.inference.one_event import Learn, lower_end, psi
+from calibrant.inference.one_event import lower_end, psi
 from calibrant.inference.regret_units import regret_upper_end
-from calibrant.inference.units import Function, Units
+from calibrant.inference.units import Function, Learn, Units
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
 
@@ -175,7 +175,7 @@ def regret_bounds(
         return regret_bounds_from_sample(sample, level, threshold, max_regret)
     high = regret_upper_end(units, level, threshold)
     everywhere = high if threshold is None else regret_upper_end(units, level, None)
-    ends = _Ends(units.blocks, level, (np.empty(0), np.empty(0)))
+    ends = _Ends(units, level, (np.empty(0), np.empty(0)))
     bounds = ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
@@ -210,7 +210,7 @@ def regret_bounds_from_sample(
 
     units = replace(Units.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
     several = sample.cell_width > 0.0
-    ends = _Ends(units.blocks, level, (sample.prediction[several], sample.cell_width[several]))
+    ends = _Ends(units, level, (sample.prediction[several], sample.cell_width[several]))
     bounds = ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
     return _needing(bounds, regret(0.0), lambda times: upper_end(regret, times))
 
@@ -254,7 +254,7 @@ def _pooled(sample: Sample, share: float, threshold: float | None) -> float:
 class _Ends:
     """What lower ends are learned from and bet on; `cells` are predictions and widths of cells that hold several."""
 
-    blocks: list[Units]
+    units: Units
     level: float
     cells: Cells
 
@@ -268,7 +268,7 @@ class _Ends:
         return RegretBounds(regret, loss, threshold, limit, verdict, self.level, n_rows)
 
     def _interval(self, learn: Learn, high: float) -> Interval:
-        low = lower_end(self.blocks, learn, self.level)
+        low = lower_end(self.units, learn, self.level)
         return Interval(low, max(low, high))
 
 

@@ -150,7 +150,7 @@ def tolerant_smooth_test_on_rows(
     level = check_level(level)
     units = Units.of_sample(rows.sample)
     smooth, spread = smooth_error_from_sample(rows.sample), Spread.of(units)
-    low = lower_end(units.blocks, smooth_function, level)
+    low = lower_end(units, smooth_function, level)
     proved = Interval(low, max(low, spread.upper_end(smooth, level)))
     accepts, rejects = 0.5 * reject_above - proved.high, proved.low - 2.0 * accept_below
     verdict: Literal["within", "beyond", "undecided"] = "within" if accepts >= rejects else "beyond"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,32 @@ from calibrant.door.sample import Sample
 Function = Callable[[FloatArray, FloatArray], FloatArray]
 """Takes outcomes and predictions; in absolute value at most their distance |y - v|, fractional outcomes by parts."""
 
+Learn = Callable[[Sample], Function]
+Means = tuple[float, float, float, float, float]
+
 SEED = 20_230_618
 """Draws which rows learn and which are bet on, after the rows were put in order; part of the method, no option."""
 BLOCKS = np.array([0.125, 0.125, 0.25, 0.5])  # each but the first is bet on by what those before it taught
 _CELLS = 2048  # that witnesses are learned on
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """What functions came to that blocks taught: the first where it was taught, all on the block after.
+
+    Attributes
+    ----------
+    n_units : int
+        In all blocks.
+    first : tuple of float or None
+        `Units.means` of the first function on the block that taught it; None where nothing was taught.
+    after : list of (int, tuple of float)
+        Units of each block that is bet on, and the means there.
+    """
+
+    n_units: int
+    first: Means | None
+    after: list[tuple[int, Means]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +96,7 @@ class Units:
         return float((self.copies * units).sum() / self.copies.sum())
 
     @cached_property
-    def spread(self) -> tuple[float, float, float, float, float]:
+    def spread(self) -> Means:
         """Means over units of S, S^2, E^2 from above and from below, and |S - mean S| E (`Spread`)."""
         gap = self.y + self.v - 2.0 * self.y * self.v
         least = gap
@@ -90,7 +113,7 @@ class Units:
             self.mean(np.abs(weight - mean) * error),
         )
 
-    def means(self, function: Function) -> tuple[float, float, float, float, float]:
+    def means(self, function: Function) -> Means:
         """Means over units of G, S, G^2, G S and S^2, the first from below and the third from above."""
         weight = self.sums(self.w) / self.most
         value = self.sums(self.w * function(self.y, self.v)) / self.most
@@ -104,6 +127,24 @@ class Units:
     def blocks(self) -> list[Units]:
         """The units in four shares; the first teaches only."""
         return self.split(BLOCKS, np.random.default_rng(SEED))
+
+    @cached_property
+    def _lessons(self) -> dict[Learn, Lessons]:
+        return {}
+
+    def taught(self, learn: Learn) -> Lessons:
+        """What functions that blocks teach come to on the blocks after them; learned once, whatever is bet on them."""
+        if learn not in self._lessons:
+            past, first, after = None, None, []
+            for before, block in pairwise(self.blocks):
+                past = before.pooled if past is None else past.merge(before.pooled)
+                if not past.weight.any():
+                    continue  # nothing was taught
+                function = learn(past)
+                first = before.means(function) if first is None else first
+                after.append((block.n_units, block.means(function)))
+            self._lessons[learn] = Lessons(sum(block.n_units for block in self.blocks), first, after)
+        return self._lessons[learn]
 
     def split(self, shares: FloatArray, rng: np.random.Generator) -> list[Units]:
         """A chance split that does not know what it splits: units are in an order that their contents decide."""
@@ -126,6 +167,7 @@ class Units:
         moved = None if self.moved is None else self.moved[line]
         return Units(self.y[line], self.v[line], self.w[line], unit, copies[held], self.most, moved)
 
+    @cached_property
     def pooled(self) -> Sample:
         """The lines as a sample, in cells of equal numbers of lines where they are many: to learn from."""
         copies = self.copies if self.unit is None else self.copies[self.unit]

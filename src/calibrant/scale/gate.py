@@ -182,7 +182,7 @@ class CalibrationGate:
                 raise InputError("once", "is True, and exactly these rows were added before")
             past, before = None, float(self._seen.n_rows)
             if self._n_batches:
-                past = self._draws(self._seen)[1].pooled()
+                past = self._draws(self._seen)[1].pooled
             won = self._won.after(past, batch, self._n_batches, before)
             seen = join(CalibrationSketch.merge([self._seen]))  # a batch that is refused leaves the gate as it was
             squared = self._squared + batch.n_units * Spread.of(batch).squared
