@@ -1,7 +1,9 @@
 """How cost grows with rows: file to printed audit, beside the bare GROUP BY, a pandas group-by and relplot.
 
-Run from the checkout: ``python benchmarks/scale.py --rows 1000000 10000000 100000000``; it writes
-docs/benchmarks-scale.md. Every figure is of a process of its own, whole: start of Python included.
+    python benchmarks/scale.py                # 10^6, 10^7 and 10^8 rows; writes their table into docs/benchmarks-scale.md
+    python benchmarks/scale.py --rows 100000  # other sizes; prints only
+
+Every figure is of a process of its own, whole: start of Python included.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import duckdb
 
 PER_FILE = 10_000_000
 TARGET = Path(__file__).parent.parent / "docs" / "benchmarks-scale.md"
+BEGINS, ENDS = "<!-- table -->\n", "<!-- end -->\n"  # what stands outside is written by hand
+SIZES = (10**6, 10**7, 10**8)
 PANDAS_ROWS, RELPLOT_ROWS = 100_000_000, 10_000_000
 
 AUDIT = ["-m", "calibrant", "audit", "{files}", "--y-true", "clicked", "--y-prob", "score", "--seed", "0"]
@@ -77,18 +81,27 @@ def estimate(measured: dict[int, float]) -> str:
     workers = 10**11 // rows
     merging = max(0.1, workers / 2000)
     return (
-        f"## 10^11 rows, by calculation\n\n{rows:,} rows took {seconds:.1f} s here, most of it the GROUP BY. "
+        f"10^11 rows, by calculation: {rows:,} rows took {seconds:.1f} s here, most of it the GROUP BY. "
         f"{workers:,} such machines hold {rows:,} rows each; each sends back at most 131,073 cells of 10 numbers, "
         f"10.5 MB, and merging takes half a millisecond a sketch: {workers:,} sketches in {merging:.1f} s. So about "
         f"{seconds + merging:.0f} s and {workers * 10.5:,.0f} MB over the network, however the rows are spread.\n"
     )
 
 
+def with_table(page: str, table: list[str], measured: dict[int, float], cores: str) -> str:
+    """The page with this table in the place of the one before; everything else stays."""
+    before, _, rest = page.partition(BEGINS)
+    _, _, after = rest.partition(ENDS)
+    lines = "\n".join(["| rows | what | seconds | peak MB |", "|---:|---|---:|---:|", *table])
+    return f"{before}{BEGINS}\nOn {cores}.\n\n{lines}\n\n{estimate(measured)}\n{ENDS}{after}"
+
+
 def main() -> None:
-    """Measure and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7, 10**8])
-    sizes = sorted(parser.parse_args().rows)
+    """Measure, and write the table if all of its sizes were measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", help="other sizes, which are only printed")
+    asked = parser.parse_args().rows
+    sizes = sorted(asked or SIZES)
     table: list[str] = []
     measured: dict[int, float] = {}
     for rows in sizes:
@@ -104,13 +117,9 @@ def main() -> None:
                 shown = "failed or not installed | " if found is None else f"{found[0]:.1f} | {found[1]:,.0f}"
                 table.append(f"| {rows:,} | {contender} | {shown} |")
                 print(table[-1], flush=True)
-    cores = f"{platform.machine()}, DuckDB {duckdb.__version__}, Python {platform.python_version()}"
-    TARGET.write_text(
-        "# Cost by size\n\nWritten by benchmarks/scale.py; file to printed page in a process of its own, one run each, "
-        f"on {cores}. Files of at most 5,000,000 rows are read whole, larger ones are sketched.\n\n"
-        "| rows | what | seconds | peak MB |\n|---:|---|---:|---:|\n" + "\n".join(table) + "\n\n" + estimate(measured),
-        encoding="utf-8",
-    )
+    if not asked:
+        cores = f"{platform.machine()}, DuckDB {duckdb.__version__}, Python {platform.python_version()}"
+        TARGET.write_text(with_table(TARGET.read_text(encoding="utf-8"), table, measured, cores), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page of peak memory has a line of every public function of rows."""
+"""Pages of figures: a line of every public function, and what is written by hand stays when a table is written."""
 
 import re
 import runpy
@@ -16,3 +16,19 @@ def test_every_public_function_has_its_memory_measured_or_a_reason_why_not():
     assert not measured & module["NOT_OF_ROWS"].keys()
     page = (ROOT / "docs" / "benchmarks-memory.md").read_text()
     assert re.findall(r"^\| `([^`]+)`", page, flags=re.MULTILINE) == list(module["CALLS"])
+
+
+def test_the_table_of_sizes_is_put_between_its_marks():
+    module = runpy.run_path(str(ROOT / "benchmarks" / "scale.py"))
+    page = module["TARGET"].read_text()
+    written = module["with_table"](page, ["| 5 | audit | 0.1 | 2 |"], {10**9: 20.0}, "a machine")
+    before, _, rest = page.partition(module["BEGINS"])
+    table, _, after = rest.partition(module["ENDS"])
+    assert (before, after) == (written.partition(module["BEGINS"])[0], written.partition(module["ENDS"])[2])
+    assert table not in written
+    assert (
+        "On a machine.\n\n| rows | what | seconds | peak MB |\n|---:|---|---:|---:|\n| 5 | audit | 0.1 | 2 |\n"
+        in written
+    )
+    assert "10^11 rows, by calculation: 1,000,000,000 rows took 20.0 s" in written
+    assert module["with_table"](written, [], {10**9: 20.0}, "a machine").count("<!--") == 2
