@@ -1,6 +1,6 @@
 """How cost grows with rows: file to printed audit, beside the bare GROUP BY, a pandas group-by and relplot.
 
-    python benchmarks/scale.py                # 10^6, 10^7 and 10^8 rows; writes their table into docs/benchmarks-scale.md
+    python benchmarks/scale.py                # 10^6, 10^7 and 10^8 rows; writes docs/benchmarks-scale.md's first table
     python benchmarks/scale.py --rows 100000  # other sizes; prints only
 
 Every figure is of a process of its own, whole: start of Python included.
