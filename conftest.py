@@ -73,7 +73,9 @@ def one_database():
     """The tables of a module are opened in one database of DuckDB, whose start takes longer than a small file."""
     import duckdb
 
-    opened = duckdb.connect
-    with pytest.MonkeyPatch.context() as patch, opened(config={"enable_external_file_cache": "false"}) as shared:
-        patch.setattr(duckdb, "connect", lambda *of, **how: shared.cursor() if "config" in how else opened(*of, **how))
+    from calibrant.scale import engine, folders, kept, readers, relations
+
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"enable_external_file_cache": "false"}) as one:
+        for module in (engine, folders, kept, readers, relations):
+            patch.setattr(module, "connect", one.cursor)
         yield
