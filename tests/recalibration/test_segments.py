@@ -1,7 +1,7 @@
 """Repair by segment: what is planted is found, what is calibrated is left alone, and no table is misread."""
 
 import pickle
-from datetime import date, datetime
+from datetime import date, time, timedelta
 from functools import cache
 
 import numpy as np
@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError
+from calibrant.door.days import numbers_of
 from calibrant.recalibration import SegmentRecalibrator, from_json
 from calibrant.recalibration.by_segment import boosting
 from calibrant.recalibration.by_segment.cells import Cut, conditions
@@ -266,12 +267,17 @@ def test_weights_of_zero_take_rows_out():
 
 BAD = [
     (
-        TABLE.assign(day=date(2024, 1, 1)),
+        TABLE.assign(at=time(12)),
         {},
-        "^X: column 'day' holds dates or times; give a number in their order",
+        "^X: column 'at' holds times of day, durations, or times of a time zone; give days",
     ),
-    (TABLE.assign(day=pd.Timestamp(2024, 1, 1)), {}, "^X: column 'day' holds dates or times"),
-    (TABLE.assign(day=pd.Timedelta(1, "s")), {}, "^X: column 'day' holds dates or times"),
+    (
+        TABLE.assign(at=pd.Timestamp(2024, 1, 1, tz="UTC")),
+        {},
+        "^X: column 'at' holds times of day, durations, or times",
+    ),
+    (TABLE.assign(at=pd.Timedelta(1, "s")), {}, "^X: column 'at' holds times of day, durations"),
+    (TABLE.assign(at=[date(2024, 1, 1), 5, 6] * 500), {}, "^X: column 'at' holds times of day"),
     (pl.from_pandas(TABLE).with_columns(l=pl.lit([1, 2])), {}, r"^X: column 'l' holds values of type List"),
     (TABLE.assign(l=[[1]] * 1500), {}, r"^X: column 'l' holds a list \(row 0\)|^X: column 'l' holds values of type"),
     (TABLE.assign(k=[1, "1", "b"] * 500), {}, "^X: column 'k' holds 1 as well as the text '1'; features are numbers"),
@@ -290,7 +296,7 @@ BAD = [
     (sparse.csr_array(np.ones((1500, 2))), {}, "^X: is a sparse matrix; a data frame or a dense array"),
     (pl.from_pandas(TABLE).lazy(), {}, "^X: is a table that is not in memory yet; collect it first"),
     (np.full((1500, 2), np.datetime64("2024-01-01")), {"prediction": 0}, "the prediction: holds datetime64"),
-    (np.column_stack([TABLE.y_prob, [datetime(2024, 1, 1)] * 1500]), {"prediction": 0}, "^X: column 1 holds dates"),
+    (np.column_stack([TABLE.y_prob, [time(12)] * 1500]), {"prediction": 0}, "^X: column 1 holds times of day"),
     (TABLE, {"method": "trees"}, "^method: is 'trees'; it must be one of 'auto', 'segments', 'boosting'"),
     (TABLE, {"max_depth": 3}, "^max_depth: is 3; it must be 1 or 2"),
     (TABLE, {"cv": 1}, "^cv: is 1"),
@@ -354,6 +360,52 @@ def test_damaged_values_under_a_right_checksum_are_refused():
         setattr(damaged, name, value)
         with pytest.raises(InputError):
             damaged.to_json()
+
+
+def by_day(n=1500):
+    """Predictions that are too high from March on, in a year whose February has 29 days."""
+    rng = np.random.default_rng(4)
+    prediction, late = rng.uniform(0.2, 0.8, n), rng.integers(0, 120, n)
+    y = (rng.random(n) < np.where(late >= 60, 0.5 * prediction, prediction)).astype(int)
+    return (
+        prediction,
+        [None if k % 50 == 0 else date(2024, 1, 1) + timedelta(int(day)) for k, day in enumerate(late)],
+        y,
+    )
+
+
+def test_days_are_cut_in_their_order_whatever_holds_them():
+    prediction, days, y = by_day()
+    held = np.array(days, "datetime64[D]")
+    tables = {
+        "objects": pd.DataFrame({"y_prob": prediction, "day": pd.Series(days, dtype=object)}),
+        "pandas": pd.DataFrame({"y_prob": prediction, "day": held.astype("datetime64[s]")}),
+        "polars": pl.DataFrame({"y_prob": prediction, "day": days}),
+        "polars, times": pl.DataFrame({"y_prob": prediction, "day": days}).with_columns(
+            pl.col("day").cast(pl.Datetime)
+        ),
+        "pyarrow": pa.table({"y_prob": prediction, "day": days}),
+    }
+    found = {name: clone(QUICK).fit(table, y) for name, table in tables.items()}
+    first = found["objects"]
+    event = first.predict_proba(tables["objects"])[:, 1]
+    for name, each in found.items():
+        assert (each.predict_proba(tables[name])[:, 1] == event).all(), name
+        assert (first.predict_proba(tables[name])[:, 1] == event).all(), name
+    # The same as of numbers in their order that are cut at the same days: their cells are the same.
+    (_, cut), numbered = first._cuts[0], held.astype(np.float64)
+    numbered[np.isnat(held)] = np.nan
+    last = np.unique(numbered[~np.isnan(numbered)])
+    tops = last[np.searchsorted(numbers_of(last.astype("datetime64[D]")), cut.edges)]
+    cells = np.where(np.isnan(numbered), cut.size - 1, np.searchsorted(tops, numbered))
+    assert (cut.cells(held) == cells).all()
+    assert "day from 2024-0" in first.corrections_[0].condition
+    assert cut.labels[0].startswith("day before 2024-01-1")
+    assert (from_json(first.to_json()).predict_proba(tables["polars"])[:, 1] == event).all()
+    with pytest.raises(InputError, match="column 'day' holds numbers; it held days when it was fitted"):
+        first.predict_proba(tables["objects"].assign(day=3.0))
+    missing = first.predict_proba(tables["objects"].assign(day=np.nan))[:, 1]
+    assert (missing == first.predict_proba(tables["objects"].assign(day=None))[:, 1]).all()
 
 
 SAVED = (

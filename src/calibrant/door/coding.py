@@ -18,8 +18,8 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.values import counted
 
 Kind = Literal["number", "category"]
-Values = FloatArray | npt.NDArray[np.object_]
-"""Numbers, NaN where a value is missing; or categories, None where one is missing."""
+Values = FloatArray | npt.NDArray[np.object_] | npt.NDArray[np.datetime64]
+"""Numbers, NaN where a value is missing; categories, None where one is missing; or days, NaT where one is missing."""
 
 _DIGITS = 17  # that tell any two doubles apart
 _LONGEST = 60  # letters of a category

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from calibrant.door.columns import FloatArray
 
 _MONTH, _YEAR = 31, 372  # numbers that a month and a year take; not all are days
@@ -12,6 +15,32 @@ _MONTH, _YEAR = 31, 372  # numbers that a month and a year take; not all are day
 def day_number(year: Any, month: Any, day: Any) -> Any:
     """The number of a day, of numbers, arrays or an engine's columns."""
     return year * _YEAR + (month - 1) * _MONTH + (day - 1)
+
+
+def numbers_of(days: npt.NDArray[Any]) -> FloatArray:
+    """Days of NumPy as such numbers, NaN where there is none.
+
+    >>> import numpy as np
+    >>> numbers_of(np.array(["2024-02-29", "2024-03-01", "NaT"], "datetime64[D]"))
+    array([752987., 752990.,     nan])
+    """
+    held = ~np.isnat(days)
+    year, month = days[held].astype("datetime64[Y]"), days[held].astype("datetime64[M]")
+    found = np.full(days.shape, np.nan)
+    found[held] = day_number(
+        year.astype(np.int64) + 1970, (month - year).astype(np.int64) + 1, (days[held] - month).astype(np.int64) + 1
+    )
+    return found
+
+
+def days_after(numbers: FloatArray) -> FloatArray:
+    """The days that follow.
+
+    >>> import numpy as np
+    >>> days_after(np.array([day_number(2024, 2, 29)])) == day_number(2024, 3, 1)
+    array([ True])
+    """
+    return numbers_of(np.array([_shown(each) for each in numbers], "datetime64[D]") + 1)
 
 
 def days_singly(name: Any, days: FloatArray) -> list[str]:

@@ -19,12 +19,19 @@ from calibrant.door.coding import (
     tops_of_ranges,
 )
 from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.days import days_after, numbers_of, spans
 from calibrant.door.errors import InputError
 from calibrant.recalibration.by_segment.table import Name
 from calibrant.recalibration.kinds import check, column
 
+_KINDS = {"f": "numbers", "M": "days", "O": "texts"}
 MOST_CATEGORIES = 300
 """Categories with a cell of their own; a feature with more has the rest of them in one."""
+
+
+def _numbers(values: Values) -> FloatArray:
+    """Numbers, or those of days, NaN where there is none."""
+    return numbers_of(values) if values.dtype.kind == "M" else np.asarray(values, np.float64)
 
 
 class Cut(NamedTuple):
@@ -38,11 +45,14 @@ class Cut(NamedTuple):
         Of numbers: cell j holds what is above edge j - 1 and at most edge j.
     values : tuple of str or None
         Of categories: those with a cell of their own.
+    days : bool
+        Whether the numbers are those of days (`calibrant.door.days`); an edge is then the last day of a cell.
     """
 
     name: Name
     edges: FloatArray | None
     values: tuple[str, ...] | None
+    days: bool = False
 
     @classmethod
     def fitted(cls, name: Name, values: Values, n_bins: int) -> Cut:
@@ -52,12 +62,15 @@ class Cut(NamedTuple):
             order = by_frequency(known.tolist(), counts)[:MOST_CATEGORIES]
             # A category of one row has no rate of its own.
             return cls(name, None, tuple(str(known[at]) for at in order if counts[at] > 1))
-        numbers = np.asarray(values, np.float64)
+        days = values.dtype.kind == "M"
+        numbers = _numbers(values)
         held = np.sort(numbers[~np.isnan(numbers)])
         distinct = np.unique(held)
         if distinct.size <= n_bins:
-            return cls(name, distinct[:-1], None)
+            return cls(name, distinct[:-1], None, days)
         tops = tops_of_ranges(held, n_bins)
+        if days:
+            return cls(name, tops, None, days)
         after = distinct[np.searchsorted(distinct, tops, side="right")]
         return cls(name, cut_behind(tops, after, middle=True), None)
 
@@ -75,12 +88,11 @@ class Cut(NamedTuple):
 
     def cells(self, values: Values) -> IntArray:
         """Cell of each row."""
-        numbers = values.dtype.kind == "f"
-        if numbers == (self.edges is not None):
-            return self.coding.codes(values)
-        if np.isnan(values).all() if numbers else all(each is None for each in values.tolist()):
+        now, then = _KINDS[values.dtype.kind], "texts" if self.edges is None else "days" if self.days else "numbers"
+        if now == then:
+            return self.coding.codes(values if now == "texts" else _numbers(values))
+        if all(each is None for each in values.tolist()) if now == "texts" else np.isnan(_numbers(values)).all():
             return np.full(values.size, self.size - 1, np.int64)
-        now, then = ("numbers", "texts") if numbers else ("texts", "numbers")
         raise InputError("X", f"column {self.name!r} holds {now}", allowed=f"it held {then} when it was fitted")
 
     @property
@@ -89,8 +101,12 @@ class Cut(NamedTuple):
         if self.edges is None:
             parts = [*categories(self.name, self.values or ()), f"{self.name} is another value"]
         else:
-            parts = ranges(self.name, self.edges) if self.edges.size else [f"{self.name} is not missing"]
+            parts = self._ranges() if self.edges.size else [f"{self.name} is not missing"]
         return [*parts, f"{self.name} is missing"]
+
+    def _ranges(self) -> list[str]:
+        edges = np.asarray(self.edges)
+        return spans(self.name, edges, days_after(edges)) if self.days else ranges(self.name, edges)
 
 
 def blocks_of(n_features: int, depth: int) -> list[tuple[int, ...]]:
@@ -113,14 +129,15 @@ def conditions(cuts: list[Cut], features: tuple[int, ...], cells: list[int]) -> 
 
 def read_cut(value: Any, name: str) -> Cut:
     """A cut from JSON's own types."""
-    check(type(value) is list and len(value) == 3, name, "must be a feature, its edges and its categories")
-    feature, edges, values = value
+    check(type(value) is list and len(value) in (3, 4), name, "must be a feature, its edges and its categories")
+    feature, edges, values, days = value if len(value) == 4 else (*value, False)  # as was saved before there were days
+    check(type(days) is bool and not (days and edges is None), name, "must say whether its edges are days")
     check(type(feature) is str or (type(feature) is int and feature >= 0), name, "must name a feature")
     check((edges is None) != (values is None), name, "must have edges or categories")
     if edges is not None:
         found = column(edges, name)
         check(found[1:] > found[:-1], name, "must increase")
-        return Cut(feature, found, None)
+        return Cut(feature, found, None, days)
     check(type(values) is list and all(type(each) is str for each in values), name, "must be a list of texts")
     check(len(set(values)) == len(values), name, "must name each category once")
     return Cut(feature, None, tuple(values))

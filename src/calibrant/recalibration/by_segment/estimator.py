@@ -96,11 +96,12 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     Notes
     -----
     Fit it to rows that the model was not trained on. Numbers are cut at quantiles (ten cells; fewer for pairs if rows
-    are few). Categories are compared as text, the 300 most frequent each in a cell and all others, new ones included,
-    together; missing values have a cell of their own. In pairs the prediction counts as a feature, so that a slope of a
-    segment's own can be followed in steps. Corrections of a feature or pair are shrunk by the variance that its own
-    cells show; see docs/recalibration.md. Trees are fitted by lightgbm if it is installed, else more slowly by
-    scikit-learn. Cost: cv + 1 fits of each repair; of corrections O(n d^2) operations per step, with d features.
+    are few), and so are days; times are taken as days. Categories are compared as text, the 300 most frequent each in a
+    cell and all others, new ones included, together; missing values have a cell of their own. In pairs the prediction
+    counts as a feature, so that a slope of a segment's own can be followed in steps. Corrections of a feature or pair
+    are shrunk by the variance that its own cells show; see docs/recalibration.md. Trees are fitted by lightgbm if it is
+    installed, else more slowly by scikit-learn. Cost: cv + 1 fits of each repair; of corrections O(n d^2) operations
+    per step, with d features.
 
     References
     ----------
@@ -163,8 +164,8 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         Parameters
         ----------
         X : table of n rows
-            A data frame (pandas, polars, pyarrow) or array with the prediction and the features. Dates (give the days
-            since a fixed day), nested values and a column that is the outcome itself are refused by name.
+            A data frame (pandas, polars, pyarrow) or array with the prediction and the features. Times of day, nested
+            values and a column that is the outcome itself are refused by name.
         y : column of shape (n,)
             Outcomes, 0 or 1.
         sample_weight : column of shape (n,), optional

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from calibrant.door.coding import Values
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
+from calibrant.door.days import numbers_of
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
 from calibrant.door.rows import read_groups, require_single_outcomes
@@ -24,6 +25,7 @@ from calibrant.door.values import counted
 Name = str | int
 
 _LARGEST = float(np.finfo(np.float64).max)
+_DAY = "datetime64[D]"
 _NUMBERS = (int, float, Decimal, Fraction, np.number)
 
 
@@ -144,9 +146,9 @@ def features_of(table: FeatureTable, features: Sequence[Name] | None, prediction
 
 def refuse_outcome(name: Name, values: Values, outcome: FloatArray) -> None:
     """Raise if a feature takes two values, one wherever the event happened and the other wherever it did not."""
-    if values.dtype.kind == "f":
-        told: Any = values
-        missing = bool(np.isnan(values).any())
+    if values.dtype.kind != "O":
+        told: Any = numbers_of(values) if values.dtype.kind == "M" else values
+        missing = bool(np.isnan(told).any())
     else:
         told, missing = values.astype(str), any(each is None for each in values)
     if not missing and is_outcome(told, outcome):
@@ -172,12 +174,14 @@ def _refused(name: Name, what: str) -> InputError:
 
 
 def _of_time(name: Name) -> InputError:
-    allowed = "give a number in their order instead, such as the days since a fixed day, or leave it out"
-    return InputError("X", f"column {name!r} holds dates or times", allowed=allowed)
+    what = f"column {name!r} holds times of day, durations, or times of a time zone"
+    return InputError("X", what, allowed="give days, or a number in their order, or leave it out")
 
 
 def _of_series(series: Any, name: Name) -> Values:
     dtype = series.dtype
+    if dtype == nw.Date or (isinstance(dtype, nw.Datetime) and dtype.time_zone is None):
+        return np.asarray(series.to_numpy()).astype(_DAY)
     if dtype.is_temporal():
         raise _of_time(name)
     if dtype.is_nested() or dtype == nw.Binary:
@@ -195,7 +199,9 @@ def _of_array(column: npt.NDArray[Any], name: Name) -> Values:
     if kind in "fiu":
         found = column.astype(np.float64)
         return _finite(found) if kind == "f" else _told_apart(found, name)
-    if kind in "Mm":
+    if kind == "M":
+        return column.astype(_DAY)
+    if kind == "m":
         raise _of_time(name)
     if kind == "c":
         raise _refused(name, "complex numbers (Complex data not supported)")
@@ -214,6 +220,8 @@ def _of_objects(values: list[Any], name: Name) -> Values:
         [each is None or type(each).__name__ in ("NAType", "NaTType") or each != each for each in values]
     )
     held = [each for each, gone in zip(values, missing, strict=True) if not gone]
+    if held and all(map(_is_day, held)):
+        return np.array([None if gone else each for each, gone in zip(values, missing, strict=True)], _DAY)
     truths = all(isinstance(each, bool | np.bool_) for each in held)
     if not truths or not held:
         if all(isinstance(each, _NUMBERS) and not isinstance(each, bool) for each in held):
@@ -232,6 +240,10 @@ def _of_objects(values: list[Any], name: Name) -> Values:
     texts = np.full(len(values), None, dtype=object)
     texts[~missing] = [str(each) for each in held]
     return texts
+
+
+def _is_day(value: Any) -> bool:
+    return isinstance(value, date | np.datetime64) and getattr(value, "tzinfo", None) is None
 
 
 def _is_missing(value: Any) -> bool:
