@@ -2,7 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -42,6 +46,21 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: left out by --quick")
     if config.getoption("--quick"):
         settings.load_profile("quick")
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        compile_once()
+
+
+def compile_once():
+    """Compile what every audit needs, where nothing is compiled yet, before several workers each do it."""
+    from calibrant.ahead import _first_run
+
+    if not _first_run():
+        return
+    rows = "".join(f"{int(k % 7 < k // 100)},{k / 1000}\n" for k in range(1000))
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "rows.csv").write_text(f"y_true,y_prob\n{rows}")
+        command = [sys.executable, "-m", "calibrant", "audit", "rows.csv", "--resamples", "39"]
+        subprocess.run(command, cwd=folder, capture_output=True, check=True)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -37,6 +37,10 @@ class Table:
     def __init__(self, quick):
         self.tests = Counter()
         self.quick = quick
+        self.compiled = 0.0
+
+    def pytest_sessionstart(self):
+        self.compiled = sum(os.times()[2:4])  # the only child until then (conftest.py)
 
     def pytest_runtest_logreport(self, report):
         self.tests[report.nodeid] += getattr(report, "processor_seconds", 0.0)
@@ -51,7 +55,8 @@ class Table:
             write(f"{seconds:8.1f}  {name}")
         running = _still_running()
         write(f"{running:8.1f}  children that still run")
-        total = sum(files.values()) + running
+        write(f"{self.compiled:8.1f}  kernels compiled before the tests")
+        total = sum(files.values()) + running + self.compiled
         write(f"{total:8.1f}  in all, without collecting (this process and its children: {_spent():.1f})")
         write(f"the slowest {_SLOWEST}:")
         for name, seconds in self.tests.most_common(_SLOWEST):
