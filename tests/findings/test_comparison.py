@@ -12,6 +12,9 @@ from calibrant import audit
 from calibrant.cli import app
 from calibrant.door.outwards import in_short
 from calibrant.findings.comparison import compare
+from calibrant.findings.words import periods_in_words
+from calibrant.inference.monitor import MonitorReading
+from calibrant.scale.drift import Period
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -176,3 +179,26 @@ def test_files_whose_bad_rows_were_left_out_are_not_taken_for_the_same_rows(tmp_
     done = CliRunner().invoke(app, ["audit", *files, "--exclude-bad", "--resamples", "0"])
     assert done.exit_code == 0, done.output
     assert "not compared row by row: bad rows were left out" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        (
+            [1.0, 25.0, 40.0],
+            "By period 1 the evidence against calibration was enough (anytime-valid p = 0.04): forecasts",
+        ),
+        ([30.0, 0.5, 50.0], "It fell below that again; since period 2 it has been enough throughout."),
+        ([30.0, 0.5, 0.2], "Since then it has fallen to 0.2 (20 is enough): the error may be gone, or the alarm was"),
+    ],
+)
+def test_evidence_that_fell_again_is_told(evidence, told):
+    def period(number, evalue, most):
+        reading = MonitorReading(
+            evalue, 1.0 / most, most >= 20.0, 0.05, 100 * (number + 1), number + 1, "forecasts too high"
+        )
+        return Period(number, 100, 0.2, 0.25, 0.05, reading)
+
+    most = np.maximum.accumulate(evidence)
+    said = periods_in_words([period(i, *pair) for i, pair in enumerate(zip(evidence, most, strict=True))])
+    assert told in said

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.ends import confidence
-from calibrant.door.outwards import at_most, outwards, range_decimals
+from calibrant.door.outwards import at_least, at_most, outwards, range_decimals
 from calibrant.door.values import counted
 from calibrant.segments.asked import MIN_ROWS
 
 if TYPE_CHECKING:
+    from calibrant.inference.monitor import MonitorReading
     from calibrant.scale.drift import Period
     from calibrant.segments.found_results import FoundSegments
     from calibrant.segments.named import Segment
@@ -241,16 +242,36 @@ def _which_way(period: Period) -> str:
     return said
 
 
+def enough(reading: MonitorReading) -> bool:
+    """Whether the evidence so far is enough by itself: once it was, it stays so for the test, but may fall again."""
+    return reading.evalue * reading.level >= 1.0
+
+
+def _period(period: Period) -> str:
+    return f"period {period.period}" if str(period.period).isdigit() else str(period.period)
+
+
 def periods_in_words(periods: Sequence[Period]) -> str:
     """Whether, and when, the evidence of all periods so far became enough; the same beside a reference."""
-    alarm = next((period for period in periods if period.reading.reject), None)
-    if alarm is None:
+    first = next((i for i, period in enumerate(periods) if period.reading.reject), None)
+    if first is None:
         last = periods[-1].reading
         said = f"No drift is proved in {counted(len(periods), 'period')} (anytime-valid p = {at_most(last.pvalue, 2)})."
     else:
+        alarm = periods[first]
         p = at_most(alarm.reading.pvalue, 2)
-        by = f"period {alarm.period}" if str(alarm.period).isdigit() else str(alarm.period)
+        by = _period(alarm)
         said = f"By {by} the evidence against calibration was enough (anytime-valid p = {p}): {_which_way(alarm)}."
+        fallen = [i for i in range(first, len(periods)) if not enough(periods[i].reading)]
+        if fallen and fallen[-1] + 1 < len(periods):
+            said += (
+                f" It fell below that again; since {_period(periods[fallen[-1] + 1])} it has been enough throughout."
+            )
+        elif fallen:
+            needed = f"{1.0 / alarm.reading.level:.3g}"
+            left = at_least(periods[-1].reading.evalue, 2)
+            said += f" Since then it has fallen to {left} ({needed} is enough): the error may be gone, or the alarm"
+            said += " was chance."
     compared = [(period.period, period.since_reference) for period in periods if period.since_reference is not None]
     if not compared:
         return said

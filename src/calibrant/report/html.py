@@ -17,6 +17,7 @@ from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
+    enough,
     number,
     percent,
     periods_in_words,
@@ -80,6 +81,7 @@ def _environment() -> Environment:
     environment.filters.update(
         number=number,
         at_least=at_least,
+        enough=enough,
         capitalised=lambda text: f"{text[:1].upper()}{text[1:]}",
         confidence=confidence,
         percent=percent,

@@ -17,6 +17,7 @@ from calibrant.findings.comparison import Comparison
 from calibrant.findings.found import Audit
 from calibrant.findings.words import (
     NO_REGION,
+    enough,
     number,
     percent,
     periods_in_words,
@@ -201,7 +202,7 @@ def _periods(periods: Sequence[Period]) -> Table:
     for head in ("rows", "rate", "predicted", "evidence so far"):
         table.add_column(head, justify="right")
     for period in some_periods(periods):
-        mark = ", enough" if period.reading.reject else ""
+        mark = ", enough" if enough(period.reading) else ""
         rate, mean = percent(period.base_rate), percent(period.mean_prediction)
         table.add_row(
             str(period.period), whole(period.n_rows), rate, mean, f"{at_least(period.reading.evalue, 3)}{mark}"
