@@ -16,7 +16,10 @@ from calibrant.door.values import counted
 
 NOT_NULL = "every row needs a value"
 FINITE = "every value must be finite"
-NOT_SWAPPED = "the order is (y_true, y_prob); event rates at hard predictions need sample_weight"
+NOT_SWAPPED = (
+    "functions take (y_true, y_prob), fit and score of a recalibration (y_prob, y_true); "
+    "event rates at hard predictions need sample_weight"
+)
 """What is allowed, where more may be said of it to someone who sees a table."""
 
 LIGHTEST, HEAVIEST = 1e-140, 1e140

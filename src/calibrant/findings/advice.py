@@ -36,7 +36,7 @@ _RESAMPLES = 50
 NOT_DUE: dict[str, str] = {
     "no evidence": "calibration is not rejected",
     "too few rows": "calibration is not rejected",
-    "too small to matter": "the error is proved too small to matter",
+    "too small to matter": "over all rows the error is proved too small to matter",
     "not tested": "calibration was not tested",
 }
 """Why nothing is compared, by the state of the answer."""

@@ -43,6 +43,7 @@ METHODS = {
     "vector": "vector scaling",
     "dirichlet": "Dirichlet scaling",
 }
+_RECENT = "if what predictions mean has changed since, fit it to recent rows only"
 _DISTANCE = (
     "Distance from calibration (how far predictions must move on average until each happens as often as it says)"
 )
@@ -114,7 +115,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     where = blamed(audit, found.direction)
     if in_parts:
         small = f"of all rows together it is too small to matter, but {_those(audit, where)}"
-        real = f"This is not chance{given} ({p}); {small}."
+        real = f"This is not chance{given} ({p}{'' if where is None else ' over all rows'}); {small}."
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
         return sentence(f"{test.impossible.summary()}{small}")
@@ -226,7 +227,7 @@ def _how_far(found: Answer, audit: Audit) -> str:
     """How far on these rows, in the population, and what would be too small to matter."""
     here = f"{in_short(found.size)} on these rows"
     if found.interval is None:
-        needs = "" if audit.rates else f" without {MAX_WEIGHT}, the most that one draw can weigh"
+        needs = "" if audit.rates else f" without {MAX_WEIGHT}, {_most_of_one(audit)}"
         return f"{_DISTANCE}: {here}; the population's is not bounded{needs}."
     sure = confidence(audit.level)
     most = most_in_short(found.interval, found.max_distance)
@@ -254,14 +255,21 @@ def _matters(found: Answer, audit: Audit) -> str:
         over = " over all rows" if found.action == "look at the parts" else ""
         return f"That is within {limit}: too small to matter{over}."
     if found.state == "worth correcting" and found.interval.low > found.max_distance:
-        return f"That is above {limit}, up to which it would be too small to matter."
+        return f"That is above {limit}: it matters."
     return f"Up to {limit} it would be too small to matter; whether it is larger is not proved."
 
 
-def _more_rows(needed: int, n_rows: int) -> str:
+def _most_of_one(audit: Audit) -> str:
+    """What `--max-weight` says."""
+    if audit.n_groups is None:
+        return "the most that one row can ever weigh"
+    return f"the most {'that one group can ever weigh' if audit.weighted else 'rows that one group can ever have'}"
+
+
+def _more_rows(needed: int, n_rows: int, limit: float) -> str:
     """How many more rows would decide, where that is a number that anybody can use."""
     rows = f"about {whole(rounded_rows(needed - n_rows))} more" if practical(needed, n_rows) else IMPRACTICAL
-    return f"{rows} would decide"
+    return f"{rows} would decide whether it is above {asked(limit)}"
 
 
 def _what_to_do(found: Answer, audit: Audit) -> list[str]:
@@ -273,13 +281,18 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
             return [f"What to do: neither rely on these predictions nor change them yet; give {MAX_WEIGHT} first."]
         needed = audit.gate.rows_needed
         more = (
-            "" if needed is None else f" If the error stays as it is on these rows, {_more_rows(needed, audit.n_rows)}."
+            ""
+            if needed is None
+            else f" If the error stays as it is on these rows, {_more_rows(needed, audit.n_rows, found.max_distance)}."
         )
         return [f"What to do: neither rely on these predictions nor change them before there are more rows.{more}"]
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
         return [f"What to do: say {rate(audit.base_rate)} for every row, or find better predictions."]
+    alone = blamed(audit, found.direction)
+    if action == "look at the parts" and alone is not None:
+        return _repair_alone(alone, audit)
     if action == "look at the parts":
         parts = parts_off(audit)
         where = " and ".join("drift" if kind == "periods" else kind for kind in parts)
@@ -302,14 +315,10 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     before, after = advice["unchanged"], advice[advice.chosen or ""]
     do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
     parts = parts_off(audit)
-    recent = "if what predictions mean has changed since, fit it to recent rows only"
-    alone = blamed(audit, found.direction)
     if alone is not None:
-        do = f"What to do: recalibrate where {alone.name}, by calibrant.SegmentRecalibrator."
-        others = "The other rows are right on average, and one recalibration for all rows would move them too."
-        return [f"{do} {others}{f' But look at the periods below first: {recent}.' if 'periods' in parts else ''}"]
+        return _repair_alone(alone, audit)
     if parts:
-        which = {"segments": _which_err(audit), "periods": recent}
+        which = {"segments": _which_err(audit), "periods": _RECENT}
         do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
@@ -317,6 +326,13 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if falls is not None:
         return [f"{do} On {of_rows} kept out of its fit, the distance falls from {falls}."]
     return [f"{do} On {of_rows} kept out of its fit, the log score is better."]
+
+
+def _repair_alone(where: Blamed, audit: Audit) -> list[str]:
+    """That one segment is to be recalibrated, and no other row."""
+    others = "The other rows are right on average, and one recalibration for all rows would move them too."
+    first = f" But look at the periods below first: {_RECENT}." if "periods" in parts_off(audit) else ""
+    return [f"What to do: recalibrate where {where.name}, by calibrant.SegmentRecalibrator. {others}{first}"]
 
 
 def least_in_short(interval: Interval, limit: float) -> str:

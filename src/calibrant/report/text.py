@@ -282,8 +282,8 @@ def facts(audit: Audit) -> str:
     were = "was" if audit.n_excluded == 1 else "were"
     left_out = f" {counted(audit.n_excluded, 'bad row')} {were} left out." if audit.n_excluded else ""
     return (
-        f"{top}{rows}{_in_groups(audit)}, {values}{weights}; base rate {percent(audit.base_rate)}, "
-        f"mean prediction {percent(audit.mean_prediction)}.{left_out}"
+        f"{top}{rows}{_in_groups(audit)}, {values}{weights}; base rate {rate(audit.base_rate)}, "
+        f"mean prediction {rate(audit.mean_prediction)}.{left_out}"
     )
 
 

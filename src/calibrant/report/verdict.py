@@ -9,7 +9,6 @@ from calibrant.door.values import counted
 from calibrant.findings.blamed import Blamed, blamed
 from calibrant.findings.two_rules import disagreement
 from calibrant.findings.words import (
-    MAX_WEIGHT,
     found_in_words,
     not_looked_at,
     percent,
@@ -78,10 +77,7 @@ def _by_group(audit: Audit) -> str:
     of = "" if name is None else f" of {name}"
     many = counted(audit.n_groups or 0, "group")
     said = f"Rows of one group may depend on one another: chance is that of {many}{of}."
-    missing = "the population's cost of acting is not bounded here (calibrant gate --max-regret does)"
-    if audit.gate is None:
-        missing += f", nor is its distance without {MAX_WEIGHT}, the most that a group can weigh"
-    return f"{said} For groups, {missing}."
+    return f"{said} For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
 
 
 def discrimination(audit: Audit) -> str:
@@ -119,7 +115,7 @@ def code(audit: Audit) -> str | None:
 def _to_repair(audit: Audit) -> Blamed | None:
     """The segment that is to be recalibrated, and no other row."""
     found = audit.answer
-    return blamed(audit, found.direction) if found.action == "recalibrate" else None
+    return blamed(audit, found.direction) if found.action in ("recalibrate", "look at the parts") else None
 
 
 def band_in_words(table: Reliability, level: float, rows: str) -> str:
