@@ -267,3 +267,14 @@ def test_what_is_refused_of_several():
         compare_all(y, {str(k): v for k in range(6)}, n_resamples=99)
     with pytest.raises(InputError, match=r"y_probs\['two'\]: row 1 is 1\.8"):
         compare_all(y[:2], {"one": [0.2, 0.8], "two": [0.2, 1.8]})
+
+
+def test_a_permuted_forecast_is_compared_the_same_whichever_is_named_first():
+    rng = np.random.default_rng(19)
+    v = rng.integers(1, 20, 60) / 20
+    y = (rng.random(60) < v).astype(int)
+    some = rng.choice(60, 25, replace=False)
+    other = v.copy()
+    other[some] = v[rng.permutation(some)]
+    one, two = (compare_calibration(y, *pair, random_state=0, n_resamples=99) for pair in ((v, other), (other, v)))
+    assert one == two.swapped()

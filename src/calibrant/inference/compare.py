@@ -235,7 +235,7 @@ def compare_pairs_on_rows(
         _check(each, "y_true")
     rng = generator(random_state)
     # In an order of their own: whichever predictor is named first, the draws are the same.
-    order = sorted(range(len(rows)), key=lambda k: np.sort(rows[k].y_prob).astype(">f8").tobytes())
+    order = sorted(range(len(rows)), key=lambda k: _own(rows[k]))
     rows = [rows[k] for k in order]
     draws = Draws.of(rows[0], [each.y_prob for each in rows[1:]])
     value = np.array([exact(draws.y, v, draws.weight) for v in draws.predictions])
@@ -252,6 +252,14 @@ def compare_pairs_on_rows(
         first, second = (order[k] for k in pair)
         found[min(first, second), max(first, second)] = result if first < second else result.swapped()
     return found
+
+
+def _own(rows: Rows) -> tuple[bytes, bytes]:
+    """What a predictor is sorted by: its predictions, and of permuted ones what happened at each."""
+    v = rows.y_prob
+    order = np.lexsort([*([] if rows.weight is None else [rows.weight]), rows.count, rows.y_true, v])
+    happened = [column[order] for column in (rows.y_true, rows.count, rows.weight) if column is not None]
+    return v[order].astype(">f8").tobytes(), np.concatenate(happened).astype(">f8").tobytes()
 
 
 def _check(rows: Rows, name: str) -> None:
