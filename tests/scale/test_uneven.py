@@ -1,4 +1,4 @@
-"""Text files of which a line has more or fewer columns than the first: the file, the line and both numbers are told."""
+"""Text files of which a line has more or fewer columns than the first, or loses a quotation mark: the line is told."""
 
 import gzip
 
@@ -56,3 +56,59 @@ def test_compressed_files_in_the_middle(tmp_path):
         stream.write(text)
     for name in ("rows.csv", "rows.csv.gz", "rows.csv.zst"):
         assert "line 32 has 2 columns; 3 are expected" in said(tmp_path / name)
+
+
+HEADERS = {
+    "semicolons": 'y_true;y_prob;"a,b,c,d,e"\n',
+    "tabs": "y_true\ty_prob\tcountry, region, city, zip\n",
+    "commas": 'y_true,y_prob,"a;b;c;d;e"\n',
+}
+WRITTEN_WITH = {"semicolons": ";", "tabs": "\t", "commas": ","}
+
+
+def joined(path, header, *rows, end="\n"):
+    path.write_text(header.replace("\n", end) + "".join(row + end for row in rows), newline="")
+    return path
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_other_delimiters_in_the_header_do_not_mislead(tmp_path, case):
+    rows = [["1", "0.5", "k"]] * 60
+    rows[40] = ["1", "0.5", "k", "z"]
+    path = joined(tmp_path / "rows.csv", HEADERS[case], *map(WRITTEN_WITH[case].join, rows))
+    assert f"{str(path)!r}: line 42 has 4 columns; 3 are expected, as in the first line" in said(path)
+
+
+def test_where_two_delimiters_are_as_likely_no_line_is_told(tmp_path):
+    rows = ["1,0.5;a"] * 60
+    rows[40] = "1,0.5;a,b;c"
+    assert "line" not in said(joined(tmp_path / "rows.csv", "y_true,y_prob;c\n", *rows)).partition("rows.csv")[2]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rows_of_several_lines_are_counted_as_lines(tmp_path, end):
+    rows = [f'1,0.5,"two{end}lines"'] * SEEN + ["1,0.25,k,z"]
+    path = joined(tmp_path / "rows.csv", "y_true,y_prob,c\n", *rows, end=end)
+    assert f"line {2 * SEEN + 2:,} has 4 columns; 3 are expected" in said(path)
+
+
+@pytest.mark.parametrize("line", ['1,0.5,"k', '1,"0.5,k', '"1,0.5,k', '1,0.5,"k ""x""'])
+@pytest.mark.parametrize("rows", [60, 3_000, SEEN])
+def test_a_lost_quotation_mark_is_named_by_its_line(tmp_path, line, rows):
+    lines = ["1,0.5,a"] * rows
+    lines[rows // 2] = line
+    path = joined(tmp_path / "rows.csv", "y_true,y_prob,c\n", *lines)
+    assert f"{str(path)!r}: a quotation mark that is opened in line {rows // 2 + 2:,} is never closed" in said(path)
+
+
+def test_a_lost_quotation_mark_among_quoted_texts_of_several_lines(tmp_path):
+    whole = ['1,0.5,"two\nlines"', '0,0.5,"one"', '1,0.25,"it is 5"" wide"'] * 20
+    lines = [*whole, '1,0.5,"k', *whole]
+    assert "opened in line 82 is never closed" in said(joined(tmp_path / "rows.csv", "y_true,y_prob,c\n", *lines))
+
+
+def test_a_mark_of_inches_is_no_lost_quotation_mark(tmp_path):
+    lines = ['1,0.5,5"'] * 61
+    lines[40] = "1,0.5"
+    path = joined(tmp_path / "rows.csv", "y_true,y_prob,c\n", *lines)
+    assert "line 42 has 2 columns; 3 are expected" in said(path)

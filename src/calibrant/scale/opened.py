@@ -29,7 +29,7 @@ from calibrant.scale.readers import (
 )
 from calibrant.scale.relations import InDuckDB, of_file
 from calibrant.scale.tables import MANY_ROWS, Rows
-from calibrant.scale.uneven import refuse_named_line, refuse_uneven_line
+from calibrant.scale.uneven import refuse_lost_quote, refuse_named_line, refuse_uneven_line
 from calibrant.scale.whole import check_pages, refuse_cut_parquet
 
 MANY_BYTES = 500_000_000
@@ -149,9 +149,11 @@ class OpenedFile(InDuckDB):
             try:
                 found.append(dialect_of(self._connection, file))
             except duckdb.InvalidInputException:
+                refuse_lost_quote(file)
                 refuse_uneven_line(file)
                 raise
             if len(found[-1].names) == 1:  # or the lines have no number of columns in common
+                refuse_lost_quote(file)
                 refuse_uneven_line(file)
         return found
 
