@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
-from calibrant.door.errors import InputError, Ways
+from calibrant.door.errors import FileError, InputError, Ways
 from calibrant.door.values import counted
 from calibrant.findings.auditing import audit_classes, audit_given, audit_sample
 from calibrant.findings.found import Audit
@@ -197,6 +197,8 @@ def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *,
     try:
         held = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
         read_features(held.keys, {"y_true": None}, search.Asked(), chosen=False, option="find")
+    except FileError:
+        return rest  # a search says which column is to be written otherwise, and how
     except InputError:
         return ()
     return rest

@@ -27,6 +27,21 @@ _NUMBER_IN_TEXT = (
     "COALESCE(TRY_CAST({0} AS DOUBLE), CASE lower(trim({0})) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END) END"
 )
 
+FEW_TEXTS = 100
+"""Texts of a column up to which they are categories, where two of them are one number."""
+MANY_NUMBERS = 1_000
+"""Numbers of a column above which 10.5 and 10.50 are one amount."""
+# All as DuckDB writes numbers, with or without the .0 of whole ones, or with equally many decimals, which no two
+# numbers of 15 digits share.
+_IN_ONE_WAY = r"""
+bool_and(t = CAST(x AS VARCHAR)) OR bool_and(t = regexp_replace(CAST(x AS VARCHAR), '\.0$', ''))
+OR (bool_and(length(t) <= 16 AND regexp_full_match(t, '-?(0|[1-9][0-9]*)\.[0-9]+') AND NOT (x = 0.0 AND t LIKE '-%'))
+AND min(length(t) - instr(t, '.')) = max(length(t) - instr(t, '.')))
+"""
+_WITHOUT_ZEROS = r"""regexp_replace(
+regexp_replace(t, '^(-?[0-9]+(\.[0-9]*?[1-9])?)\.?0*$', '\1'), '^-0$', '0')"""
+_WRITE = "write each value in one way; of codes put a letter before each, or keep them as text in Parquet"
+
 
 def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool, pos_label: Any = None) -> dict[str, str]:
     """Argument -> its column as a DOUBLE in SQL, null where a text holds no number; with a label 1 where that stands.
@@ -121,23 +136,63 @@ def fetch_good(
     return {argument: values[good] for argument, values in arrays.items()}, good
 
 
-def feature_sql(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[str, str]:
-    """Name -> its column in SQL; of text files as numbers, or as times, where every text is one."""
+def feature_sql(relation: Any, names: Sequence[str], option: str, *, as_text: bool) -> dict[str, str]:
+    """Name -> its column in SQL; of text files as numbers, or as times, where every text is one and none is lost.
+
+    Raises
+    ------
+    FileError
+        If several texts are one number, and it cannot be told which of the two is meant.
+    """
     sql = {name: quoted(name) for name in names}
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for name in names if as_text else ():
+        if types[name] != "VARCHAR":  # the value that a folder stands for
+            continue
         column = quoted(name)
         for kind in ("DOUBLE", "TIMESTAMP"):
             misses = f"{column} IS NOT NULL AND (TRY_CAST({column} AS {kind}) IS NULL OR contains({column}, '_'))"
             ((missed, held),) = relation.aggregate(f"count(*) FILTER ({misses}), count({column})").fetchall()
             if held and not missed:
-                sql[name] = f"TRY_CAST({column} AS {kind})"
+                if _are_values(relation, name, kind, option):
+                    sql[name] = f"TRY_CAST({column} AS {kind})"
                 break
     return sql
 
 
-def features_of(relation: Any, names: Sequence[str], *, as_text: bool) -> dict[str, Any]:
+def _are_values(relation: Any, name: str, kind: str, option: str) -> bool:
+    """Whether texts that are all numbers, or times, are meant as such: not where they are few and two are one number.
+
+    Raises
+    ------
+    FileError
+        If that cannot be told.
+    """
+    column = quoted(name)
+    value = f"TRY_CAST({column} AS {kind})" + (" + 0.0" if kind == "DOUBLE" else "")  # minus zero as zero
+    texts = relation.filter(f"{column} IS NOT NULL").project(f"{column} AS t, {value} AS x")
+    if kind == "DOUBLE" and texts.aggregate(_IN_ONE_WAY).fetchall()[0][0]:
+        return True  # without a table of all numbers, of which there may be many
+    written = f"x, count(*) AS n, count(DISTINCT {_WITHOUT_ZEROS}) AS ways, min(t) AS low, max(t) AS high"
+    numbers = texts.distinct().aggregate(written, "x")
+    ((n_texts, n_numbers, ways, twice),) = numbers.aggregate(
+        "sum(n), count(*), max(ways), min({'one': low, 'other': high}) FILTER (n > 1)"
+    ).fetchall()
+    if twice is None:
+        return True
+    if n_texts <= FEW_TEXTS:
+        return False
+    if kind == "DOUBLE" and ways == 1 and n_numbers > MANY_NUMBERS:
+        return True
+    one, other = (f"{twice[which]!r:.40}" for which in ("one", "other"))
+    same = "number" if kind == "DOUBLE" else "time"
+    said = f"names the column {name!r}, in which {one} and {other} are two texts and one {same}"
+    raise FileError(option, said, allowed=_WRITE)
+
+
+def features_of(relation: Any, names: Sequence[str], option: str, *, as_text: bool) -> dict[str, Any]:
     """Name -> its column as Arrow, as `feature_sql` has it."""
-    sql = feature_sql(relation, names, as_text=as_text)
+    sql = feature_sql(relation, names, option, as_text=as_text)
     table = relation.project(", ".join(f"{each} AS {quoted(name)}" for name, each in sql.items())).to_arrow_table()
     return {name: table.column(at) for at, name in enumerate(names)}
 

@@ -114,7 +114,8 @@ class InDuckDB(Table):
             numbers = self._numbers(relation, names)
             if self.kind == "json":
                 relation = json_segments(relation, list(features), option)
-            keys = features_of(relation, features, as_text=self.kind == "csv")
+            told_apart = option == "by"  # by each value as it is written, as `groups` has them
+            keys = features_of(relation, features, option, as_text=self.kind == "csv" and not told_apart)
             if not exclude_bad:
                 return RowsWithFeatures(fetch(relation, names, numbers, self.path, len(self.files)), keys, group)
             arrays, good = fetch_good(relation, numbers, self.path)
@@ -123,7 +124,7 @@ class InDuckDB(Table):
 
     @contextmanager
     def lazily(self, names: Mapping[str, str], features: Sequence[str], option: str) -> Iterator[OpenedFrame]:
-        """These columns as a relation: numbers as doubles, features as numbers or times where every text is one."""
+        """These columns as a relation: numbers as doubles, features as `feature_sql` has them."""
         import duckdb
 
         from calibrant.scale.frames import OpenedFrame
@@ -136,7 +137,7 @@ class InDuckDB(Table):
                 relation = json_segments(relation, list(features), option)
             plain = self.pos_label is None and not self._as_text  # whole numbers stay what they are: they add up faster
             held = {names[argument]: quoted(names[argument]) if plain else sql for argument, sql in numbers.items()}
-            held |= feature_sql(relation, features, as_text=self.kind == "csv")
+            held |= feature_sql(relation, features, option, as_text=self.kind == "csv")
             relation = relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in held.items()))
         try:
             with self._in_any_order(), of_file():
