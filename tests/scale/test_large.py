@@ -1,6 +1,7 @@
 """Large files: aggregated where they lie; every number printed with its bound, and segments on request."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from calibrant import audit_table
 from calibrant.cli import app
-from calibrant.door.errors import InputError
+from calibrant.door.errors import FileError, InputError
 from calibrant.measures.registry import measures
 from calibrant.scale import opened
 from calibrant.scale.opened import OpenedFile
@@ -83,12 +85,42 @@ def test_segments_on_request(tmp_path):
     assert "--by: there is no column 'contry'" in refused.stderr
 
 
-def test_bad_rows_of_a_large_file_are_counted(tmp_path):
+def test_bad_rows_of_a_large_file_are_counted_and_the_first_is_told(tmp_path):
     p = np.random.default_rng(0).random(4000)
-    p[:7] = 1.5
+    p[2500:2507], p[2700], p[2600] = 1.5, 3.0, -1.0
     pattern, _ = write(tmp_path, p=p)
-    with pytest.raises(InputError, match=r"y_prob: 7 rows are outside \[0, 1\]"):
+    first = "the first is row 2500 (counted from 0 over the 2 files), which holds 1.5 in column 'p'"
+    with pytest.raises(FileError, match=re.escape(f"y_prob: 9 rows are outside [0, 1]; {first}; correct")) as caught:
         sketch_file(pattern)
+    assert caught.value.row == 2500
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("column", "bad", "said"),
+    [
+        ("p", 1.7, "y_prob: 1 row is outside [0, 1]; it"),
+        ("p", np.nan, "y_prob: 1 row is null or NaN; it"),
+        ("p", None, "y_prob: 1 row is null or NaN; it"),
+        ("y", 2.0, "y_true: 1 row is outside [0, 1]; it"),
+        ("sample_weight", -1.0, "sample_weight: 1 row is negative or infinite; it"),
+    ],
+)
+def test_the_only_bad_row_of_a_summed_file_is_told(tmp_path, monkeypatch, kind, column, bad, said):
+    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    monkeypatch.setattr(opened, "MANY_BYTES", 0)
+    held = {"y": [0.0, 1.0] * 4, "p": [0.5] * 8, "sample_weight": [1.0] * 8}
+    held[column] = [*held[column][:5], bad, *held[column][6:]]
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.table({name: pa.array(each, pa.float64()) for name, each in held.items()}), path)
+    else:
+        rows = [",".join("" if each is None else str(each) for each in row) for row in zip(*held.values(), strict=True)]
+        path.write_text("\n".join([",".join(held), *rows, ""]))
+    value = "null" if bad is None else f"{bad:g}"
+    where = f" is row 5 (counted from 0), which holds {value} in column {column!r}"
+    with pytest.raises(FileError, match=re.escape(said + where)):
+        sketch_file(path, y_true="y", y_prob="p", sample_weight="sample_weight")
 
 
 def test_text_files_take_the_same_road(tmp_path):
@@ -154,3 +186,11 @@ def test_segments_of_json_lines_by_their_folders(tmp_path):
         (tmp_path / f"day={day}" / "rows.jsonl").write_text('{"y": 1, "p": 0.5}\n' * 8)
     segments = file_by_segment(str(tmp_path / "*" / "*.jsonl"), ["day"], y_true="y", y_prob="p")
     assert sorted(str(segment.key[0]) for segment in segments) == ["2026-01-01", "2026-01-02"]
+
+
+def test_a_bad_row_of_several_files_is_counted_over_them(tmp_path):
+    p = np.full(4000, 0.5)
+    p[2500] = 1.7
+    pattern, _ = write(tmp_path, p=p)
+    with pytest.raises(InputError, match=r"column 'p', rows counted from 0 over the 2 files: row 2500 is 1\.7"):
+        audit_table(pattern, y_true="y", y_prob="p", n_resamples=0)

@@ -228,7 +228,7 @@ def _text_in(row: int, value: Any, name: str) -> InputError:
     return InputError(name, f"row {row} is {value!r:.40}; numbers are needed{hint}", row=row)
 
 
-def _shown(value: float) -> str:
+def shown(value: float) -> str:
     """The number in six digits, or in as many as tell it from its neighbours."""
     short = f"{value:.6g}"
     return short if float(short) == value else repr(float(value))
@@ -254,7 +254,7 @@ def _check_predictions(prediction: FloatArray) -> None:
     if low >= 0.0 and high <= 1.0:  # false for NaN as well
         return
     row = _first_bad("y_prob", prediction, (prediction >= 0.0) & (prediction <= 1.0))
-    message = f"row {row} is {_shown(prediction[row])}; predictions must lie in [0, 1]"
+    message = f"row {row} is {shown(prediction[row])}; predictions must lie in [0, 1]"
     outside = int(np.count_nonzero((prediction < 0.0) | (prediction > 1.0)))
     if outside < _ANOTHER_SCALE * prediction.size:
         message += f". {outside:,} of {prediction.size:,} do not"
@@ -273,7 +273,7 @@ def _check_outcomes(outcome: FloatArray) -> None:
     if outcome.min() >= 0.0 and outcome.max() <= 1.0:
         return
     row = _first_bad("y_true", outcome, (outcome >= 0.0) & (outcome <= 1.0))
-    message = f"row {row} is {_shown(outcome[row])}; outcomes must be 0 or 1, or event rates in [0, 1]"
+    message = f"row {row} is {shown(outcome[row])}; outcomes must be 0 or 1, or event rates in [0, 1]"
     if np.isin(outcome, (-1.0, 1.0)).all():
         message += (
             ". These are -1/+1 labels: pass (y_true + 1) / 2; tables take the event's as pos_label (--pos-label 1)"
@@ -303,7 +303,7 @@ def _check_each_weight(weight: FloatArray) -> None:
     if weight.min() >= 0.0 and weight.max() < np.inf:
         return
     row = _first_bad("sample_weight", weight, (weight >= 0.0) & (weight < np.inf))
-    raise InputError("sample_weight", f"row {row} is {_shown(weight[row])}; weights must not be negative", row=row)
+    raise InputError("sample_weight", f"row {row} is {shown(weight[row])}; weights must not be negative", row=row)
 
 
 _CHECKS = {"y_true": _check_outcomes, "y_prob": _check_predictions, "sample_weight": _check_each_weight}
@@ -315,7 +315,7 @@ def _check_not_swapped(outcome: FloatArray, prediction: FloatArray) -> None:
     row = _first((outcome != 0.0) & (outcome != 1.0))
     raise InputError(
         "y_true",
-        f"row {row} is {_shown(outcome[row])} while every prediction is 0 or 1: the arguments look swapped",
+        f"row {row} is {shown(outcome[row])} while every prediction is 0 or 1: the arguments look swapped",
         row=row,
         allowed=NOT_SWAPPED,
     )

@@ -64,7 +64,7 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     segments = segments_to_gate(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None) + bool(asked.find)
     told.progress("Bounds")
-    with named_as_in_table(names):
+    with named_as_in_table(table, names):
         checks = [Check("all rows", "rows", decided(read, asked, told, shares))]
         for name, decide in segments:
             checks.append(Check(name, "segment", decide(shares)))
@@ -89,7 +89,7 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
         raise InputError("find", OF_ROWS)
     held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
     search = SearchAsked(max_depth=asked.max_depth, level=max(asked.level, LEAST_LEVEL), random_state=_SEED)
-    with named_as_in_table(names):
+    with named_as_in_table(table, names):
         return bounded_in_table(
             table,
             held,
@@ -119,7 +119,7 @@ def _baseline(path: str, asked: Asked, told: Told) -> Side:
     if isinstance(table, KeptSketches):
         return _side(table.sketch())  # its columns were chosen when it was made
     read, names = read_opened(table, alone, replace(told, say=lambda said: told.say(f"{path}: {said}")))
-    with named_as_in_table(names):
+    with named_as_in_table(table, names):
         return _side(read)
 
 

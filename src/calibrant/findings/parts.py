@@ -69,7 +69,7 @@ def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
     try:
         return found_in_table(table, audit.columns, features, of_search, exclude_bad=asked.exclude_bad, option="find")
     except InputError as problem:
-        raise or_left_out(in_table(problem, audit.columns)) from None
+        raise or_left_out(in_table(problem, table, audit.columns)) from None
 
 
 def check_drift(asked: Asked, names: Mapping[str, str]) -> None:

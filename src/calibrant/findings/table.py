@@ -223,7 +223,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
         columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
         rows = given(*columns, groups=read.groups, max_weight=asked.max_weight)
     except InputError as problem:
-        raise or_left_out(in_table(problem, read.names)) from None
+        raise or_left_out(in_table(problem, table, read.names)) from None
     options = asked.of_audit | {"title": asked.title or table.name}
     audit = audit_given(rows, **options, progress=told.progress)
     single = rows.sample.binary and read.sample_weight is None
@@ -293,7 +293,7 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
     try:
         sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
     except InputError as problem:
-        raise or_several(in_table(problem, read.names), asked.y_prob) from None
+        raise or_several(in_table(problem, table, read.names), asked.y_prob) from None
     options = asked.of_audit | {"groups": read.groups, "max_weight": asked.max_weight}
     audit = audit_classes(sample, **options, title=asked.title or table.name, progress=told.progress)
     perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *columns})

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
-from calibrant.scale.numbers import in_column
+from calibrant.scale.numbers import from_0, in_column
+from calibrant.scale.tables import Table
 
 
 @contextmanager
@@ -28,13 +29,13 @@ def refuse_own_columns(by: Collection[str], names: Mapping[str, str]) -> None:
             raise InputError("by", f"names {name!r}, the column that was read as {argument}")
 
 
-def in_table(problem: InputError, names: Mapping[str, str]) -> InputError:
+def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> InputError:
     """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])
     where = in_column(problem.argument, names)
     if problem.row is not None:
-        where = f"{where.removesuffix(': ')}{', ' if where else ''}rows counted from 0: "
+        where = f"{where.removesuffix(': ')}{', ' if where else ''}rows {from_0(table.n_files)}: "
     return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
 
 

@@ -131,7 +131,7 @@ def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
     read, names = read_opened(table, asked, told)
     say_not_looked_at(table, names, asked, told)
     told.progress("Bounds")
-    with named_as_in_table(names):
+    with named_as_in_table(table, names):
         return decided(read, asked, told)
 
 
@@ -149,12 +149,12 @@ def say_not_looked_at(table: tables.Table, names: Mapping[str, str], asked: Aske
 
 
 @contextmanager
-def named_as_in_table(names: Mapping[str, str]) -> Iterator[None]:
+def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator[None]:
     """Whatever is wrong with a column is said in the table's words."""
     try:
         yield
     except InputError as problem:
-        raise or_left_out(in_table(problem, names)) from None
+        raise or_left_out(in_table(problem, table, names)) from None
 
 
 def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, dict[str, str]]:
@@ -241,7 +241,7 @@ def _top_label(
     told.say(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
     if asked.groups is None:
         _say_independent(table, {*read.names.values(), *classes}, told)
-    with named_as_in_table(read.names):
+    with named_as_in_table(table, read.names):
         labels = multiclass_sample(
             read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes
         ).top_label()
@@ -252,7 +252,7 @@ def regret_opened(table: tables.Table, asked: Asked, told: Told) -> RegretBounds
     """The gate of what acting on the predictions loses, of a table that is open."""
     read, names = read_opened(table, asked, told)
     told.progress("Bounds")
-    with named_as_in_table(names):
+    with named_as_in_table(table, names):
         if isinstance(read, CalibrationSketch):
             rows, _, _ = draws_of_cells(read.sample, read.moments(), None)
             return regret_bounds_from_sample(rows, asked.level, asked.threshold, asked.max_regret)

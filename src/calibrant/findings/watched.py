@@ -43,7 +43,7 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
     told.progress("Bounds")
     once = not asked.again
     try:
-        with named_as_in_table(names):
+        with named_as_in_table(table, names):
             if isinstance(read, CalibrationSketch):
                 found = gate.update_sketch(read, once=once)
             else:

@@ -13,7 +13,7 @@ _INTEGERS = {
 }
 _WHOLE = {"UBIGINT", "BIGINT"}
 WEIGHS = "isfinite(w) AND w >= 0"
-"""Whether a weight is good, in SQL."""
+"""Whether a weight w is good, in SQL."""
 _NO_MORE = "ELSE -4 END"  # without an ELSE the cell could be null, and DuckDB would not know its range
 _EXACT = 2**53  # up to which a DOUBLE tells whole numbers apart
 
@@ -108,6 +108,17 @@ def within_unit(number: str) -> str:
 
 def _missing(number: str) -> str:
     return f"({number} IS NULL OR NOT (isfinite({number}) OR isinf({number})))"
+
+
+def first_bad(relation: Any, argument: str, number: str, missing: bool) -> tuple[int, float | None]:
+    """The first row without a number of that argument, or with one out of range, and what it holds.
+
+    Rows are numbered one after another, so the relation is to keep its order.
+    """
+    good = WEIGHS if argument == "sample_weight" else within_unit("w")
+    rows = relation.project(f"{number} AS w").project("row_number() OVER () - 1 AS _row, w")
+    ((row, held),) = rows.filter(_missing("w") if missing else f"NOT ({good})").limit(1).fetchall()
+    return int(row), held
 
 
 def whole_outcomes(relation: Any, number: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,13 +127,12 @@ def good_groups(
     InputError
         If rows are bad and not excluded, none is good, or an engine's sums are such as no rows have.
     """
+    if not exclude_bad:
+        refuse_bad_rows(found)
     index = _array(found["_cell"]).astype(np.int64)
     bad, n_bad = index < 0, 0
     if bad.any():
-        count = _array(found["count"])
-        if not exclude_bad:
-            raise _bad_rows(index, count)
-        n_bad = int(count[bad].sum())
+        n_bad = int(_array(found["count"])[bad].sum())
         found, index = found.filter((~bad).tolist()), index[~bad]
     if index.size == 0:
         raise InputError(argument, of + no_rows(exclude_bad))
@@ -167,13 +166,27 @@ def rows_are(n: int) -> str:
     return f"{counted(n, 'row')} {'is' if n == 1 else 'are'}"
 
 
-def _bad_rows(index: IntArray, count: npt.NDArray[Any]) -> InputError:
-    """Say how many rows have which fault."""
+def refuse_bad_rows(found: Any, first: Callable[[str, bool], tuple[int, str]] | None = None) -> None:
+    """Say how many rows have which fault; `first` gives the first row of one, and its words.
+
+    It is asked about the argument, and whether the row holds no number.
+
+    Raises
+    ------
+    InputError
+        If rows are bad.
+    """
+    index = _array(found["_cell"]).astype(np.int64)
+    if not (index < 0).any():
+        return
+    count = _array(found["count"])
     told = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
-    (first, n), *more = told
-    argument, what = _FAULTS[first]
-    said = [f"{rows_are(n)} {what}", *(f"{_FAULTS[code][0]}: {rows_are(n)} {_FAULTS[code][1]}" for code, n in more)]
-    return InputError(argument, "; ".join(said), allowed=LEAVE_OUT)
+    (code, n), *more = told
+    argument, what = _FAULTS[code]
+    row, held = (None, "") if first is None else first(argument, bool(code % 2))
+    said = [f"{rows_are(n)} {what}" + (f"; {'it' if n == 1 else 'the first'} is {held}" if held else "")]
+    said += [f"{_FAULTS[code][0]}: {rows_are(n)} {_FAULTS[code][1]}" for code, n in more]
+    raise InputError(argument, "; ".join(said), row=row, allowed=LEAVE_OUT)
 
 
 def _check_sums(cells: FloatArray, heaviest: float | None) -> None:

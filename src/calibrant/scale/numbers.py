@@ -226,9 +226,14 @@ def in_column(argument: str, names: Mapping[str, str]) -> str:
     return "" if name == argument else f"column {name!r}: "
 
 
+def from_0(n_files: int) -> str:
+    """How rows are counted."""
+    return "counted from 0" + (f" over the {n_files} files" if n_files > 1 else "")
+
+
 def _no_number(argument: str, names: Mapping[str, str], row: int, text: str | None, n_files: int) -> FileError:
     """Say what is there instead of a number."""
-    where = f"row {row} (counted from 0{f' over the {n_files} files' if n_files > 1 else ''})"
+    where = f"row {row} ({from_0(n_files)})"
     held = "is null" if text is None else f"holds text, {text!r:.40}"
     needed = NOT_NULL if text is None else _needed(argument, names) + _how_to_write(text)
     return FileError(argument, f"{in_column(argument, names)}{where} {held}", row=row, allowed=needed)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from calibrant.door.columns import IntArray
+from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
 from calibrant.scale.addressed import GRID, sum_by_address
-from calibrant.scale.duck import group_relation, json_segments, quoted
+from calibrant.scale.duck import first_bad, group_relation, json_segments, quoted
 from calibrant.scale.eager import in_arrow
 from calibrant.scale.engine import connect, keep_groups_in_arrays
-from calibrant.scale.groups import Groups, good_groups, missing_values
+from calibrant.scale.groups import Groups, good_groups, missing_values, refuse_bad_rows
 from calibrant.scale.keys import ranks_of
 from calibrant.scale.numbers import (
     feature_sql,
@@ -21,6 +21,7 @@ from calibrant.scale.numbers import (
     fetch,
     fetch_good,
     first_text,
+    from_0,
     numbers_in_sql,
     texts_in_rows,
 )
@@ -56,6 +57,11 @@ class InDuckDB(Table):
         self._connection.close()
 
     @property
+    def n_files(self) -> int:
+        """Over how many files rows are counted."""
+        return len(self.files)
+
+    @property
     def engine(self) -> str:
         """Who sums the rows."""
         return "DuckDB"
@@ -89,7 +95,7 @@ class InDuckDB(Table):
         """Numbers of columns as float64."""
         with self._explained():
             relation = self._rows(list(names.values()))
-            return fetch(relation, names, self._numbers(relation, names), self.path, len(self.files))
+            return fetch(relation, names, self._numbers(relation, names), self.path, self.n_files)
 
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
         """Numbers of columns as float64 in the rows that are good, and which are."""
@@ -117,7 +123,7 @@ class InDuckDB(Table):
             told_apart = option == "by"  # by each value as it is written, as `groups` has them
             keys = features_of(relation, features, option, as_text=self.kind == "csv" and not told_apart)
             if not exclude_bad:
-                return RowsWithFeatures(fetch(relation, names, numbers, self.path, len(self.files)), keys, group)
+                return RowsWithFeatures(fetch(relation, names, numbers, self.path, self.n_files), keys, group)
             arrays, good = fetch_good(relation, numbers, self.path)
         keys = {name: column.filter(good) for name, column in keys.items()}
         return RowsWithFeatures(arrays, keys, None if group is None else group[good], int((~good).sum()))
@@ -176,33 +182,40 @@ class InDuckDB(Table):
         import narwhals as nw
 
         self.require(by, option)
-        with self._explained(), self._in_any_order():
-            relation = self._rows(list(names.values()), by)
-            numbers = self._numbers(relation, names)
-            if self.kind == "json":
-                relation = json_segments(relation, list(dict.fromkeys(by)), option)
-            if self.summed:
-                keep_groups_in_arrays(self._connection)
-            table = sum_by_address(relation, numbers) if self.summed and not by and resolution == GRID else None
-            if table is None:
-                table = group_relation(relation, numbers, by, resolution, option)
-            found = nw.from_native(table, eager_only=True)
-            if not exclude_bad and self._as_text:
-                self._refuse_text(relation, names, numbers, missing_values(found))
+        with self._explained():
+            with self._in_any_order():
+                relation = self._rows(list(names.values()), by)
+                numbers = self._numbers(relation, names)
+                if self.kind == "json":
+                    relation = json_segments(relation, list(dict.fromkeys(by)), option)
+                if self.summed:
+                    keep_groups_in_arrays(self._connection)
+                table = sum_by_address(relation, numbers) if self.summed and not by and resolution == GRID else None
+                if table is None:
+                    table = group_relation(relation, numbers, by, resolution, option)
+                found = nw.from_native(table, eager_only=True)
+            if not exclude_bad:
+                self._refuse_bad(relation, names, numbers, found)
         with of_file():
             return good_groups(found, exclude_bad, "file", f"{self.path!r} ")
 
     def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
         return numbers_in_sql(relation, names, as_text=self._as_text, pos_label=self.pos_label)
 
-    def _refuse_text(
-        self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], missing: Sequence[str]
-    ) -> None:
-        """Say of rows without a number that they hold text, where they do."""
-        for argument in missing:
-            found = first_text(relation, names[argument], numbers[argument])
-            if found is not None:
-                raise texts_in_rows(argument, names, *found)
+    def _refuse_bad(self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], found: Any) -> None:
+        """Say of bad rows which is the first and what it holds; of those without a number, text where they hold it."""
+        for argument in missing_values(found) if self._as_text else ():
+            text = first_text(relation, names[argument], numbers[argument])
+            if text is not None:
+                raise texts_in_rows(argument, names, *text)
+
+        def first(argument: str, missing: bool) -> tuple[int, str]:
+            row, held = first_bad(relation, argument, numbers[argument], missing)
+            value = "null" if held is None else shown(held)
+            return row, f"row {row} ({from_0(self.n_files)}), which holds {value} in column {names[argument]!r}"
+
+        with of_file():
+            refuse_bad_rows(found, first)
 
     @contextmanager
     def _in_any_order(self) -> Iterator[None]:

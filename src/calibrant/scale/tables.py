@@ -150,6 +150,11 @@ class Table(ABC):
         return {}
 
     @property
+    def n_files(self) -> int:
+        """Over how many files its rows are counted, 0 where it is none."""
+        return 0
+
+    @property
     def engine(self) -> str | None:
         """Who sums the rows, where somebody does."""
         return None
