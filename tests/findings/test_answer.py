@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit, logit
 
 from calibrant import Interval, audit, audit_table
+from calibrant.door.outwards import in_short
 from calibrant.findings.answer import decide, default_in_words, default_limit
 from calibrant.findings.words import rate
 from calibrant.inference.gate import GateResult, rows_to_decide
@@ -191,8 +192,8 @@ def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     frame = pd.DataFrame({"y": y, "p": p, "part": part})
     found = audit_table(frame, y_true="y", y_prob="p", by="part", n_resamples=199, random_state=0)
     assert found.answer.action == "recalibrate"
-    do = "What to do: recalibrate where part = u, by calibrant.SegmentRecalibrator. The other rows are right on average"
-    assert do in found.answer.sentence
+    do = "What to do: recalibrate where part = u, by calibrant.SegmentRecalibrator. The other rows show no error on"
+    assert f"{do} average beyond chance, and one" in found.answer.sentence
     assert "recalibrate, by" not in found.answer.sentence
     assert "part = u, as told above (" in " ".join(found.sentences)  # in percentages, and not in another unit again
     assert all("After" not in bar.name for bar in bars(found))
@@ -230,6 +231,55 @@ def test_the_headline_names_the_segment_whose_error_is_that_of_all_rows(how):
         assert "elsewhere" not in errs_too.headline
         why = "some segments err otherwise than the rest" if "find" in how else "single segments are off; if they err"
         assert f"But look at the segments below first: {why}" in errs_too.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [{"by": "part"}, {"find": ["part"]}, {"by": "other", "find": ["part"]}])
+def test_no_segment_is_blamed_alone_where_others_are_proved_off(how):
+    """Errors that cancel in the mean of the other rows: of two segments, or of low and high predictions."""
+    rng = np.random.default_rng(11)
+    part, p, drawn = rng.choice(list("aabcdefghi"), 12_000), rng.uniform(0.25, 0.7, 12_000), rng.random(12_000)
+    frame = pd.DataFrame({"p": p, "part": part, "other": rng.choice(["x", "y"], 12_000)})
+    options = {"y_true": "y", "y_prob": "p", "n_resamples": 39, "random_state": 0, **how}
+    a, off = part == "a", {"b": -0.2, "c": 0.2}
+    chances = {
+        "alone": np.where(a, p + 0.25, p),
+        "two more": p + [0.25 if each == "a" else off.get(each, 0.0) for each in part],
+        "too confident": np.where(a, p + 0.25, 0.475 + 0.4 * (p - 0.475)),
+    }
+    told = {}
+    for name, chance in chances.items():
+        audit = audit_table(frame.assign(y=(drawn < chance).astype(int)), **options)
+        told[name] = audit.answer
+        assert ("as told above" in " ".join(audit.sentences)) == (name == "alone")
+        assert (drawn[~a] < chance[~a]).mean() == pytest.approx(p[~a].mean(), abs=0.01)
+    assert told["alone"].headline.startswith("Too low where part = a: ")
+    for name in ("two more", "too confident"):
+        assert told[name].direction == "too low"
+        assert "elsewhere" not in told[name].headline
+        assert "The other rows" not in told[name].sentence
+    assert "; and too high between " in told["too confident"].headline
+
+
+@pytest.mark.slow
+def test_what_is_said_of_the_other_rows_is_what_their_two_rates_say():
+    """And none is blamed if these differ by more than the limit, even where that may be chance."""
+    rng = np.random.default_rng(12)
+    part, p, drawn = rng.choice(list("abbbb"), 20_000), rng.uniform(0.25, 0.7, 20_000), rng.random(20_000)
+    frame = pd.DataFrame({"p": p, "part": part})
+    options = {"y_true": "y", "y_prob": "p", "by": "part", "n_resamples": 39, "random_state": 0}
+    told, seen = {}, {}
+    for n_rows, off in ((20_000, 0.0), (20_000, 0.014), (1_000, 0.04)):
+        frame["y"] = (drawn < p + np.where(part == "a", 0.29, off)).astype(int)
+        few = frame[:n_rows]
+        seen[off] = (few["y"] - few["p"])[few["part"] == "b"].mean()
+        told[off] = audit_table(few, **options).answer.sentence
+    assert "The other rows show no error on average beyond chance, and one" in told[0.0]
+    assert 2.0 * (0.25 / 16_000) ** 0.5 < seen[0.014] < 0.02
+    assert f"The other rows err by {in_short(seen[0.014])} on average, within 0.02, and one" in told[0.014]
+    assert 0.02 < seen[0.04] < 2.0 * (0.24 / 800) ** 0.5
+    assert "The other rows" not in told[0.04]
+    assert "elsewhere" not in told[0.04]
 
 
 @pytest.mark.slow

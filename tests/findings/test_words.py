@@ -10,16 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from calibrant import audit, calibration_by_segment
+from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import confidence
 from calibrant.door.sample import Sample
 from calibrant.findings.auditing import audit_sample
 from calibrant.findings.regions import Region, regions_from_witness
 from calibrant.findings.sketched import with_bounds
-from calibrant.findings.words import ends, percent, proved, segment_in_words, whole
+from calibrant.findings.words import ends, found_in_words, percent, proved, segment_in_words, segments_in_words, whole
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.segments.found_results import FoundSegment, FoundSegments
 from tests.strategies import examples, samples
 
 
@@ -163,3 +164,42 @@ def test_a_bound_stands_where_a_number_is_not_computed(monkeypatch):
     assert told.startswith(f"It {proved(*pooled.ties.lower_distance_bracket)[1]}: that is proved")
     for page in (found.summary(), pooled.summary()):
         assert "not computed above" not in page.split("Where it errs")[0]
+
+
+def _found(*segments):
+    alike = dict.fromkeys(("n_tested", "n_beyond"), 9) | {"multicalibration_error": 0.1, "detectable": 0.01}
+    features, search = {"c": tuple("abcde")}, {"left_out": {}, "max_depth": 1, "n_resamples": 99}
+    test = (5.0, 0.001, True, 0.05, "search")
+    return FoundSegments(*test, segments=segments, strongest=segments[0], features=features, **search, **alike)
+
+
+def _segment(name, bias, where=(0.1, 0.9), where_bias=None, where_share=1.0):
+    where_bias = bias if where_bias is None else where_bias
+    direction = "too low" if where_bias > 0.0 else "too high"
+    rest = (where, where_bias, where_share, 0.001, 0.001, 0.01)
+    return FoundSegment((f"c = {name}",), 100, 0.5 + bias, 0.5, bias, Interval(-1.0, 1.0), direction, *rest)
+
+
+def test_found_segments_are_told_with_the_error_of_the_rows_that_are_meant():
+    whole_rows, of_range = _segment("a", 0.2), _segment("b", 0.0, (0.125, 0.25), -0.12, 0.3)
+    assert "each told with the error of all its rows: 0.20 too low" in found_in_words(_found(whole_rows, whole_rows))
+    said = found_in_words(_found(whole_rows, of_range))
+    assert "all its rows, or of the range of predictions that is given: 0.20 too low" in said
+    assert "0.12 too high between 0.125 and 0.25 where c = b" in said
+    above = found_in_words(_found(of_range, whole_rows), above="c = b")
+    assert "of the range" not in above  # told above with all of its rows
+
+
+def test_errors_of_both_signs_are_told_though_those_told_first_are_of_one():
+    ups, down = [_segment(name, 0.2) for name in "abcd"], _segment("e", -0.1)
+    assert found_in_words(_found(*ups, down)).endswith("; and 2 segments more, such as 0.10 too high where c = e.")
+    assert found_in_words(_found(*ups)).endswith("; and 1 segment more.")
+    assert "such as" not in found_in_words(_found(down, *ups))
+    group = np.repeat(np.arange(5), 400)
+    p = np.full(2_000, 0.5)
+    y = (np.arange(2_000) % 400 < np.array([320, 310, 300, 290, 120])[group]).astype(float)
+    table = pytest.importorskip("pyarrow").table({"y": y, "p": p, "c": group})
+    segments = calibration_by_segment(table, y_true="y", y_prob="p", by=["c"])
+    ordered = sorted(segments, key=lambda each: -each.bias)
+    said = segments_in_words(ordered, ["c"])
+    assert said.endswith("; and 2 more, such as c = 4, predictions too high by 0.20 on average (400 rows).")

@@ -145,8 +145,11 @@ def _those(audit: Audit, told: Blamed | None = None) -> str:
     if told is not None or (searched and not off):
         periods = "; and some periods are miscalibrated" if "periods" in parts_off(audit) else ""
         if told is None:
-            return f"predictions are {searched[0].words} ({counted(searched[0].n_rows, 'row')}){periods}"
-        more = max(len(off), len(searched)) - 1
+            either = (searched[0], *(each for each in searched if each.direction != searched[0].direction))[:2]
+            worst = ", and ".join(f"{each.words} ({counted(each.n_rows, 'row')})" for each in either)
+            return f"predictions are {worst}{periods}"
+        names = {equalities(audit.segmented_by, each.key) for each in off} | {each.name for each in searched}
+        more = len(names - {told.name})
         others = f", nor in {counted(more, 'other segment')}" if more else ""
         return f"not there{others}{periods}"
     if not off:
@@ -330,7 +333,11 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
 
 def _repair_alone(where: Blamed, audit: Audit) -> list[str]:
     """That one segment is to be recalibrated, and no other row."""
-    others = "The other rows are right on average, and one recalibration for all rows would move them too."
+    left = abs(where.happened_elsewhere - where.predicted_elsewhere)
+    err = "show no error on average beyond chance"
+    if not where.chance_elsewhere:
+        err = f"err by {in_short(left)} on average, within {asked(audit.max_distance)}"
+    others = f"The other rows {err}, and one recalibration for all rows would move them too."
     first = f" But look at the periods below first: {_RECENT}." if "periods" in parts_off(audit) else ""
     return [f"What to do: recalibrate where {where.name}, by calibrant.SegmentRecalibrator. {others}{first}"]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calibrant.door.coding import equalities
+from calibrant.door.coding import condition, equalities
+from calibrant.findings.examples import examples
 from calibrant.findings.parts_off import found_off, named_off
 
 if TYPE_CHECKING:
@@ -17,13 +19,16 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 0.5  # of all, in a part of them
 _MOST_ERROR = 0.5  # of all rows, in it
-_LEFT = 0.2  # of the error of all rows, at most, elsewhere
-_NOISE = 2.0  # or so many standard deviations of chance
+_LEFT = 0.2  # of the error of all rows, at most, elsewhere, or what chance explains
+_NOISE = 2.0  # standard deviations of it
 
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """A segment, the columns that make it, and what is predicted and happens in it and elsewhere."""
+    """A segment, the columns that make it, and what is predicted and happens in it and elsewhere.
+
+    `chance_elsewhere`: whether the two rates elsewhere differ by no more than chance explains.
+    """
 
     name: str
     features: tuple[str, ...]
@@ -31,43 +36,102 @@ class Blamed:
     happened: float
     predicted_elsewhere: float
     happened_elsewhere: float
+    chance_elsewhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A segment that is off by more than is too small to matter, by name or found."""
+
+    name: str
+    fixed: Mapping[str, str]
+    of: Segment | FoundSegment
+
+    @property
+    def low(self) -> bool:
+        """Whether its predictions are too low on average."""
+        return self.of.base_rate > self.of.mean_prediction
+
+    def apart_from(self, other: _Part) -> bool:
+        """Whether the two have no row in common, as one column shows."""
+        return any(self.fixed.get(feature, label) != label for feature, label in other.fixed.items())
+
+    def errs_as(self, other: _Part) -> bool:
+        """Whether it errs in the direction of the other, also where the evidence is strongest."""
+        return self.low == other.low == (self.of.direction == "too low")
 
 
 def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
-    """The segment without which all other rows are right on average; None where no single one is to blame.
+    """The segment whose error is that of all rows; None where no single one is to blame.
 
-    Segments by name come first, for they were asked about. How much weight a segment has is not kept, so that none is
-    blamed where weights differ.
+    Segments by name come first, for they were asked about. None is blamed where another segment, or a range of
+    predictions, is proved to err in a way that it does not explain. How much weight a segment has is not kept, so that
+    none is blamed where weights differ.
     """
     if direction not in ("too high", "too low") or audit.weighted:
         return None
-    parts: list[tuple[str, tuple[str, ...], Segment | FoundSegment]] = []
-    for segment in [each for each in audit.segments if named_off(audit, each)][:1]:
-        parts.append((equalities(audit.segmented_by, segment.key), audit.segmented_by, segment))
-    for found in found_off(audit)[:1]:
-        parts.append((found.name, _features(audit, found), found))
-    sides = (_sides(audit, name, features, each) for name, features, each in parts)
+    low = direction == "too low"
+    if any((each.happened > each.predicted) != low for each in examples(audit)):
+        return None
+    named, found = _named(audit), _found(audit)
+    alone = (part for part in (*named[:1], *found[:1]) if not _others_err(part, [*named, *found]))
+    sides = (_sides(audit, part) for part in alone)
     return next((each for each in sides if each is not None), None)
 
 
-def _features(audit: Audit, segment: FoundSegment) -> tuple[str, ...]:
-    """The columns that a found segment fixes."""
+def _named(audit: Audit) -> list[_Part]:
+    by = audit.segmented_by
+    return [
+        _Part(
+            equalities(by, each.key),
+            {name: condition(name, value) for name, value in zip(by, each.key, strict=True)},
+            each,
+        )
+        for each in audit.segments
+        if named_off(audit, each)
+    ]
+
+
+def _found(audit: Audit) -> list[_Part]:
+    """With the columns that each fixes, and by what label."""
     made_of = {} if audit.found_segments is None else audit.found_segments.features
-    return tuple(name for name, labels in made_of.items() if set(labels) & set(segment.conditions))
+    return [
+        _Part(
+            each.name,
+            {name: label for name, labels in made_of.items() for label in labels if label in each.conditions},
+            each,
+        )
+        for each in found_off(audit)
+    ]
 
 
-def _sides(audit: Audit, name: str, features: tuple[str, ...], part_of: Segment | FoundSegment) -> Blamed | None:
+def _others_err(part: _Part, parts: list[_Part]) -> bool:
+    """Whether other segments are off and the part does not explain it: of other rows, or in the other direction."""
+    others = (each for each in parts if each.fixed != part.fixed)
+    return any(each.apart_from(part) or not each.errs_as(part) for each in others)
+
+
+def _sides(audit: Audit, part: _Part) -> Blamed | None:
     """The part and the rest, if the error of all rows is the part's and the rest has none, or one within noise."""
-    n_rows, predicted, happened = part_of.n_rows, part_of.mean_prediction, part_of.base_rate
+    n_rows, predicted, happened = part.of.n_rows, part.of.mean_prediction, part.of.base_rate
     rest = audit.n_rows - n_rows
     if n_rows > _MOST_ROWS * audit.n_rows:
         return None
     whole = audit.n_rows * (audit.base_rate - audit.mean_prediction)
-    part = n_rows * (happened - predicted)
+    inside = n_rows * (happened - predicted)
     says = (audit.n_rows * audit.mean_prediction - n_rows * predicted) / rest
     happens = (audit.n_rows * audit.base_rate - n_rows * happened) / rest
-    chance = _NOISE * math.sqrt(rest * max(says * (1.0 - says), 0.0))
-    alone = part * whole > 0.0 and abs(part) >= _MOST_ERROR * abs(whole)
-    if not alone or abs(whole - part) > max(_LEFT * abs(whole), chance):
+    left = abs(happens - says)
+    if inside * whole <= 0.0 or abs(inside) < _MOST_ERROR * abs(whole) or left > audit.max_distance:
         return None
-    return Blamed(name, features, predicted, happened, says, happens)
+    by_chance = left * rest <= _NOISE * math.sqrt(_variance(audit, rest, says))
+    if not by_chance and left * rest > _LEFT * abs(whole):
+        return None
+    return Blamed(part.name, tuple(part.fixed), predicted, happened, says, happens, by_chance)
+
+
+def _variance(audit: Audit, rest: int, says: float) -> float:
+    """Of the number of events among the rest, were it calibrated, at most: by its mean, and by all predictions."""
+    table = audit.reliability
+    spread = float((table.mass * table.prediction * (1.0 - table.prediction)).sum())
+    return max(min(rest * says * (1.0 - says), audit.n_rows * spread), 0.0)

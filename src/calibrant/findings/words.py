@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.ends import confidence
@@ -16,7 +16,7 @@ from calibrant.segments.asked import MIN_ROWS
 if TYPE_CHECKING:
     from calibrant.inference.monitor import MonitorReading
     from calibrant.scale.drift import Period
-    from calibrant.segments.found_results import FoundSegments
+    from calibrant.segments.found_results import FoundSegment, FoundSegments
     from calibrant.segments.named import Segment
 
 _MOST_DECIMALS = 8
@@ -156,16 +156,29 @@ def segments_in_words(
     said = f"Of {counted(len(segments), 'segment')} by {', '.join(by)}, {be} off by more than noise"
     if not off:
         return f"{said}."
-    told = []
-    for segment in [each for each in segments if each.reject][:_TOLD]:
+    errs = [segment for segment in segments if segment.reject]
+
+    def told(segment: Segment) -> str:
         name = equalities(by, segment.key)
         off_by = TOLD_ABOVE if name == above else segment_in_words(segment)
-        told.append(f"{name}, {off_by} ({counted(segment.n_rows, 'row')})")
+        return f"{name}, {off_by} ({counted(segment.n_rows, 'row')})"
+
     if off == 1:
-        return f"{said}: {told[0]}."
+        return f"{said}: {told(errs[0])}."
     which = "" if off <= _TOLD else "; those with the largest smooth error"
     more = f"; and {off - _TOLD:,} more" if off > _TOLD else ""
-    return f"{said}{which}: {'; '.join(told)}{more}."
+    other = _other_way(errs)
+    more += "" if other is None else f", such as {told(other)}"
+    return f"{said}{which}: {'; '.join(told(each) for each in errs[:_TOLD])}{more}."
+
+
+_Either = TypeVar("_Either", "Segment", "FoundSegment")
+
+
+def _other_way(segments: Sequence[_Either]) -> _Either | None:
+    """The first that errs in the other direction than all of those told."""
+    told = {each.direction for each in segments[:_TOLD]}
+    return next((each for each in segments[_TOLD:] if each.direction not in told), None)
 
 
 def found_in_words(found: FoundSegments, above: str | None = None) -> str:
@@ -193,7 +206,12 @@ def found_in_words(found: FoundSegments, above: str | None = None) -> str:
     more += f"; and {counted(least, 'segment')} more" if least else ""
     told = len(found.segments)
     few = f"; {told} of them explain{'s' * (told == 1)} the others" if found.n_beyond > told else ""
-    few += ", each told with the error of all its rows" if others else ""
+    other = _other_way(found.segments)
+    more += "" if other is None else f", such as {other.words}"
+    shown = (*found.segments[:_TOLD], *(() if other is None else (other,)))
+    of_range = any(each.in_part and each.name != above for each in shown)
+    rows = "all its rows, or of the range of predictions that is given" if of_range else "all its rows"
+    few += f", each told with the error of {rows}" if others else ""
     return f"{searched}, {found.n_beyond:,} {be} off by more than noise{few}: {first} ({p}){more}."
 
 
