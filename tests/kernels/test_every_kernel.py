@@ -157,6 +157,7 @@ ARGUMENTS = {
     "lowess.bandwidths": lambda m: (v(m), np.ones(m), ints(range(m)), 2.0),
     "lowess.local_weights": lambda m: (v(m), p(m), 0.5, 0.6, 0.8),
     "cells.pool_rows": lambda m: (v(m), r(m), None, 10.0, out(11), out(11), out(11)),
+    "segments.walked_back": lambda m: (ints(max(0, j - 1) for j in range(m + 1)), m),
     "lower.calibrated_scale": lambda m: (v(m), p(m), 0.5, 0.5),
     "lower.coupling_cost": lambda m: (v(m), p(m), p(m), p(m)),
     "lower.solve": lambda m: (

@@ -162,21 +162,6 @@ def advice_on_sample(
     `test` is that of all rows. `rows` are the same one by one where they weigh differently or belong together; then
     whole groups are drawn, and no group is on both sides of a split.
     """
-    found = _advice_on_sample(sample, test, weighted, state, level, seed, rows)
-    if rows is None or rows.trials is None:
-        return found
-    return replace(found, weights="trials" if found.weights is None else f"trials * {found.weights}")
-
-
-def _advice_on_sample(
-    sample: Sample,
-    test: TestResult | None,
-    weighted: bool,
-    state: State,
-    level: float,
-    seed: int,
-    rows: Rows | None,
-) -> Advice:
     if state in NOT_DUE:
         return not_compared(NO_TRIALS if not sample.binary else NOT_DUE[state])
     if weighted and rows is None:
@@ -190,7 +175,17 @@ def _advice_on_sample(
     rarer = min(events, n - events) / n
     most = min(_MOST_ANY, max(_MOST_ROWS, int(_EVENTS / rarer) if rarer > 0.0 else n))
     if rows is not None and (weighted or rows.group is not None):
-        return _of_rows(rows, most, test, level, seed)
+        found = _of_rows(rows, most, test, level, seed)
+    else:
+        found = _of_sample(sample, most, test, level, seed)
+    if rows is None or rows.trials is None:
+        return found
+    return replace(found, weights="trials" if found.weights is None else f"trials * {found.weights}")
+
+
+def _of_sample(sample: Sample, most: int, test: TestResult | None, level: float, seed: int) -> Advice:
+    """Of all rows, or of some of very many, drawn at random."""
+    n = sample.n_rows
     if n <= most:
         return advice(Rows.of_sample(sample), test, level, seed)
     drawn = np.sort(np.random.default_rng(seed).choice(n, most, replace=False, shuffle=False))

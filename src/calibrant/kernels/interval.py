@@ -6,6 +6,7 @@ import numpy as np
 
 from calibrant.kernels.bits import leading_zeros
 from calibrant.kernels.compiled import inner, njit
+from calibrant.kernels.segments import walked_back
 from calibrant.kernels.types import FloatArray, IntArray, UIntArray
 
 
@@ -219,14 +220,4 @@ def best_partition(
             right[a] = j
             left[b] = j
             _add(tree, offset, r)
-    groups, at = 0, m
-    while at > 0:
-        at = start[at]
-        groups += 1
-    first = np.empty(groups, np.int64)
-    at = m
-    while at > 0:
-        at = start[at]
-        groups -= 1
-        first[groups] = at
-    return first
+    return walked_back(start, m)

@@ -130,14 +130,15 @@ def eliminate(
 
 
 @njit()
+def _parts(inverse: FloatArray, k: int, rise0: float, rise1: float) -> tuple[float, float, float, float]:
+    """The part of each slack of edge k that rises of r0 and r1 along it take."""
+    return rise0 * inverse[k, 0], -rise0 * inverse[k, 1], rise1 * inverse[k, 2], -rise1 * inverse[k, 3]
+
+
+@njit()
 def _flows(z: FloatArray, inverse: FloatArray, predicted: FloatArray, k: int, centre: float) -> tuple[float, float]:
     """What the corrector asks of the flows along edge k."""
-    r0 = predicted[k, 0]
-    r1 = predicted[k, 1]
-    w0 = r0 * inverse[k, 0]
-    w1 = -r0 * inverse[k, 1]
-    w2 = r1 * inverse[k, 2]
-    w3 = -r1 * inverse[k, 3]
+    w0, w1, w2, w3 = _parts(inverse, k, predicted[k, 0], predicted[k, 1])
     return (
         centre * (inverse[k, 0] - inverse[k, 1]) - (z[k, 0] * (w0 * (1.0 - w0)) - z[k, 1] * (w1 * (1.0 - w1))),
         centre * (inverse[k, 2] - inverse[k, 3]) - (z[k, 2] * (w2 * (1.0 - w2)) - z[k, 3] * (w3 * (1.0 - w3))),
@@ -268,10 +269,7 @@ def predict(
         if k + 1 < n:
             rise0 = predicted[k, 0]
             rise1 = predicted[k, 1]
-            w0 = rise0 * inverse[k, 0]
-            w1 = -rise0 * inverse[k, 1]
-            w2 = rise1 * inverse[k, 2]
-            w3 = -rise1 * inverse[k, 3]
+            w0, w1, w2, w3 = _parts(inverse, k, rise0, rise1)
             next0 = z[k, 0] * w0 - z[k, 1] * w1
             next1 = z[k, 2] * w2 - z[k, 3] * w3
             high = max(max(w0, w1), max(w2, w3))

@@ -8,6 +8,22 @@ from calibrant.kernels.compiled import njit
 from calibrant.kernels.types import FloatArray, IntArray
 
 
+@njit(nogil=True)
+def walked_back(previous: IntArray, end: int) -> IntArray:
+    """Where each part of a best partition begins, increasing; previous[j] is where the one that ends at j does."""
+    parts, at = 0, end
+    while at > 0:
+        at = previous[at]
+        parts += 1
+    start = np.empty(parts, np.int64)
+    at = end
+    while at > 0:
+        at = previous[at]
+        parts -= 1
+        start[parts] = at
+    return start
+
+
 @njit(cache=True, nogil=True)
 def cut(mass: FloatArray, v: FloatArray, y: FloatArray, block: IntArray, longest: int, stop: IntArray) -> IntArray:
     """First elements of the parts of the cheapest cutting, cuts at the starts of blocks and longest blocks to a part.
@@ -36,15 +52,7 @@ def cut(mass: FloatArray, v: FloatArray, y: FloatArray, block: IntArray, longest
             if cost[s] + moved < cost[e + 1]:
                 cost[e + 1] = cost[s] + moved
                 previous[e + 1] = s
-    at = blocks
-    parts = 0
-    while at > 0:
-        at = previous[at]
-        parts += 1
-    start = np.empty(parts, np.int64)
-    at = blocks
-    while at > 0:
-        at = previous[at]
-        parts -= 1
-        start[parts] = block[at]
+    start = walked_back(previous, blocks)
+    for part in range(start.size):
+        start[part] = block[start[part]]
     return start
