@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant import kernels
+from calibrant.kernels.shipped import target
 
 if TYPE_CHECKING:
     from calibrant.door.sample import Sample
@@ -165,12 +166,12 @@ def _bracket(sample: Sample) -> None:
 
 
 def _first_run() -> bool:
-    """Whether there is a cache, and a kernel that every audit needs is not in it yet.
+    """Whether there is a cache, a kernel that every audit needs is not in it yet, and none came compiled.
 
     Numba, which takes a third of a second to load, is asked only where the cache need not be beside the package.
     """
     beside = Path(kernels.__path__[0]) / "__pycache__"
-    if any(beside.glob(_INDEX)):
+    if any(beside.glob(_INDEX)) or target() is not None:
         return False
     if "NUMBA_CACHE_DIR" not in os.environ and os.access(beside, os.W_OK):
         return True

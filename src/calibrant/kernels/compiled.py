@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numba
 from numba.core import event
 
+from calibrant.kernels import shipped
+
 
 def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function on its first call: `numba.njit`, which fails where it finds no folder for its cache.
@@ -31,7 +33,7 @@ def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(**options)(function)
+            return shipped.offer(numba.njit(**options)(function))
         except RuntimeError as problem:
             if "locator" not in str(problem):
                 raise
@@ -39,7 +41,7 @@ def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         before, settings.CACHE_DIR = settings.CACHE_DIR, _private_folder() or ""
         try:
             kept = {**options, "cache": bool(settings.CACHE_DIR)}
-            return numba.njit(**kept)(function)
+            return shipped.offer(numba.njit(**kept)(function))
         finally:
             settings.CACHE_DIR = before
 

@@ -1,0 +1,31 @@
+"""A wheel with its kernels compiled: `HATCH_BUILD_HOOKS_ENABLE=1 python -m build`. Without that it has none.
+
+Such a wheel is for one version of Python and one kind of machine; with another numba than it was built with, or on a
+processor that is too old for its code, it compiles on the first run as any other does.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CompiledKernels(BuildHookInterface):  # type: ignore[type-arg]
+    """What the builder of wheels runs, where it is asked for."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile the kernels, put them into the wheel, and name it for this Python and kind of machine."""
+        if version == "editable":  # whose source may change at any time
+            return
+        folder = Path(mkdtemp(), "machine_code")
+        command = [sys.executable, str(Path(self.root, "tools", "compile_kernels.py")), str(folder)]
+        subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(self.root, "src"))}, check=True)
+        build_data["force_include"][str(folder)] = "calibrant/kernels/machine_code"
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True

@@ -1,0 +1,94 @@
+"""Kernels that came with the package in machine code, so that nothing is compiled on the first run.
+
+A wheel may hold them (`tools/compile_kernels.py`). They are used only where they fit: this version of numba and of
+Python, this kind of machine, a processor that can run them, and a source file that is byte for byte the one that was
+compiled. Else a kernel is compiled on its first call, as from a wheel without them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "machine_code"
+DESCRIPTION = "made_for.json"
+"""In that folder: what `here` tells, the features of a processor that the code needs, numba's name of the target."""
+
+
+def here() -> dict[str, str]:
+    """What must be the same where kernels are compiled and where they run."""
+    return {
+        "numba": version("numba"),
+        "llvmlite": version("llvmlite"),
+        "python": str(sys.implementation.cache_tag),
+        "system": sys.platform,
+        "machine": platform.machine(),
+    }
+
+
+@functools.cache
+def target() -> tuple[str, ...] | None:
+    """Numba's name of what the shipped kernels were compiled for, or None if there are none that can run here."""
+    try:
+        made = json.loads((FOLDER / DESCRIPTION).read_text())
+        fits, name, features = made["for"] == here(), tuple(made["target"]), made["features"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not fits:
+        return None
+    from llvmlite.binding import get_host_cpu_features
+
+    found = get_host_cpu_features()
+    return name if all(found.get(feature) for feature in features) else None
+
+
+def offer(kernel: Any) -> Any:
+    """Have a kernel look among the shipped ones for what its own cache lacks, and return it."""
+    if target() is not None and hasattr(kernel, "_cache"):  # not where numba is told to compile nothing
+        kernel._cache = _shipped_too()(kernel._cache, kernel.py_func)
+    return kernel
+
+
+@functools.cache
+def _shipped_too() -> Any:
+    """The class of that cache. It touches parts of numba that may change, and so only in the version compiled for."""
+    from numba.core import caching as of_numba
+
+    caching: Any = of_numba
+
+    class Locator(caching.InTreeCacheLocator):  # type: ignore[misc]
+        def get_cache_path(self) -> str:
+            return str(FOLDER)
+
+        def ensure_cache_path(self) -> None:
+            """It is read, and need not be writable."""
+
+    class Kept(caching.CompileResultCacheImpl):  # type: ignore[misc]
+        _locator_classes = (Locator,)
+
+    class Shipped(caching.FunctionCache):  # type: ignore[misc]
+        _impl_class = Kept
+
+        def _index_key(self, signature: Any, codegen: Any) -> Any:
+            signature, _this_processor, function = super()._index_key(signature, codegen)
+            return signature, target(), function
+
+    class ShippedToo:
+        """A kernel's own cache, where what was compiled for this very processor is kept, and then the shipped one."""
+
+        def __init__(self, own: Any, function: Any) -> None:
+            self._own, self._shipped = own, Shipped(function)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._own, name)
+
+        def load_overload(self, signature: Any, context: Any) -> Any:
+            found = self._own.load_overload(signature, context)
+            return self._shipped.load_overload(signature, context) if found is None else found
+
+    return ShippedToo

@@ -1,0 +1,99 @@
+"""Machine code that came with the package is used where it fits, and nowhere else."""
+
+import json
+
+import numba
+import pytest
+from numba.core.registry import cpu_target
+
+from calibrant import ahead
+from calibrant.kernels import compiled, shipped
+
+
+def doubled(x):
+    return 2.0 * x
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """As a wheel has it: that function compiled, with what it was made for, under another processor's name."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "built"))
+    codegen = cpu_target.target_context.codegen()
+    this = codegen.magic_tuple()
+    monkeypatch.setattr(type(codegen), "magic_tuple", lambda _: ("any", "of this kind", ""))
+    numba.njit(cache=True)(doubled)(1.0)
+    monkeypatch.setattr(type(codegen), "magic_tuple", lambda _: this)
+    (kept,) = (tmp_path / "built").iterdir()
+    made = {"for": shipped.here(), "target": ["any", "of this kind", ""], "features": []}
+    (kept / shipped.DESCRIPTION).write_text(json.dumps(made))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr(shipped, "FOLDER", kept)
+    shipped.target.cache_clear()
+    shipped._shipped_too.cache_clear()
+    yield kept
+    shipped.target.cache_clear()
+    shipped._shipped_too.cache_clear()
+
+
+def _compiles(kernel):
+    """Whether a call has it compiled."""
+    begun = []
+    stop = compiled.when_compiling(begun.append)
+    assert kernel(3.0) == 6.0
+    stop()
+    return bool(begun)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_nothing_is_compiled_where_it_fits(folder, kept):
+    assert shipped.target() == ("any", "of this kind", "")
+    assert not _compiles(shipped.offer(numba.njit(cache=kept)(doubled)))
+    assert not list(folder.parent.parent.glob("own/**/*.nbc"))
+    assert not ahead._first_run()
+
+
+@pytest.mark.parametrize("other", ["numba", "llvmlite", "python", "system", "machine"])
+def test_made_for_something_else(folder, other):
+    made = json.loads((folder / shipped.DESCRIPTION).read_text())
+    made["for"][other] = "another"
+    (folder / shipped.DESCRIPTION).write_text(json.dumps(made))
+    assert shipped.target() is None
+    assert _compiles(shipped.offer(numba.njit()(doubled)))
+
+
+def test_a_processor_that_cannot_run_it(folder):
+    made = json.loads((folder / shipped.DESCRIPTION).read_text())
+    (folder / shipped.DESCRIPTION).write_text(json.dumps({**made, "features": ["of the next century"]}))
+    assert shipped.target() is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", '{"for": 1}'])
+def test_a_damaged_description(folder, text):
+    (folder / shipped.DESCRIPTION).write_text(text)
+    assert shipped.target() is None
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_changed_source_is_compiled(monkeypatch):
+    from numba.core.caching import InTreeCacheLocator
+
+    monkeypatch.setattr(InTreeCacheLocator, "get_source_stamp", lambda _: b"changed")
+    assert _compiles(shipped.offer(numba.njit()(doubled)))
+
+
+def test_damaged_or_missing_code_is_compiled(folder):
+    for code in folder.glob("*.nbc"):
+        code.unlink()
+    assert _compiles(shipped.offer(numba.njit()(doubled)))
+
+
+def test_what_is_compiled_here_is_kept_where_it_always_was(folder):
+    kernel = shipped.offer(numba.njit(cache=True)(doubled))
+    assert kernel(3) == 6.0  # a type that was not shipped
+    assert len(list(folder.parent.parent.glob("own/**/*.nbc"))) == 1
+    assert kernel.stats.cache_path.startswith(str(folder.parent.parent / "own"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_where_numba_compiles_nothing():
+    assert shipped.offer(doubled) is doubled
