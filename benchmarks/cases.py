@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -236,6 +238,39 @@ def segments_mcgrad(y_true: np.ndarray, y_prob: np.ndarray) -> Any:
     ).mce_sigma
 
 
+def clinical(y_true: np.ndarray, y_prob: np.ndarray) -> None:
+    from calibrant import clinical_calibration
+
+    clinical_calibration(y_true, y_prob, random_state=0)
+
+
+def clinical_rms(y_true: np.ndarray, y_prob: np.ndarray) -> float:
+    """rms's panel, by a process of R that is started by the call that warms up and then only sent rows."""
+    global r
+    if r is None:
+        if shutil.which("Rscript") is None:
+            raise ModuleNotFoundError("R")
+        r = subprocess.Popen(["Rscript", "-e", VAL_PROB], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert r.stdin is not None
+    assert r.stdout is not None
+    r.stdin.write(np.int32(y_true.size).tobytes() + y_true.tobytes() + y_prob.tobytes())
+    r.stdin.flush()
+    return float(r.stdout.readline())
+
+
+r: subprocess.Popen[bytes] | None = None
+VAL_PROB = """
+suppressMessages(library(rms))
+rows <- file("stdin", "rb")
+while (length(n <- readBin(rows, "integer", 1))) {
+  y <- readBin(rows, "double", n)
+  p <- readBin(rows, "double", n)
+  cat(val.prob(p, y, pl = FALSE)["Emax"], "\n")
+  flush(stdout())
+}
+"""
+
+
 @dataclass(frozen=True)
 class Case:
     """One row group of the table: a sample and the ways to measure it, ours first."""
@@ -298,6 +333,13 @@ CASES = [
         calibrated,
         10**5,
         {"calibrant, with 999 redraws": segments, "MCGrad, none": segments_mcgrad},
+        repeats=3,
+    ),
+    Case(
+        "clinical panel, 10^5 rows",
+        calibrated,
+        10**5,
+        {"calibrant, with 999 redrawn curves": clinical, "rms val.prob, none": clinical_rms},
         repeats=3,
     ),
     Case("whole audit, no band, 10^6 rows", overconfident, 10**6, {"calibrant": audit}, repeats=3),

@@ -41,14 +41,21 @@ PEERS = [
 ]
 
 
+def processes() -> list[Path]:
+    """This process and those that it has started."""
+    started = [child for each in Path("/proc/self/task").iterdir() for child in (each / "children").read_text().split()]
+    return [Path("/proc", each) for each in ("self", *started)]
+
+
 def peak_megabytes() -> float:
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    told = [(process / "status").read_text() for process in processes()]
+    return sum(int(status.split("VmHWM:")[1].split()[0]) for status in told) / 1024
 
 
 def forget_peak() -> None:
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+    for process in processes():
+        with contextlib.suppress(OSError):
+            (process / "clear_refs").write_text("5")
 
 
 def one(case_index: int, name: str) -> None:
@@ -85,6 +92,15 @@ def in_own_process(case_index: int, name: str) -> dict[str, float] | str:
     return "not installed" if "ModuleNotFoundError" in last else last[:60]
 
 
+def of_rms() -> str:
+    """R's rms and its version."""
+    ask = 'cat("R", format(getRversion()), "with rms", format(packageVersion("rms")))'
+    try:
+        return subprocess.run(["Rscript", "-e", ask], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "R with rms not installed"
+
+
 def machine() -> str:
     def of(package: str) -> str:
         try:
@@ -95,7 +111,7 @@ def machine() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.machine()}, Python {platform.python_version()}; "
-        + ", ".join(of(p) for p in PEERS)
+        + ", ".join([*(of(p) for p in PEERS), of_rms()])
     )
 
 
