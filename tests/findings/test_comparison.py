@@ -162,7 +162,7 @@ def test_drift_and_excluded_rows_on_the_command_line(tmp_path):
     done = CliRunner().invoke(app, [*asked, "--exclude-bad"])
     assert done.exit_code == 0, done.output
     assert "Left out 1 row that is" in done.stderr
-    assert "the evidence against calibration was enough" in " ".join(done.stdout.split())
+    assert "there was enough evidence against calibration" in " ".join(done.stdout.split())
     page = target.read_text()
     assert 'id="drift"' in page
     assert 'id="segments"' in page
@@ -186,9 +186,9 @@ def test_files_whose_bad_rows_were_left_out_are_not_taken_for_the_same_rows(tmp_
     [
         (
             [1.0, 25.0, 40.0],
-            "By period 1 the evidence against calibration was enough (anytime-valid p = 0.04): forecasts",
+            "By period 1 there was enough evidence against calibration (anytime-valid p = 0.04): forecasts",
         ),
-        ([30.0, 0.5, 50.0], "It fell below that again; since period 2 it has been enough throughout."),
+        ([30.0, 0.5, 50.0], "After that it was too weak for a while; since period 2 it has been enough throughout."),
         ([30.0, 0.5, 0.2], "Since then it has fallen to 0.2 (20 is enough): the error may be gone, or the alarm was"),
     ],
 )

@@ -31,6 +31,11 @@ _SAID = {
     "not confident enough": "Not confident enough",
     "uneven": "Uneven",
 }
+_TOP = {
+    "too high": "Too confident of the most probable class",
+    "too low": "Not confident enough of the most probable class",
+}
+"""What it is to predict that class with too much, and with too little."""
 METHODS = {
     "temperature": "temperature scaling",
     "platt": "Platt scaling",
@@ -44,9 +49,7 @@ METHODS = {
     "dirichlet": "Dirichlet scaling",
 }
 _RECENT = "if what predictions mean has changed since, fit it to recent rows only"
-_DISTANCE = (
-    "Distance from calibration (how far predictions must move on average until each happens as often as it says)"
-)
+_DISTANCE = "Distance from calibration (the least that predictions must change, on average, to be calibrated)"
 _SAME = 1e-12  # what is nearer is rounding
 _NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
 _DIGITS = 6  # at most, of two rates that are told apart
@@ -127,7 +130,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
     slightly = found.state == "too small to matter" and where is None
-    said = _SAID[found.direction]
+    said = (_SAID if audit.classes is None else _SAID | _TOP)[found.direction]
     said = f"Slightly {said[0].lower()}{said[1:]}" if slightly else said
     return f"{said}{_for_example(found, audit) if where is None else _there_and_elsewhere(where)}. {real}"
 
@@ -171,22 +174,23 @@ def _for_example(found: Answer, audit: Audit) -> str:
     """The clearest place, and for two-sided faults the clearest on the other side."""
     if not found.examples:
         return ""
-    first = found.examples[0]
+    first, happen = found.examples[0], "happen" if audit.classes is None else "are right"
     says, happens = two_rates(first.predicted, first.happened)
     if found.direction in ("too high", "too low"):
         if first.share > 0.9:
             says, happens = two_rates(audit.mean_prediction, audit.base_rate)
-            told = f": it says {says} on average, and {happens} happen"
+            told = f": it says {says} on average, and {happens} {happen}"
         elif first.low == first.high:
-            told = f" where it says {rate(first.low)}: {happens} happen"
+            told = f" where it says {rate(first.low)}: {happens} {happen}"
         else:
-            told = f" {_between(first)}: it says {says} there on average, and {happens} happen"
+            told = f" {_between(first)}: it says {says} there on average, and {happens} {happen}"
         for other in found.examples[1:]:
             says, happens = two_rates(other.predicted, other.happened)
             way = "too low" if other.happened > other.predicted else "too high"
-            told += f"; and {way} {_between(other)}: it says {says}, and {happens} happen"
+            told += f"; and {way} {_between(other)}: it says {says}, and {happens} {happen}"
         return told
-    told = f": where it says about {says}, {happens} happen"
+    about = "" if first.low == first.high else "about "
+    told = f": where it says {about}{says}, {happens} {happen}"
     for other in found.examples[1:]:
         says, happens = two_rates(other.predicted, other.happened)
         told += f"; where it says {says}, {happens}"
@@ -252,14 +256,14 @@ def _matters(found: Answer, audit: Audit) -> str:
     usual = default_limit(audit.base_rate, audit.mean_prediction)
     which = "the default max_distance" if found.max_distance == usual else "max_distance"
     if found.max_distance == usual < USUAL_LIMIT:
-        which += f": {default_in_words(audit.base_rate, audit.mean_prediction)}, since that is below {USUAL_LIMIT:g}"
+        which += f": {default_in_words(audit.base_rate, audit.mean_prediction)}, as that tenth is below {USUAL_LIMIT:g}"
     limit = f"{asked(found.max_distance)} ({which})"
     if found.interval.high <= found.max_distance:
         over = " over all rows" if found.action == "look at the parts" else ""
         return f"That is within {limit}: too small to matter{over}."
     if found.state == "worth correcting" and found.interval.low > found.max_distance:
         return f"That is above {limit}: it matters."
-    return f"Up to {limit} it would be too small to matter; whether it is larger is not proved."
+    return f"An error up to {limit} is too small to matter; whether this one is larger, these rows do not settle."
 
 
 def _most_of_one(audit: Audit) -> str:
@@ -281,7 +285,7 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
         return ["What to do: leave the predictions as they are."]
     if action == "collect more rows":
         if audit.gate is None:  # of weights, trials or groups: without the most that one can weigh nothing is bounded
-            return [f"What to do: neither rely on these predictions nor change them yet; give {MAX_WEIGHT} first."]
+            return [f"What to do: give {MAX_WEIGHT}; until then neither rely on these predictions nor change them."]
         needed = audit.gate.rows_needed
         more = (
             ""
@@ -316,7 +320,9 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if action == "none":
         return [advice.words] if found.state == "worth correcting" else []
     before, after = advice["unchanged"], advice[advice.chosen or ""]
-    do = f"What to do: recalibrate, by {METHODS.get(advice.chosen or '', advice.chosen)}."
+    method = METHODS.get(advice.chosen or "", advice.chosen)
+    settled = found.interval is None or found.interval.low > found.max_distance
+    do = f"What to do: recalibrate, by {method}{'' if settled else ': the error is real, however large it is'}."
     parts = parts_off(audit)
     if alone is not None:
         return _repair_alone(alone, audit)

@@ -115,9 +115,10 @@ class Confusion(Result):
 
     def summary(self) -> str:
         """Say what was expected, and what was seen."""
-        of = "right" if self.said == self.was else f"{self.was}"
+        of = "right" if self.said == self.was else f"class {self.was}"
         rows = counted(self.n_rows, "row")
-        return f"of {rows} called {self.said}, {self.n_observed:,} were {of} where {self.n_expected:.3g} were expected"
+        expected = f"where {self.n_expected:.3g} were expected"
+        return f"of {rows} called class {self.said}, {self.n_observed:,} were {of} {expected}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -218,10 +219,10 @@ class ClassFindings(Result):
         rate = f"false-discovery rate at most {self._result.level:g}"
         said = [
             f"{len(found):,} of {k:,} classes {'is' if len(found) == 1 else 'are'} miscalibrated one by one ({rate}), "
-            f"{worst.name} farthest, by {worst.lower_calibration_distance:.4f}."
+            f"{worst.name} farthest, its own probabilities by {worst.lower_calibration_distance:.4f}."
         ]
         if self.confusions:
-            said.append(f"Plainest among pairs: {self.confusions[0].summary()}.")
+            said.append(f"Plainest case: {self.confusions[0].summary()}.")
         return said
 
     def to_dict(self) -> dict[str, Any]:

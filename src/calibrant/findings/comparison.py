@@ -25,6 +25,7 @@ from calibrant.inference.pairwise import PairwiseComparison, compare_all
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000
+_STATES = {"no evidence": "no sign of error", "too few rows": "cannot tell"}
 _RESAMPLES = 199  # each evaluates the measure on four times the rows, and a page must not take minutes
 
 
@@ -106,11 +107,11 @@ class Comparison(Finding):
         answers = [audit.answer for audit in self.audits]
         most = ["-" if x.interval is None else most_in_short(x.interval, x.max_distance) for x in answers]
         return [
-            ("what it comes to", *(found.state for found in answers)),
-            ("direction", *(found.direction or "-" for found in answers)),
+            ("what it comes to", *(_STATES.get(found.state, found.state) for found in answers)),
+            ("direction of the error", *(found.direction or "none shown" for found in answers)),
             ("smooth error", *(in_short(a.smooth_calibration_error) for a in self.audits)),
             ("distance from calibration", *(in_short(found.size) for found in answers)),
-            ("in the population, at most", *most),
+            ("distance in the population, at most", *most),
             ("what to do", *(found.action for found in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),

@@ -279,12 +279,11 @@ def periods_in_words(periods: Sequence[Period]) -> str:
         alarm = periods[first]
         p = at_most(alarm.reading.pvalue, 2)
         by = _period(alarm)
-        said = f"By {by} the evidence against calibration was enough (anytime-valid p = {p}): {_which_way(alarm)}."
+        said = f"By {by} there was enough evidence against calibration (anytime-valid p = {p}): {_which_way(alarm)}."
         fallen = [i for i in range(first, len(periods)) if not enough(periods[i].reading)]
         if fallen and fallen[-1] + 1 < len(periods):
-            said += (
-                f" It fell below that again; since {_period(periods[fallen[-1] + 1])} it has been enough throughout."
-            )
+            again = _period(periods[fallen[-1] + 1])
+            said += f" After that it was too weak for a while; since {again} it has been enough throughout."
         elif fallen:
             needed = f"{1.0 / alarm.reading.level:.3g}"
             left = at_least(periods[-1].reading.evalue, 2)

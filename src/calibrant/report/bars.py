@@ -28,6 +28,7 @@ class Bar:
     left: float
     width: float
     most: float
+    limit: float  # percent of the scale up to which an error is too small to matter
 
     @property
     def end(self) -> str:
@@ -38,23 +39,26 @@ class Bar:
 def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
     """The lower distance of these rows; the population's; that of the chosen recalibration.
 
-    The scale ends at `at_least` or beyond.
+    The scale ends at `at_least` or beyond, and holds the limit of what is too small to matter.
     """
     found, (low, high) = audit.answer, audit.ties.lower_distance_bracket
+    limit, sure = found.max_distance, confidence(audit.level)
     shown = [("These rows", in_short(found.size), "certified", low, high)]
     if found.interval is not None:
         least, largest = in_short(found.interval.low, ROUND_FLOOR), most_in_short(found.interval, found.max_distance)
         between = f"{least} to {largest}" if found.interval.low > 0.0 else f"at most {largest}"
-        shown.append((f"Population, {confidence(audit.level)} confidence", between, "population", *found.interval))
+        each = "each end with " if found.interval.low > 0.0 else ""
+        shown.append((f"Population, {each}{sure} confidence", between, "population", *found.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged" and blamed(audit, found.direction) is None:
         name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
         left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, found.size)
         words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)
         shown.append((name, words, "after", begins, max(left, noise)))
-    farthest = max(at_least, *(end for *_, end in shown))
+    farthest = max(at_least, limit, *(end for *_, end in shown))
     most = next(scale for scale in _SCALES if scale >= min(1.0, farthest))
-    return [Bar(name, words, kind, *_placed(start, end, most), most) for name, words, kind, start, end in shown]
+    at = round(100.0 * min(limit, most) / most, 3)
+    return [Bar(name, words, kind, *_placed(start, end, most), most, at) for name, words, kind, start, end in shown]
 
 
 def _placed(start: float, end: float, most: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from functools import cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
@@ -29,6 +29,7 @@ from calibrant.findings.words import (
     segments_sorted,
     whole,
 )
+from calibrant.inference.gate import asked
 from calibrant.measures.registry import measures
 from calibrant.report.bars import bars
 from calibrant.report.class_pictures import errors_svg, pairs_svg
@@ -79,6 +80,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
+        asked=asked,
         number=number,
         at_least=at_least,
         enough=enough,
@@ -91,6 +93,7 @@ def _environment() -> Environment:
         segment_name=segment_name,
         segment_in_words=segment_in_words,
         segments_sorted=segments_sorted,
+        unbroken=_unbroken,
         outwards=lambda ends: outwards(*ends),
         outwards_signed=lambda ends: outwards(*ends, signed=True),
     )
@@ -138,13 +141,16 @@ def _diagram(audit: Audit) -> dict[str, Any]:
     }
     label = "Reliability diagram: observed rate against prediction, and a histogram of the predictions below"
     picture, (left, right), (low, high) = diagram(audit)
+    told = audit.answer.examples
+    begin = told[0].predicted if told else audit.mean_prediction  # where the slider stands at first
     return {
         "picture": _coloured(picture, label),
         "left": round(left, 5),
         "right": round(right, 5),
         "low": low,
         "high": high,
-        "beyond": beyond(audit, audit.answer.examples),
+        "start": round(1000.0 * min(1.0, max(0.0, (begin - low) / (high - low)))),
+        "beyond": beyond(audit, told),
         "table": {
             name: [None if math.isnan(x) else round(float(x), 5) for x in column]
             for name, column in columns.items()
@@ -235,6 +241,13 @@ def _coloured(text: str, label: str) -> Markup:
     # matplotlib's text has no colour of its own where it is black, and its size is in points.
     text = re.sub(r'width="[\d.]+pt" height="[\d.]+pt"', "", text, count=1)
     return Markup(text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
+
+
+def _unbroken(text: str) -> Markup:
+    """A sentence whose p-values and options are not broken at the end of a line."""
+    return Markup(
+        re.sub(r"p (?:=|&lt;) [\d.e-]*\d|--[a-z][a-z-]*", r'<span class="whole">\g<0></span>', str(escape(text)))
+    )
 
 
 def _renamed(page: str, ending: str) -> str:

@@ -273,18 +273,17 @@ def facts(audit: Audit) -> str:
         # How many rows weights are worth is a matter of chance, which needs the trials behind event rates.
         worth = "" if audit.rates else f" (as good as {whole(audit.effective_rows)} equal rows)"
         weights = f", weighted{worth}"
-    top = ""
+    top, means = "", f"base rate {rate(audit.base_rate)}, mean prediction {rate(audit.mean_prediction)}"
     if audit.classes is not None:
-        top = f"{audit.classes.n_classes} classes; all but their own section is about the most probable one. "
+        classes = counted(audit.classes.n_classes, "class", "classes")
+        top = f"{classes}; but for the section on classes, all is about each row's most probable one. "
+        means = f"it is right in {rate(audit.base_rate)}, and predicted with {rate(audit.mean_prediction)} on average"
     values = counted(audit.n_distinct, "distinct prediction")
     if audit.n_cells is not None:
         values = f"pooled into {counted(audit.n_cells, 'cell')} of predictions"
     were = "was" if audit.n_excluded == 1 else "were"
     left_out = f" {counted(audit.n_excluded, 'bad row')} {were} left out." if audit.n_excluded else ""
-    return (
-        f"{top}{rows}{_in_groups(audit)}, {values}{weights}; base rate {rate(audit.base_rate)}, "
-        f"mean prediction {rate(audit.mean_prediction)}.{left_out}"
-    )
+    return f"{top}{rows}{_in_groups(audit)}, {values}{weights}; {means}.{left_out}"
 
 
 def _in_groups(audit: Audit) -> str:

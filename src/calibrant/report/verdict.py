@@ -76,7 +76,7 @@ def _by_group(audit: Audit) -> str:
     name = audit.columns.get("groups")
     of = "" if name is None else f" of {name}"
     many = counted(audit.n_groups or 0, "group")
-    said = f"Rows of one group may depend on one another: chance is that of {many}{of}."
+    said = f"Rows of one group may depend on one another: chance is judged by whole groups, {many}{of}."
     return f"{said} For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
 
 
@@ -86,7 +86,8 @@ def discrimination(audit: Audit) -> str:
         return "There is one outcome only, so how well predictions tell outcomes apart is not known."
     told = "area under the ROC curve; 0.5 is a coin, 1 is perfect"
     told += "; below 0.5 it ranks backwards" if audit.answer.action == "check the labels" else ""
-    return f"How well it tells events from the rest: {audit.auc:.3f} ({told})."
+    what = "events from the rest" if audit.classes is None else "rows in which its class is right from the rest"
+    return f"How well it tells {what}: {audit.auc:.3f} ({told})."
 
 
 def what_to_do(audit: Audit) -> str:
