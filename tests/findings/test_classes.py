@@ -175,7 +175,7 @@ def test_pairs_that_err_are_counted_and_found(tmp_path):
     tail = binom.sf(plainest.n_observed - 1, plainest.n_rows, plainest.n_expected / plainest.n_rows)
     assert plainest.pvalue == pytest.approx(2 * tail, rel=1e-6)
     assert found.classes.n_confusions == len(found.classes.confusions)
-    assert f"were class d where {plainest.n_expected:.3g} were expected" in found.summary()
+    assert f"were class d, where {plainest.n_expected:.3g} were expected" in found.summary()
     found.to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Pairs of classes that err" in page

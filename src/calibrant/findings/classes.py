@@ -118,7 +118,7 @@ class Confusion(Result):
         of = "right" if self.said == self.was else f"class {self.was}"
         rows = counted(self.n_rows, "row")
         expected = f"where {self.n_expected:.3g} were expected"
-        return f"of {rows} called class {self.said}, {self.n_observed:,} were {of} {expected}"
+        return f"{self.n_observed:,} of {rows} called class {self.said} were {of}, {expected}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

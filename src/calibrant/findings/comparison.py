@@ -111,7 +111,7 @@ class Comparison(Finding):
             ("direction of the error", *(found.direction or "none shown" for found in answers)),
             ("smooth error", *(in_short(a.smooth_calibration_error) for a in self.audits)),
             ("distance from calibration", *(in_short(found.size) for found in answers)),
-            ("distance in the population, at most", *most),
+            ("in the population, at most", *most),
             ("what to do", *(found.action for found in answers)),
             ("area under the ROC curve", *("-" if a.auc is None else f"{a.auc:.3f}" for a in self.audits)),
             ("rows", *(f"{a.n_rows:,}" for a in self.audits)),
