@@ -20,6 +20,9 @@ def command() -> None:
     claim_streams()
     # Numba words many a problem that nobody reads; in colour that takes a twentieth of the time to compile.
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+    # OpenBLAS makes its threads when it is loaded, by NumPy and by SciPy, which takes a tenth of a second; what is
+    # multiplied here is small. Under a limit of memory it would ask for ever for what it does not get.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(10_000_000, 50, 100)  # looking through what compiling leaves behind once takes most of a second
     with explained():
         heed_memory_limit()

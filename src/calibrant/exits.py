@@ -256,7 +256,7 @@ def _drop(stream: IO[str] | Any) -> None:
 def heed_memory_limit() -> None:
     """Under a limit of address space, refuse what cannot even be imported, and outlive libraries that give up.
 
-    OpenBLAS tries for ever to get the memory that it wants for its threads when it is loaded.
+    OpenBLAS tries for ever to get the memory that it wants when it is loaded.
     """
     try:
         import resource
@@ -271,7 +271,6 @@ def heed_memory_limit() -> None:
             f"{_LEAST_MEMORY / 1e6:,.0f} MB are needed: no verdict was reached"
         )
         raise Leave(UNFORESEEN)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # its own reserves a gigabyte of addresses
     if hasattr(signal, "sigwaitinfo"):
         _go_on_in_a_child(limit)

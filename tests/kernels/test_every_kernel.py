@@ -151,6 +151,7 @@ ARGUMENTS = {
         v(m), r(m + 1), u(m - 1), np.argsort(r(m + 1)), *interval.empty_set(m + 1), out(m + 1), ints(range(m + 1))
     ),
     "interval.sliding_window": lambda m: (v(m), r(m), 0.3),
+    "isotonic.pool_adjacent": lambda m: (rates(m), ones(m), out(m).astype(np.int64)),
     "lattice.shortest_path": lambda m: (side(m), side(m), corridor(m), 1000, stop()),
     "logistic.logistic_derivatives": lambda m: (np.stack([v(m), r(m)]), rates(m), p(m), np.array([0.5, 1.0])),
     "lowess.anchors": lambda m: (v(m), 0.3),
@@ -284,6 +285,7 @@ QUIET = {
         for name in ("mass", "v", "y")
     },
     ("cells.pool_rows", "v"): REFUSED,
+    ("isotonic.pool_adjacent", "x"): REFUSED,
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},
     **{("lower.coupling_cost", name): UNREAD for name in ("q", "lam")},
     **{("lower.solve", name): PROVED for name in ("u", "p", "q", "state.0", "state.1", "state.2")},

@@ -48,6 +48,7 @@ _SLOPE = 0.3  # standard deviation of the slope of the curve's noise
 _STRATA_PER_BANDWIDTH = 8
 _ARCSINE_WIDTH = 1e-3
 _BLOCK = 256  # resamples at a time
+_VANISHED = 39.0  # bandwidths away a Gaussian is 0 in doubles
 _NOTHING = 1e-290  # a density below this is none: dividing by it may overflow
 _TIE = 1e-12  # rounding of a sum over strata, whose terms add up to at most 1: closer values are equal
 
@@ -165,7 +166,8 @@ def reliability(
     drawn = 0 if why_not else n_resamples
     lower = upper = outside = leaves = deviation = scale = None
     if grouped is None:
-        curves = redraw(strata, smoother, drawn, rng)
+        with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
+            curves = redraw(strata, smoother, drawn, rng)
     else:
         curves, deviation, scale = redraw_groups(strata, smoother, grouped, drawn, rng)
     if drawn:
@@ -309,8 +311,7 @@ def redraw(strata: Strata, smoother: FloatArray, n_resamples: int, rng: np.rando
         residual -= expected[:, None]
         if first == 0:
             residual[:, 0] = strata.residual
-        with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
-            found[:, first : first + block] = smoother @ residual
+        found[:, first : first + block] = smoother @ residual
     return found
 
 
@@ -339,10 +340,15 @@ def redraw_groups(
 def reflected_gaussian(at: FloatArray, centre: FloatArray, bandwidth: float) -> FloatArray:
     """Gaussian kernel on [0, 1], reflected at both ends, up to a constant; shape (at, centre)."""
     reach = int(4.0 * bandwidth) + 1
+    far = _VANISHED * bandwidth
     kernel = np.zeros((at.size, centre.size))
     for shift in range(-reach, reach + 1):
         for mirrored in (centre, -centre):
-            kernel += np.exp(-0.5 * ((at[:, None] - mirrored[None, :] - 2.0 * shift) / bandwidth) ** 2)
+            image = mirrored + 2.0 * shift
+            rows = (at >= image.min() - far) & (at <= image.max() + far)
+            columns = (image >= at.min() - far) & (image <= at.max() + far)
+            apart = at[rows, None] - mirrored[None, columns] - 2.0 * shift
+            kernel[np.ix_(rows, columns)] += np.exp(-0.5 * (apart / bandwidth) ** 2)
     return kernel
 
 

@@ -7,7 +7,6 @@ __all__ = ["CorpRegions", "corp_regions"]
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
@@ -16,6 +15,7 @@ from calibrant.door.ends import confidence
 from calibrant.door.rows import Rows, not_taken
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
+from calibrant.kernels.isotonic import isotonic
 from calibrant.resampling.redraw import Redraws, resampled
 
 _GROUPS = 160  # ends of the intervals that bound the truth; pairs of them grow with the square
@@ -153,11 +153,11 @@ def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_s
 
     def refit(rng: np.random.Generator) -> FloatArray:
         rate = v + np.add.reduceat(redraws.again(rng), first) / mass
-        return np.asarray(isotonic_regression(rate, weights=mass).x[at])
+        return np.asarray(isotonic(rate, mass)[0][at])
 
     drawn = np.sort(resampled(refit, v.size, n_resamples, random_state), axis=0)
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
-    fitted = np.clip(isotonic_regression(sample.weighted_outcome / mass, weights=mass).x, 0.0, 1.0)
+    fitted = np.clip(isotonic(sample.weighted_outcome / mass, mass)[0], 0.0, 1.0)
     lower, upper = _confidence(sample, starts, level)
     place = np.searchsorted(ends, at)  # the group that each point is in
     ended = np.where(ends[place] == at, place, place - 1)  # the last group that has ended there

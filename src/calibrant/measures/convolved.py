@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["convolved_calibration_error"]
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -75,8 +77,6 @@ def _integral_of_absolute(f: FloatArray) -> float:
 
 def fixed_point(v: FloatArray, r: FloatArray) -> float:
     """Bandwidth that equals the error at that bandwidth; the error falls as the bandwidth grows, so there is one."""
-    from scipy.optimize import brentq
-
     cells = _SMALLEST_GRID
     high = 1.0
     while True:
@@ -93,7 +93,26 @@ def fixed_point(v: FloatArray, r: FloatArray) -> float:
     high = min(high, at_low)  # the error at any larger bandwidth is no more than at_low
     if residual.error(high) >= high:
         return high
-    return float(brentq(lambda s: residual.error(s) - s, low, high, xtol=_SAME))
+    return _crossing(lambda s: residual.error(s) - s, low, high)
+
+
+def _crossing(spare: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function is zero that is not negative at the low end and negative at the high one.
+
+    It falls by at least as much as its argument grows, so that a value of `_SAME` is found no farther away than that.
+    Secants; the value at an end that stays twice is halved (the Illinois rule).
+    """
+    at, found = low, spare(low)
+    left, right = found, spare(high)
+    while abs(found) > _SAME and high - low > _SAME:
+        before, at = found, high - right * (high - low) / (right - left)
+        found = spare(at)
+        stayed = 0.5 if (found > 0.0) == (before > 0.0) else 1.0
+        if found > 0.0:
+            low, left, right = at, found, stayed * right
+        else:
+            high, right, left = at, found, stayed * left
+    return at
 
 
 def _from_sample(sample: Sample, bandwidth: float | None = None) -> float:

@@ -14,6 +14,7 @@ from calibrant.door.arguments import one_of
 from calibrant.door.columns import Column
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
+from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.sums import dot
 
 FloatArray = npt.NDArray[np.float64]
@@ -123,10 +124,7 @@ def corp_from_sample(sample: Sample, score: Score = "brier") -> CorpDecompositio
         weight, prediction, events = weight[held], prediction[held], events[held]
     rate = np.clip(events / weight, 0.0, 1.0)
     mass = weight / weight.sum()
-    from scipy.optimize import isotonic_regression
-
-    found = isotonic_regression(rate, weights=weight)
-    steps = found.blocks[:-1]
+    fitted, steps = isotonic(rate, weight)
     predicted = dot(mass, _score(rate, prediction, score))
     recalibrated = _entropy(np.add.reduceat(mass * rate, steps), np.add.reduceat(mass * (1.0 - rate), steps), score)
     known = _entropy((mass * rate).sum(keepdims=True), (mass * (1.0 - rate)).sum(keepdims=True), score)
@@ -136,7 +134,7 @@ def corp_from_sample(sample: Sample, score: Score = "brier") -> CorpDecompositio
         discrimination=max(known - recalibrated, 0.0),
         uncertainty=known,
         prediction=prediction,
-        recalibrated=np.clip(found.x, 0.0, 1.0),
+        recalibrated=np.clip(fitted, 0.0, 1.0),
         mass=mass,
     )
 

@@ -11,6 +11,8 @@ from calibrant.kernels.logistic import logistic_derivatives
 FloatArray = npt.NDArray[np.float64]
 
 _POOLED = 4096  # levels of the rough fit that starts the exact one
+MANY = 8 * _POOLED
+"""Levels above which a rough fit comes first."""
 _STEPS = 25  # of Newton's method, most of which take five
 _ROUND = 1e-9  # least bend of the loss over its greatest, at which a Newton step is trusted
 _GRADIENT = 1e-7  # norm at which a last step makes the fit exact; the loss is a mean over rows
@@ -34,17 +36,22 @@ def fit_logistic(features: FloatArray, rate: FloatArray, mass: FloatArray, start
     The columns of features, shape (d, n), are in the order of the prediction: neighbours are pooled for a rough fit,
     and the exact one takes two or three steps from there.
     """
-    n = rate.size
-    if n > 8 * _POOLED:
-        cut = np.arange(0, n, -(-n // _POOLED))
-        pooled = np.add.reduceat(mass, cut)
-        centre = np.add.reduceat(features * mass, cut, axis=1) / pooled
-        start = _minimise(centre, np.add.reduceat(rate * mass, cut) / pooled, pooled, start)
+    if rate.size > MANY:
+        start = _minimise(*pooled_neighbours(features, rate, mass), start)
     return _minimise(np.ascontiguousarray(features), np.ascontiguousarray(rate), np.ascontiguousarray(mass), start)
 
 
+def pooled_neighbours(
+    features: FloatArray, rate: FloatArray, mass: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Features, rates and masses of levels that are pooled with their neighbours, to at most 4,096."""
+    cut = np.arange(0, rate.size, -(-rate.size // _POOLED))
+    pooled = np.add.reduceat(mass, cut)
+    return np.add.reduceat(features * mass, cut, axis=1) / pooled, np.add.reduceat(rate * mass, cut) / pooled, pooled
+
+
 def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
-    enough = _GRADIENT if rate.size > 8 * _POOLED else 1e-12
+    enough = _GRADIENT if rate.size > MANY else 1e-12
     found = _newton(features, rate, mass, start, enough)
     if found is None:
         theta = _trusted(features, rate, mass, start, enough)

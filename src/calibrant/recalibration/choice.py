@@ -28,7 +28,8 @@ class RecalibrationScore(Result):
     method : str
         Name of the method; ``"unchanged"`` for the predictions as they are.
     lower_calibration_distance : float
-        Lower distance from calibration, at most 1e-5 too high; with classes, that of the top label.
+        Lower distance from calibration, at most 1e-5 too high (3e-5 of more than 20,000 rows); with classes, that of
+        the top label.
     smooth_calibration_error : float
         Smooth calibration error.
     smooth_error_interval : Interval

@@ -50,7 +50,7 @@ FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
 
 CLASS_METHODS = ("temperature", "vector", "dirichlet")
-_DISTANCE_TOLERANCE = 1e-5
+_MANY, _FINE, _COARSE = 20_000, 1e-5, 3e-5  # tolerance of distances, up to so many rows and above: 1% of their noise
 _THREADS = 2  # that fit maps, then measure distances
 _SIMPLE = (TemperatureCurve, PlattCurve)  # of one and of two numbers
 _ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
@@ -231,7 +231,7 @@ def _choose_on(
         outcome, prediction = rows.question(crossed)
         sample = Sample.of_arrays(outcome, prediction, rows.weight)
         smooth = smooth_error_from_sample(sample)
-        distance = threads.submit(lower_distance_from_sample, sample, tol=_DISTANCE_TOLERANCE)
+        distance = threads.submit(lower_distance_from_sample, sample, tol=_FINE if mass.size <= _MANY else _COARSE)
         half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng, rows.group)
         scores = (
             smooth,
@@ -246,10 +246,15 @@ def _choose_on(
         """Rows as mapped by fits to others; fitted to all rows last, so that it is the map that would be used."""
         if clock.up:
             raise OutOfTime
-        crossed = rows.crossed(recalibrator, splits, clock)
-        rows.fitted(recalibrator, clock=clock)
+        crossed = rows.crossed(recalibrator, splits, clock, others)
+        if whole is None:
+            rows.fitted(recalibrator, clock=clock)
+        else:
+            recalibrator.fit_sample(whole)
         return crossed
 
+    others = None if rows.classes else [rows.pooled(train) for train, _ in splits]
+    whole = None if rows.classes else rows.pooled()
     # Maps of one probability are fitted beside one another and what is judged; tables of classes are too large.
     fits = [] if rows.classes else [threads.submit(fit, each) for each in recalibrators]
     judging = [judge("unchanged", rows.prediction)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, xlog1py, xlogy
+from scipy.special import ndtri
 
 from calibrant.door.arguments import whole_from
 from calibrant.door.class_table import ClassTable
@@ -21,7 +22,7 @@ from calibrant.door.rows import read_groups
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
 from calibrant.measures.clock import Clock
-from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.measures.smooth import largest_correlation
 from calibrant.recalibration.curves.base import Curve
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
@@ -110,7 +111,9 @@ class Rows:
     def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
         """Brier and log score of each row."""
         if not self.classes:
-            log = np.asarray(-xlogy(self.outcome, prediction) - xlog1py(1.0 - self.outcome, -prediction))
+            happened = self.outcome == 1.0
+            with np.errstate(divide="ignore"):
+                log = -np.log(np.where(happened, prediction, 1.0)) - np.log1p(-np.where(happened, 0.0, prediction))
             return {"brier": (prediction - self.outcome) ** 2, "log": log}
         right = np.take_along_axis(prediction, self.outcome[:, None], axis=1)[:, 0]
         with np.errstate(divide="ignore"):
@@ -140,26 +143,41 @@ class Rows:
             raise InputError("groups", f"leave only one outcome for one of the {parts} fits; lower cv")
         return found
 
-    def crossed(self, recalibrator: Any, splits: list[Split], clock: Clock) -> FloatArray:
-        """Every row as mapped by a fit that has not seen its outcome; OutOfTime where the time is up first."""
+    def crossed(
+        self, recalibrator: Any, splits: list[Split], clock: Clock, others: Sequence[Sample] | None
+    ) -> FloatArray:
+        """Every row as mapped by a fit that has not seen its outcome; OutOfTime where the time is up first.
+
+        `others` are the rows that each split fits to, pooled once for all maps of one probability; None for classes.
+        """
+        pooled = None if others is None else iter(others)
 
         def map_others(train: IntArray, test: IntArray) -> FloatArray:
-            return mapped(self.fitted(recalibrator, train, clock), self.prediction[test])
+            if pooled is None:
+                return mapped(self.fitted(recalibrator, train, clock), self.prediction[test])
+            return mapped(recalibrator.fit_sample(next(pooled)), self.prediction[test])
 
         return cross_fitted(map_others, splits)
 
-    def fitted(self, recalibrator: Any, rows: Any = slice(None), clock: Clock | None = None) -> Any:
-        """Fit a map to these rows; they were read already."""
+    def pooled(self, rows: Any = slice(None)) -> Sample:
+        """These rows of one probability, pooled; they were read already."""
         weight = None if self.weight is None else self.weight[rows]
         if weight is not None:
             check_weights(weight)  # of a part of the rows it may be zero throughout
-        if self.classes:
-            classes = tuple(range(self.prediction.shape[1]))
-            part = MulticlassSample(self.outcome[rows], ClassTable(self.prediction[rows]), weight, classes)
-            if clock is None or isinstance(recalibrator, Curve):  # temperature scaling takes no time
-                return recalibrator.fit_classes(part)
-            return recalibrator.fit_classes(part, lambda: clock.up)
-        return recalibrator.fit_sample(Sample.of_arrays(self.outcome[rows], self.prediction[rows], weight))
+        return Sample.of_arrays(self.outcome[rows], self.prediction[rows], weight)
+
+    def fitted(self, recalibrator: Any, rows: Any = slice(None), clock: Clock | None = None) -> Any:
+        """Fit a map to these rows; they were read already."""
+        if not self.classes:
+            return recalibrator.fit_sample(self.pooled(rows))
+        weight = None if self.weight is None else self.weight[rows]
+        if weight is not None:
+            check_weights(weight)
+        classes = tuple(range(self.prediction.shape[1]))
+        part = MulticlassSample(self.outcome[rows], ClassTable(self.prediction[rows]), weight, classes)
+        if clock is None or isinstance(recalibrator, Curve):  # temperature scaling takes no time
+            return recalibrator.fit_classes(part)
+        return recalibrator.fit_classes(part, lambda: clock.up)
 
     def constant(self, splits: list[Split]) -> FloatArray:
         """Every row as predicted by the mean outcome, or the frequencies of the classes, of the other folds."""
@@ -232,7 +250,6 @@ def smooth_half_width(
     total = float((mass**2).sum())
     held = np.bincount(place, residual, size)
     found = np.empty(n_resamples)
-    one = np.ones(size)
     share = None if group is None else np.asarray(np.bincount(group, mass), np.float64)
     for b in range(n_resamples):
         if group is None or share is None:
@@ -241,9 +258,7 @@ def smooth_half_width(
         else:
             factor = rng.standard_normal(share.size)
             noise = np.asarray(np.bincount(place, factor[group] * residual, size)) - held * dot(factor, share)
-        # A sample whose residuals are the noise: the solver reads nothing else.
-        drawn = Sample(centre, one, one, one, centre + size * noise, one, 0.0 * one, binary=False)
-        found[b] = smooth_error_from_sample(drawn)
+        found[b] = largest_correlation(centre, noise)
     return float(np.quantile(found, 1.0 - level, method="higher"))
 
 

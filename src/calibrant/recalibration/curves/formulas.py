@@ -11,7 +11,7 @@ from scipy.special import expit
 from calibrant.door.arguments import positive_integer
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot, rows_dot
-from calibrant.measures.logistic import fit_logistic, inner_expit, log_odds
+from calibrant.measures.logistic import MANY, fit_logistic, inner_expit, log_odds, pooled_neighbours
 from calibrant.recalibration.curves.base import Curve, Levels, check_clip
 from calibrant.recalibration.kinds import check
 
@@ -161,25 +161,31 @@ def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[f
     spread = np.maximum(np.sqrt(rows_dot((rows - centre[:, None]) ** 2, mass)), 1e-300)
     units = (rows - centre[:, None]) / spread[:, None]
 
-    def fitted(active: list[int]) -> FloatArray:
-        features = np.vstack([units[active], np.ones_like(rate)])
-        theta = np.zeros(units.shape[0] + 1)
-        theta[[*active, -1]] = fit_logistic(features, rate, mass, np.append(np.zeros(len(active)), base))
-        return theta
-
-    def slopes(theta: FloatArray) -> FloatArray:
-        return np.asarray(rows_dot(units, mass * (expit(theta[:-1] @ units + theta[-1]) - rate)))
-
     # From the fewest terms to both, so that the fit without constraints is made only where its optimum is inside them.
     candidates: list[list[int]] = [[], [0], [1], [0, 1]] if units.shape[0] == 2 else [[], [0]]
-    for active in candidates:
-        theta = fitted(active) if active else np.append(np.zeros(units.shape[0]), base)
-        outside = np.delete(np.arange(units.shape[0]), active)
-        if (theta[:-1] >= 0.0).all() and (slopes(theta)[outside] >= -1e-10).all():
-            break
+    if rate.size > MANY:  # what is best for pooled neighbours is tried first
+        candidates.insert(0, _best_terms(candidates, *pooled_neighbours(units, rate, mass), base)[0])
+    theta = _best_terms(candidates, units, rate, mass, base)[1]
     coefficient = np.maximum(theta[:-1], 0.0) / spread
     c = float(theta[-1] - coefficient @ centre)
     return float(coefficient[0]), float(coefficient[-1]), c
+
+
+def _best_terms(
+    candidates: list[list[int]], units: FloatArray, rate: FloatArray, mass: FloatArray, base: float
+) -> tuple[list[int], FloatArray]:
+    """The first of these sets of terms whose fit is the constrained one, or the last, and its coefficients."""
+    for active in candidates:
+        theta = np.append(np.zeros(units.shape[0]), base)
+        if active:
+            features = np.vstack([units[active], np.ones_like(rate)])
+            theta[[*active, -1]] = fit_logistic(features, rate, mass, np.append(np.zeros(len(active)), base))
+        outside = np.delete(np.arange(units.shape[0]), active)
+        if (theta[:-1] >= 0.0).all():
+            slopes = rows_dot(units, mass * (expit(theta[:-1] @ units + theta[-1]) - rate))
+            if (slopes[outside] >= -1e-10).all():
+                break
+    return active, theta
 
 
 def what_a_line_does(

@@ -6,12 +6,12 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
 from calibrant.door.arguments import one_of, positive_integer
 from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_most
 from calibrant.door.sample import Sample
+from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.interval import partition_from_sample
 from calibrant.recalibration.curves.base import Curve, Levels, check_ends_agree
 from calibrant.recalibration.curves.formulas import PlattCurve
@@ -35,10 +35,10 @@ class IsotonicCurve(Curve):
 
     def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
-        found = isotonic_regression(levels.rate, weights=levels.weight)
-        first, last = found.blocks[:-1], found.blocks[1:] - 1
+        fitted, first = isotonic(levels.rate, levels.weight)
+        last = np.append(first[1:], fitted.size) - 1
         at = np.unique(np.concatenate([first, last]))
-        self.knots_, self.values_ = levels.prediction[at], np.clip(found.x[at], 0.0, 1.0)
+        self.knots_, self.values_ = levels.prediction[at], np.clip(fitted[at], 0.0, 1.0)
         self.n_steps_ = int(first.size)
 
     def _map(self, prediction: FloatArray) -> FloatArray:
