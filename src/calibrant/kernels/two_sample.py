@@ -76,30 +76,34 @@ def distinct_cells(gap: IntArray, n_scales: int) -> Cells:
 
 
 @njit(cache=True, nogil=True)
-def _compare(v_before: IntArray, w_before: IntArray, cells: Cells, unbiased: bool, out: FloatArray) -> None:
-    """Add the statistic of samples V and W at every scale to out, from how many of each come before every row.
+def _count(before: IntArray, first: IntArray, last: IntArray, out: IntArray) -> None:
+    """Rows of a sample in each cell, from how many of it come before every row."""
+    for cell in range(out.size):
+        out[cell] = before[last[cell]] - before[first[cell]]
+
+
+@njit(cache=True, nogil=True)
+def _compare(v: IntArray, w: IntArray, n_v: float, n_w: float, cells: Cells, unbiased: bool, out: FloatArray) -> None:
+    """Add the statistic of samples V and W at every scale to out, from how many rows of each lie in every cell.
 
     With v and w rows of each sample in a cell and n_v, n_w in all: the sum over cells of (v / n_v - w / n_w)^2, or
     unbiased, v (v - 1) / (n_v (n_v - 1)) + w (w - 1) / (n_w (n_w - 1)) - 2 v w / (n_v n_w). The sums are whole numbers,
     so statistics that are equal are found equal.
     """
-    n = v_before.size - 1
-    n_v, n_w = float(v_before[n]), float(w_before[n])
     least = 2.0 if unbiased else 1.0
     if n_v < least or n_w < least:
         return
     less = 1.0 if unbiased else 0.0
     per_v, per_w, per_both = 1.0 / (n_v * (n_v - less)), 1.0 / (n_w * (n_w - less)), 2.0 / (n_v * n_w)
-    first, last, begin, coarsest, finest = cells
+    begin, coarsest, finest = cells.begin, cells.coarsest, cells.finest
     sums = np.zeros((out.size + 2, 3), np.int64)  # of v (v - 1), w (w - 1) and v w: what begins and ends at each scale
     for group in range(coarsest.size):
         vv, ww, vw = 0, 0, 0
-        for cell in range(begin[group], begin[group + 1]):
-            v = v_before[last[cell]] - v_before[first[cell]]
-            w = w_before[last[cell]] - w_before[first[cell]]
-            vv += v * (v - 1)
-            ww += w * (w - 1)
-            vw += v * w
+        in_v, in_w = v[begin[group] : begin[group + 1]], w[begin[group] : begin[group + 1]]
+        for cell in range(in_v.size):
+            vv += in_v[cell] * (in_v[cell] - 1)
+            ww += in_w[cell] * (in_w[cell] - 1)
+            vw += in_v[cell] * in_w[cell]
         for k, total in enumerate((vv, ww, vw)):
             sums[coarsest[group], k] += total
             sums[finest[group] + 1, k] -= total
@@ -122,8 +126,8 @@ def permuted_statistics(
     """
     n, wanted = in_v.size, in_v.sum()
     cells = distinct_cells(gap, out.shape[1])
-    v, w = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)  # of each sample, before every row
-    place = np.empty(n, np.int64)
+    before, place = np.zeros(n + 1, np.int64), np.empty(n, np.int64)
+    v, w = np.empty(cells.first.size, np.int64), np.empty(cells.first.size, np.int64)
     out[:] = 0.0
     for r in range(out.shape[0]):
         key = _mix(seed + _GAMMA * np.uint64(first + r))
@@ -133,10 +137,11 @@ def permuted_statistics(
         for i in range(n):
             taken = in_v[i] if first + r == 0 else np.int64(place[i] < needed)
             needed -= taken
-            v[i + 1] = wanted - needed
-        for i in range(n):
-            w[i + 1] = i + 1 - v[i + 1]
-        _compare(v, w, cells, unbiased, out[r])
+            before[i + 1] = wanted - needed
+        _count(before, cells.first, cells.last, v)
+        for cell in range(w.size):
+            w[cell] = cells.last[cell] - cells.first[cell] - v[cell]
+        _compare(v, w, float(wanted), float(n - wanted), cells, unbiased, out[r])
 
 
 @njit(cache=True, nogil=True)
@@ -159,7 +164,8 @@ def crossed_statistics(
     n = hits.size
     y = hits.copy()
     cells = distinct_cells(gap, out.shape[1])
-    v, w = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    v_before, w_before = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    v, w = np.empty(cells.first.size, np.int64), np.empty(cells.first.size, np.int64)
     out[:] = 0.0
     for r in range(out.shape[0]):
         if first + r > 0:
@@ -169,8 +175,10 @@ def crossed_statistics(
                 y[i] = 1 if threshold[i, 0] <= bits < threshold[i, 1] else 0
         for role in range(2):
             for i in range(n):
-                v[i + 1] = v[i] + (y[i] if half[i] == role else 0)
-                w[i + 1] = w[i] + (drawn[i] if half[i] != role else 0)
-            _compare(v, w, cells, True, out[r])
+                v_before[i + 1] = v_before[i] + (y[i] if half[i] == role else 0)
+                w_before[i + 1] = w_before[i] + (drawn[i] if half[i] != role else 0)
+            _count(v_before, cells.first, cells.last, v)
+            _count(w_before, cells.first, cells.last, w)
+            _compare(v, w, float(v_before[n]), float(w_before[n]), cells, True, out[r])
         for scale in range(out.shape[1]):
             out[r, scale] *= 0.5
