@@ -225,12 +225,12 @@ def test_the_headline_names_the_segment_whose_error_is_that_of_all_rows(how):
     words = (
         f"Too high where part = u: it says {says} there on average, and {happens} happen; elsewhere it says {says_too}"
     )
-    assert told[1.0].headline.startswith(f"{words}, and {happens_too} happen. This is not chance")
+    assert told[1.0].headline.startswith(f"{words}, and {happens_too} happen. The error is not chance")
     assert told[1.0].examples == ()
     for errs_too in (told[1.4], told[0.8]):
         assert "elsewhere" not in errs_too.headline
         why = "some segments err otherwise than the rest" if "find" in how else "single segments are off; if they err"
-        assert f"But look at the segments below first: {why}" in errs_too.sentence
+        assert f"What to do: look at the segments below first: {why}" in errs_too.sentence
 
 
 @pytest.mark.slow

@@ -251,7 +251,7 @@ def test_an_error_that_is_the_same_everywhere_sends_nobody_to_segments(parts_dif
     said = f"{' '.join(found.sentences)} {found.found_segments.summary()} {document(found)}"
     assert found.answer.action == "recalibrate"
     least = (found.base_rate * (1.0 - found.base_rate) / 3_000) ** 0.5
-    told = f"to below {least:.2g}, too little to tell from chance"
+    told = f"to below {least:.2g} (what is left may be chance)"
     assert told in found.answer.sentence
     assert found.advice.noise == pytest.approx(least)
     assert told in found.advice.words  # the same number, by the same function

@@ -34,6 +34,7 @@ _SETTINGS = (
     *(Setting("calibrated", "rare", n) for n in (200, 2000)),
     Setting("log-odds shifted by -.3", "beta(.7, 3)", 2000),
     Setting("log-odds times 0.8", "uniform", 2000),
+    *(Setting("log-odds halved", "uniform", n) for n in (45, 200)),
     *(Setting("independent", "uniform", n) for n in (200, 2000)),
     *(Setting("independent", "rare", n) for n in (200, 2000)),
     *(Setting("swapped", "uniform", n) for n in (50, 200)),
@@ -87,6 +88,7 @@ def _count(setting: Setting, runs: int) -> Counter[str]:
             "calibrated": p,
             "log-odds shifted by -.3": expit(logit(p) - 0.3),
             "log-odds times 0.8": expit(0.8 * logit(p)),
+            "log-odds halved": expit(0.5 * logit(p)),
             "independent": np.full(p.size, 0.2),
             "swapped": 1.0 - p,
         }[setting.outcomes]

@@ -44,12 +44,15 @@ METHODS = {
     "scaling_binning": "scaling-binning",
     "histogram": "histogram binning",
     "isotonic": "isotonic regression",
+    "constant": "one answer for all rows",
     "nearest": "the nearest calibrated predictor",
     "vector": "vector scaling",
     "dirichlet": "Dirichlet scaling",
 }
-_RECENT = "if what predictions mean has changed since, fit it to recent rows only"
-_DISTANCE = "Distance from calibration (the least that predictions must change, on average, to be calibrated)"
+_RECENT = "if what predictions mean has changed, use recent rows only"
+_DISTANCE = "Distance from calibration (the least that predictions must change, on average, to be calibrated{less})"
+_LESS = "; less than the {gaps} above, as predictions that err opposite ways may meet"
+_TWO_SIDED = ("too confident", "not confident enough", "uneven")
 _SAME = 1e-12  # what is nearer is rounding
 _NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
 _DIGITS = 6  # at most, of two rates that are told apart
@@ -114,19 +117,20 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     small = ", but too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}{given}."
-    real = f"This is not chance{given} ({p}){small}."
     where = blamed(audit, found.direction)
+    what = "This" if where is None else "The error"
+    real = f"{what} is not chance{given} ({p}){small}."
     if in_parts:
         small = f"of all rows together it is too small to matter, but {_those(audit, where)}"
-        real = f"This is not chance{given} ({p}{'' if where is None else ' over all rows'}); {small}."
+        real = f"{what} is not chance{given} ({p}{'' if where is None else ' over all rows'}); {small}."
     test = audit.tests["calibration_test"].result
     if test is not None and not test.reject and test.impossible is not None:
         return sentence(f"{test.impossible.summary()}{small}")
     if found.action == "check the labels":
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
     if found.action == "predict the base rate":
-        same = f"saying {rate(audit.base_rate)} every time does as well or better, as far as these rows show"
-        return f"Of no use: {same}. That the predictions are miscalibrated is not chance{given} ({p}){small}."
+        same = f"nothing here shows that it does better than saying {rate(audit.base_rate)} every time"
+        return f"Of no proved use: {same}. That the predictions are miscalibrated is not chance{given} ({p}){small}."
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
     slightly = found.state == "too small to matter" and where is None
@@ -233,19 +237,22 @@ def details(found: Answer, audit: Audit) -> tuple[str, ...]:
 def _how_far(found: Answer, audit: Audit) -> str:
     """How far on these rows, in the population, and what would be too small to matter."""
     here = f"{in_short(found.size)} on these rows"
+    gaps = [abs(each.happened - each.predicted) for each in found.examples]
+    less = _LESS.format(gaps="gaps" if gaps[1:] else "gap") if found.direction in _TWO_SIDED and gaps else ""
+    distance = _DISTANCE.format(less=less if found.size < min(gaps, default=0.0) else "")
     if found.interval is None:
         needs = "" if audit.rates else f" without {MAX_WEIGHT}, {_most_of_one(audit)}"
-        return f"{_DISTANCE}: {here}; the population's is not bounded{needs}."
+        return f"{distance}: {here}; the population's is not bounded{needs}."
     sure = confidence(audit.level)
     most = most_in_short(found.interval, found.max_distance)
     if _by_classes(found, audit):
-        return f"{_DISTANCE}, of the most probable class: at most {most} in the population ({sure} confidence)."
+        return f"{distance}, of the most probable class: at most {most} in the population ({sure} confidence)."
     if found.state in ("no evidence", "too few rows"):
-        return f"{_DISTANCE}: at most {most} in the population ({sure} confidence). {_matters(found, audit)}"
+        return f"{distance}: {here}, at most {most} in the population ({sure} confidence). {_matters(found, audit)}"
     least = f"at least {least_in_short(found.interval, found.max_distance)} and " if found.interval.low > 0.0 else ""
     each = "each with " if least else ""
     return (
-        f"{_DISTANCE}: {here}, {least}at most {most} in the population ({each}{sure} confidence). "
+        f"{distance}: {here}, {least}at most {most} in the population ({each}{sure} confidence). "
         f"{_matters(found, audit)}"
     )
 
@@ -256,7 +263,7 @@ def _matters(found: Answer, audit: Audit) -> str:
     usual = default_limit(audit.base_rate, audit.mean_prediction)
     which = "the default max_distance" if found.max_distance == usual else "max_distance"
     if found.max_distance == usual < USUAL_LIMIT:
-        which += f": {default_in_words(audit.base_rate, audit.mean_prediction)}, as that tenth is below {USUAL_LIMIT:g}"
+        which += f" here, {default_in_words(audit.base_rate, audit.mean_prediction)}"
     limit = f"{asked(found.max_distance)} ({which})"
     if found.interval.high <= found.max_distance:
         over = " over all rows" if found.action == "look at the parts" else ""
@@ -275,7 +282,7 @@ def _most_of_one(audit: Audit) -> str:
 
 def _more_rows(needed: int, n_rows: int, limit: float) -> str:
     """How many more rows would decide, where that is a number that anybody can use."""
-    rows = f"about {whole(rounded_rows(needed - n_rows))} more" if practical(needed, n_rows) else IMPRACTICAL
+    rows = f"about {whole(rounded_rows(needed - n_rows))} more rows" if practical(needed, n_rows) else IMPRACTICAL
     return f"{rows} would decide whether it is above {asked(limit)}"
 
 
@@ -322,13 +329,14 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     before, after = advice["unchanged"], advice[advice.chosen or ""]
     method = METHODS.get(advice.chosen or "", advice.chosen)
     settled = found.interval is None or found.interval.low > found.max_distance
-    do = f"What to do: recalibrate, by {method}{'' if settled else ': the error is real, however large it is'}."
+    do = f"ecalibrate, by {method}{'' if settled else ': the error is real, and not proved too small to matter'}."
     parts = parts_off(audit)
     if alone is not None:
         return _repair_alone(alone, audit)
     if parts:
         which = {"segments": _which_err(audit), "periods": _RECENT}
-        do += f" But look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}."
+        do = f"look at the {' and '.join(parts)} below first: {'; '.join(which[part] for part in parts)}. Then r{do}"
+    do = f"What to do: {do if parts else f'r{do}'}"
     compared = advice.n_compared or audit.n_rows
     of_rows = "rows" if compared == audit.n_rows else f"{whole(compared)} rows drawn at random, each"
     falls = falls_to(before, after, advice.noise or 0.0)

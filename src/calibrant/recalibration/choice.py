@@ -201,7 +201,7 @@ def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float
     far, near = before.lower_calibration_distance, after.lower_calibration_distance
     if max(near, noise) >= far:
         return None
-    to = in_short(near) if near >= noise else f"below {in_short(noise)}, too little to tell from chance"
+    to = in_short(near) if near >= noise else f"below {in_short(noise)} (what is left may be chance)"
     return f"{in_short(far)} to {to}"
 
 

@@ -298,7 +298,9 @@ def _choose_on(
         constant = rows.constant(splits)
         gain = rows.losses(constant)[compared] - losses[chosen]
         proved = np.isfinite(gain).all() and interval_of(gain, level / _SURER)[1].low > 0.0
-        if not proved and direction != "right":
+        # To throw predictions away takes more than to keep them: for that the usual level is enough.
+        some = not rows.classes and z > float(-ndtri(level / 2.0))
+        if not proved and not some:
             judged.append(judge("constant", constant)())
             chosen = "constant"
         elif not rows.classes:
