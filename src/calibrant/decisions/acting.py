@@ -78,12 +78,14 @@ def acting_from_sample(
     *,
     single: bool = True,
     corp: CorpDecomposition | None = None,
+    cuts: Cuts | None = None,
 ) -> Acting:
     """Decision curve, band and Murphy diagram of a sample; `threshold` is one of the curve's.
 
-    Outcomes that are not `single` are trials of common rows, or rows of common groups; `corp` is the sample's if known.
+    Outcomes that are not `single` are trials of common rows, or rows of common groups; `corp` and `cuts` are the
+    sample's if known.
     """
-    cuts = Cuts.of(sample)
+    cuts = Cuts.of(sample) if cuts is None else cuts
     t = np.union1d(_thinned(breakpoints(cuts)), threshold)
     best, now, after = cuts.best_at(t), cuts.now(t), cuts.after(t)
     band: DecisionBand | None = None
@@ -100,7 +102,7 @@ def acting_from_sample(
         base_rate=float(cuts.events[-1]),
         band=band,
         no_band=no_band,
-        murphy=_thinned_diagram(murphy_from_sample(sample, corp, _kept)),
+        murphy=_thinned_diagram(murphy_from_sample(sample, corp, cuts, _kept)),
     )
 
 

@@ -136,9 +136,14 @@ def acting_from(cut: float) -> str:
     return f"acting from {short if (float(short) == 1.0) == (cut == 1.0) else 'just below 1'} on"
 
 
-def cost_from_sample(sample: Sample, level: float, threshold: float | None = None, *, bounded: bool = True) -> Cost:
-    """What it costs at a threshold, or at the one where these rows lose most; `bounded` for the population too."""
-    cuts = Cuts.of(sample)
+def cost_from_sample(
+    sample: Sample, level: float, threshold: float | None = None, *, bounded: bool = True, cuts: Cuts | None = None
+) -> Cost:
+    """What it costs at a threshold, or at the one where these rows lose most; `bounded` for the population too.
+
+    `cuts` are the sample's if known.
+    """
+    cuts = Cuts.of(sample) if cuts is None else cuts
     if threshold is None:
         below = cuts.prediction[cuts.prediction < 1.0]
         at, above = cuts.regret(below)

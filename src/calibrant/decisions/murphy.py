@@ -139,13 +139,16 @@ def murphy_diagram(y_true: Column, y_prob: Column, *, sample_weight: Column | No
 
 
 def murphy_from_sample(
-    sample: Sample, corp: CorpDecomposition | None = None, some: Callable[[int], IntArray] | None = None
+    sample: Sample,
+    corp: CorpDecomposition | None = None,
+    cuts: Cuts | None = None,
+    some: Callable[[int], IntArray] | None = None,
 ) -> MurphyDiagram:
-    """`murphy_diagram` of a sample, whose split of the Brier score may be known already.
+    """`murphy_diagram` of a sample, whose split of the Brier score and cuts may be known already.
 
     `some` of so many thresholds, by their numbers, may do.
     """
-    cuts = Cuts.of(sample)
+    cuts = Cuts.of(sample) if cuts is None else cuts
     rate, rest = cuts.events[-1], cuts.others[-1]
     t = np.unique(np.concatenate([[0.0, min(1.0, max(0.0, rate / (rate + rest))), 1.0], cuts.prediction, cuts.rate]))
     t = t if some is None else t[some(t.size)]

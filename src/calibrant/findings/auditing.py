@@ -34,6 +34,7 @@ from calibrant.inference.every_measure import teach
 from calibrant.inference.gate import check_gate
 from calibrant.kernels.sums import dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
+from calibrant.measures.decision_loss import Cuts
 from calibrant.measures.discrimination import auc_from_sample
 from calibrant.measures.lower import audited_certificate, lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures
@@ -309,7 +310,8 @@ def audit_sample(
         base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
         taught.result()
-        bounds, gate = population(sample, units, limit, level, witness.value, ties.lower_distance_bracket, displacement)
+        bracket = ties.lower_distance_bracket
+        bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values)
         tell("What it costs")
         cost, acting = costing.result()
         # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
@@ -386,9 +388,10 @@ def _costs(
     many = threshold is None and sample.n_distinct > _COSTLY
     # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
     single = rows is None or (rows.trials is None and rows.group is None)
-    cost = cost_from_sample(sample, level, threshold, bounded=single and not many)
-    band = np.random.default_rng([drawn, 1])
-    return cost, acting_from_sample(sample, cost.threshold, level, n_resamples, band, single=single, corp=corp)
+    cuts = Cuts.of(sample)
+    cost = cost_from_sample(sample, level, threshold, bounded=single and not many, cuts=cuts)
+    how = sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1])
+    return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)
 
 
 def _about_chance(sample: Sample) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Evidence"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -133,8 +133,9 @@ def population(
     smooth_error: float,
     distance: Bracket,
     displacement: float,
+    values: Mapping[str, float],
 ) -> tuple[PopulationBounds | None, GateResult | None]:
-    """Bounds for the population and the gate at a limit, from the sample's error and distance.
+    """Bounds for the population and the gate at a limit, from the sample's error, distance and other measures.
 
     None where `units` are, which are what is drawn from the population. Bounds of cells that hold several predictions
     are made later.
@@ -146,7 +147,7 @@ def population(
     )
     if sample.cell_width.max() > 0.0:
         return None, gate
-    return bounds_from_sample(sample, smooth_error, distance, level, units), gate
+    return bounds_from_sample(sample, smooth_error, distance, level, units, values), gate
 
 
 def where_it_applies(title: str, run: Callable[[], TestResult]) -> Evidence:

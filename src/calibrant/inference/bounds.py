@@ -147,11 +147,16 @@ def population_bounds(
 
 
 def bounds_from_sample(
-    sample: Sample, smooth_error: float, distance: Bracket, level: float, units: Units | Cells | None = None
+    sample: Sample,
+    smooth_error: float,
+    distance: Bracket,
+    level: float,
+    units: Units | Cells | None = None,
+    values: Mapping[str, float] = ReadOnly({}),
 ) -> PopulationBounds:
     """Bounds from what is known of the sample already: its smooth error, and a bracket of its lower distance.
 
-    Of rows that were pooled into cells both are to be at most these.
+    Of rows that were pooled into cells both are to be at most these. `values` are other measures that are known.
     """
     units = Units.of_sample(sample) if units is None else units
     spread, each, found = Spread.of(units), HEADLINE * level, {}
@@ -160,7 +165,7 @@ def bounds_from_sample(
     else:
         lows = (lower_end(units, learn, each) for learn in (smooth_function, lower_function))
         if units.moved is None:
-            found = direct(sample, units, spread, level)
+            found = direct(sample, units, spread, level, values)
     smooth, lower = (
         Interval(low, max(low, spread.upper_end(seen, each)))
         for low, seen in zip(lows, (smooth_error, distance.upper), strict=True)

@@ -46,16 +46,19 @@ def teach(units: Units | Cells | None) -> None:
             units.taught(learn)
 
 
-def direct(sample: Sample, units: Units, spread: Spread, level: float) -> dict[str, Interval]:
+def direct(
+    sample: Sample, units: Units, spread: Spread, level: float, values: Mapping[str, float]
+) -> dict[str, Interval]:
     """Intervals that cost an event for each end: each end of all fails with probability at most `level` / 40.
 
-    Of the random interval error also at the width that is nearest to n^(-1/3), as "surrogate".
+    Of the random interval error also at the width that is nearest to n^(-1/3), as "surrogate". `values` are those of
+    the sample's measures that are known already.
     """
     each, known = _OTHER * level, measures()
     found = {}
     for name in (*_LEARNED, *_ABOVE):
         if name in known:
-            value = known[name].on_sample(sample, **known[name].parameters)
+            value = values[name] if name in values else known[name].on_sample(sample, **known[name].parameters)
             low = lower_end(units, _LEARNED[name], each) if name in _LEARNED else 0.0
             found[name] = Interval(low, max(low, spread.upper_end(value, each)))
     width = 2.0 ** -round(math.log2(units.n_units) / 3.0)

@@ -74,11 +74,14 @@ class Units:
     @classmethod
     def of_sample(cls, sample: Sample) -> Units:
         """Unweighted rows with outcomes 0 or 1."""
+        pooled = bool(sample.cell_width.any())
+        if sample.n_rows == sample.n_distinct and not pooled:  # a line is a row
+            one = np.ones(sample.n_distinct)
+            return cls(sample.ones, sample.prediction, np.broadcast_to(1.0, one.shape), None, one, 1.0)
         zeros = sample.count - sample.ones
         copies = np.column_stack([zeros, sample.ones]).ravel()
         held = copies > 0.0
         v, y = np.repeat(sample.prediction, 2)[held], np.tile([0.0, 1.0], sample.n_distinct)[held]
-        pooled = bool(sample.cell_width.any())
         moved = np.repeat(2.0 * sample.cell_width, 2)[held] if pooled else None
         return cls(y, v, np.broadcast_to(1.0, v.shape), None, copies[held], 1.0, moved)
 
@@ -93,7 +96,14 @@ class Units:
 
     def mean(self, units: FloatArray) -> float:
         """Mean over the units, as often as there are such."""
+        if self._alone:
+            return float(units.sum() / units.size)
         return float((self.copies * units).sum() / self.copies.sum())
+
+    @cached_property
+    def _alone(self) -> bool:
+        """Whether every unit is one of a kind."""
+        return bool((self.copies == 1.0).all())
 
     @cached_property
     def spread(self) -> Means:
