@@ -14,7 +14,7 @@ import numpy as np
 from calibrant.kernels.compiled import inner, njit
 from calibrant.kernels.types import FloatArray, IntArray
 
-LANES = 128
+LANES = 256
 """Resamples that advance together."""
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -187,9 +187,12 @@ def _draw_one(key, step, threshold, events):  # type: ignore[no-untyped-def]
 
 @inner
 def _draw_many(key, step, below, guide, least, size, events):  # type: ignore[no-untyped-def]
+    for lane in range(LANES):  # by itself: it is vectorised
+        events[lane] = np.int64(mix(key[lane] + step) >> _11) * 2.0**-53
     for lane in range(LANES):
-        uniform = np.int64(mix(key[lane] + step) >> _11) * 2.0**-53
+        uniform = events[lane]
         j = guide[int(uniform * size)]
+        j += below[j] <= uniform  # without a branch, which would be guessed wrong every third time
         while below[j] <= uniform:
             j += 1
         events[lane] = least + j
