@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["DecisionBand"]
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +79,7 @@ def band_of(
     shares = cases.by_unit(cases.weight)
     unit = float((shares**3).sum() / (shares**2).sum())  # 1 / n where all weigh the same
     t = _some(thresholds, _MOST_OF_UNITS)
-    return _drawn(_of_units(cases, t), unit, t, level, n_resamples, random_state)
+    return _drawn(*_of_units(cases, t, n_resamples, random_state), unit, t, level, n_resamples)
 
 
 def band_of_sample(
@@ -90,7 +90,7 @@ def band_of_sample(
     _check_enough(int(sample.ones.sum()), _EVENTS)
     _check_enough(int((sample.count - sample.ones).sum()), _OTHERS)
     t = _some(thresholds, _MOST)
-    return _drawn(_of_rows(sample, t), 1.0 / sample.n_rows, t, level, n_resamples, random_state)
+    return _drawn(*_of_rows(sample, t, n_resamples, random_state), 1.0 / sample.n_rows, t, level, n_resamples)
 
 
 def _checked(level: float, n_resamples: int) -> float:
@@ -112,62 +112,60 @@ def _some(t: FloatArray, most: int) -> FloatArray:
 
 
 def _drawn(
-    draw: Draw, unit: float, t: FloatArray, level: float, n_resamples: int, random_state: RandomState
+    observed: Worths, redrawn: Worths, unit: float, t: FloatArray, level: float, n_resamples: int
 ) -> DecisionBand:
-    """The band, from what a resample gives; `unit` is the share that a row has."""
-    observed, variance = draw(None)
+    """The band, from what the rows give and what resamples do; `unit` is the share that a row has."""
     unseen = _UNSEEN * ((1.0 - t) ** 2 + t * t) * unit * unit
-
-    def pivot(rng: np.random.Generator) -> tuple[float, float]:
-        worth, spread = draw(rng)
-        z = (worth - observed) / np.sqrt(spread + unseen)
-        return float(z.max()), float(-z.min())
-
-    drawn = np.sort(resampled(pivot, t.size, n_resamples, random_state), axis=0)
-    above, below = drawn[int(np.ceil((1.0 - 0.5 * level) * (n_resamples + 1) - 1e-9)) - 1]
+    (worth, variance), (worths, variances) = observed, redrawn
+    z = (worths - worth) / np.sqrt(variances + unseen)
+    farthest = np.sort(np.column_stack([z.max(axis=1), -z.min(axis=1)]), axis=0)
+    above, below = farthest[int(np.ceil((1.0 - 0.5 * level) * (n_resamples + 1) - 1e-9)) - 1]
     error = np.sqrt(variance + unseen)
-    lower, upper = observed - above * error, observed + below * error
+    lower, upper = worth - above * error, worth + below * error
     price = 1.0 - t
-    return DecisionBand(t, observed / price, lower / price, upper / price, level, int(n_resamples))
+    return DecisionBand(t, worth / price, lower / price, upper / price, level, int(n_resamples))
 
 
-Draw = Callable[[np.random.Generator | None], tuple[FloatArray, FloatArray]]
-"""Net benefit times 1 - t at each threshold and its variance, resampled; without a generator that of the rows."""
+Worths = tuple[FloatArray, FloatArray]
+"""Net benefit times 1 - t at each threshold, and its variance: of shape (k,), of resamples (n_resamples, k)."""
 
 
 def _acting(mass: FloatArray) -> FloatArray:
     """What rows that act at each threshold have of a mass by cell, the number of thresholds at which a row acts."""
-    return np.asarray(mass[::-1].cumsum()[::-1][1:])
+    return np.asarray(mass[..., ::-1].cumsum(axis=-1)[..., ::-1][..., 1:])
 
 
-def _of_rows(sample: Sample, t: FloatArray) -> Draw:
+def _of_rows(sample: Sample, t: FloatArray, n_resamples: int, random_state: RandomState) -> tuple[Worths, Worths]:
     """Rows drawn with replacement, counted in cells: multinomial, so that a resample costs no pass over the rows."""
     n = sample.n_rows
     cell = np.searchsorted(t, sample.prediction, side="right")
     counts = [np.bincount(cell, part, t.size + 1) for part in (sample.count - sample.ones, sample.ones)]
     chance = np.stack(counts, axis=1).ravel() / n
 
-    def draw(rng: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
-        drawn = chance if rng is None else rng.multinomial(n, chance) / n
-        events, others = _acting(drawn[1::2]), _acting(drawn[::2])
+    def worths(share: FloatArray) -> Worths:
+        events, others = _acting(share[..., 1::2]), _acting(share[..., ::2])
         worth = (1.0 - t) * events - t * others
         return worth, np.maximum((1.0 - t) ** 2 * events + t * t * others - worth * worth, 0.0) / n
 
-    return draw
+    drawn = resampled(lambda rng: rng.multinomial(n, chance), t.size, n_resamples, random_state)
+    return worths(chance), worths(drawn / n)
 
 
-def _of_units(cases: Cases, t: FloatArray) -> Draw:
+def _of_units(cases: Cases, t: FloatArray, n_resamples: int, random_state: RandomState) -> tuple[Worths, Worths]:
     """Rows of other weights, or groups, drawn with replacement."""
     weight = cases.by_unit(cases.weight)
     worths = np.stack([cases.by_unit(cases.weight * (cases.y - at) * (cases.v >= at)) for at in t], axis=1)
     squares, crossed, n = worths**2, worths * weight[:, None], cases.n_units
 
-    def draw(rng: np.random.Generator | None) -> tuple[FloatArray, FloatArray]:
-        times = np.ones(n) if rng is None else np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
+    def of(times: FloatArray) -> Worths:
         whole = max(dot(times, weight), 1e-300)
         worth, square, cross = (np.einsum("u,uk->k", times, each) for each in (worths, squares, crossed))
         worth = worth / whole
         spread = square - 2.0 * worth * cross + worth * worth * dot(times, weight**2)
         return worth, np.maximum(spread, 0.0) / whole**2
 
-    return draw
+    def again(rng: np.random.Generator) -> Worths:
+        return of(np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64))
+
+    drawn = resampled(again, t.size, n_resamples, random_state)
+    return of(np.ones(n)), (drawn[:, 0], drawn[:, 1])

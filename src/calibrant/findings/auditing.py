@@ -312,8 +312,6 @@ def audit_sample(
         taught.result()
         bracket = ties.lower_distance_bracket
         bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values)
-        tell("What it costs")
-        cost, acting = costing.result()
         # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
         telling = test is None or rejected(test, gate)
         regional = thread.submit(regions_from_witness, sample, witness, rows) if telling else None
@@ -323,6 +321,8 @@ def audit_sample(
             state = decide(test, gate)
             advised = advice_on_sample(sample, test, weighted, state, level, int(rng.integers(2**31)), rows)
         regions = () if regional is None else regional.result()
+        tell("What it costs")
+        cost, acting = costing.result()
     return Audit(
         title=title,
         n_rows=sample.n_rows,
