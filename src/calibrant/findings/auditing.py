@@ -21,7 +21,6 @@ from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
-from calibrant.findings.classes import class_findings
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.given import Given, given
@@ -221,6 +220,8 @@ def audit_classes(
         advise=False,
     )
     tell = progress if progress is not None else lambda _stage: None
+    from calibrant.findings.classes import class_findings  # with twenty modules that only they need
+
     tell("Classes")
     classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)), max_distance, tell)
     first = replace(first, seed=seed, classes=classes)
@@ -305,8 +306,7 @@ def audit_sample(
         ties = tie(sample, witness, certificate, corp, {name: measure.value for name, measure in found.items()})
         _say_brackets(found, ties.lower_distance_bracket)
         tell("Bounds")
-        mass = sample.mass()
-        mean_prediction = min(1.0, dot(mass, sample.prediction))
+        mean_prediction = min(1.0, dot(sample.mass(), sample.prediction))
         base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
         limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
         taught.result()

@@ -14,7 +14,6 @@ from calibrant.door.ends import Bracket
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
 from calibrant.findings.answer import Answer, answer
-from calibrant.findings.classes import ClassFindings
 from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
@@ -28,6 +27,7 @@ from calibrant.measures.smooth import Witness
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from calibrant.findings.classes import ClassFindings
     from calibrant.scale.drift import Period
     from calibrant.segments.found_results import FoundSegments
     from calibrant.segments.named import Segment

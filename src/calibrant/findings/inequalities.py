@@ -16,7 +16,6 @@ from calibrant.door.ends import Bracket
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.measures.corp import CorpDecomposition
-from calibrant.measures.distance import upper_distance_bound
 from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import Witness
@@ -132,6 +131,8 @@ def tie(
     uppers = _upper_bounds(known, level_sets)
     attained = dict(uppers)
     if sample.n_distinct <= _NEAREST:
+        from calibrant.measures.distance import upper_distance_bound  # the search for it takes a while to load
+
         attained["post-processing that reaches it"] = upper_distance_bound(sample, certificate)
     upper_source, upper = min(attained.items(), key=lambda item: item[1])
 
