@@ -31,7 +31,7 @@ from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
 from calibrant.inference.draws import Draws
 from calibrant.inference.every_measure import teach
 from calibrant.inference.gate import check_gate
-from calibrant.kernels.sums import dot
+from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.measures.decision_loss import Cuts
 from calibrant.measures.discrimination import auc_from_sample
@@ -160,8 +160,7 @@ def audit(
                 random_state=random_state,
                 progress=tell,
             )
-    column = cast(Column, y_prob)
-    chance = of_log_odds(column) if from_logits else column
+    chance = of_log_odds(cast(Column, y_prob)) if from_logits else cast(Column, y_prob)
     columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
     with watched(progress) as tell:
         done = audit_given(
@@ -265,10 +264,11 @@ def audit_sample(
     rng, seed = seeded(random_state)
 
     tell("Witness")
-    witness = witness_from_sample(sample)  # first, so that what numba imports at its first call is there for threads
+    compensated_sum(np.zeros(1))  # so that what numba imports at its first call is there for threads
     # Kernels release the interpreter's lock: what depends on nothing else runs beside the rest.
     with beside() as thread:
         certified = thread.submit(audited_certificate, sample)
+        witness = witness_from_sample(sample)
         weighted = weights_differ(sample)
         units = units_drawn(sample, rows, draws, weighted)
         taught = thread.submit(teach, units)

@@ -159,7 +159,9 @@ class Units:
     def split(self, shares: FloatArray, rng: np.random.Generator) -> list[Units]:
         """A chance split that does not know what it splits: units are in an order that their contents decide."""
         single = self.copies == 1.0
-        block = np.searchsorted(shares.cumsum()[:-1], rng.random(self.copies.size), side="right")
+        drawn, block = rng.random(self.copies.size), np.zeros(self.copies.size, np.int8)
+        for edge in shares.cumsum()[:-1]:  # a search takes several times as long
+            block += drawn >= edge
         many = np.flatnonzero(~single)
         copies = rng.multinomial(self.copies[many].astype(np.int64), shares).T.astype(np.float64)
         found = []
@@ -175,7 +177,8 @@ class Units:
         line = np.flatnonzero(held if self.unit is None else held[self.unit])
         unit = None if self.unit is None else (np.cumsum(held) - 1)[self.unit[line]]
         moved = None if self.moved is None else self.moved[line]
-        return Units(self.y[line], self.v[line], self.w[line], unit, copies[held], self.most, moved)
+        w = self.w[line] if self.w.strides != (0,) else np.broadcast_to(self.w[:1], line.shape)
+        return Units(self.y[line], self.v[line], w, unit, copies[held], self.most, moved)
 
     @cached_property
     def pooled(self) -> Sample:

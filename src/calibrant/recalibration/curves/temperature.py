@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.sample import Sample
 from calibrant.kernels.logistic import logistic_derivatives
-from calibrant.measures.logistic import inner_expit, log_odds
+from calibrant.measures.logistic import MANY, inner_expit, log_odds, pooled_neighbours
 from calibrant.recalibration.curves.base import Curve, Levels, check_clip
 from calibrant.recalibration.curves.formulas import what_a_line_does
 from calibrant.recalibration.kinds import check
@@ -44,11 +45,12 @@ class TemperatureCurve(Curve):
         rate, mass = np.ascontiguousarray(levels.rate), np.ascontiguousarray(levels.mass)
         self.domain_: tuple[float, float] | None = (float(levels.prediction[0]), float(levels.prediction[-1]))
 
-        def slope(inverse: float) -> tuple[float, float]:
+        def slope(x: FloatArray, rate: FloatArray, mass: FloatArray, inverse: float) -> tuple[float, float]:
             _, gradient, hessian = logistic_derivatives(x, rate, mass, np.array([inverse]))
             return float(gradient[0]), float(hessian[0, 0])
 
-        self.temperature_ = temperature(slope)
+        rough = temperature(partial(slope, *pooled_neighbours(x, rate, mass))) if rate.size > MANY else 1.0
+        self.temperature_ = temperature(partial(slope, x, rate, mass), rough)
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         return inner_expit(log_odds(prediction, self.clip) / self.temperature_)
@@ -59,17 +61,17 @@ class TemperatureCurve(Curve):
         return f"Temperature scaling divides log-odds by {self.temperature_:.3f}{what}."
 
 
-def temperature(slope: Callable[[float], tuple[float, float]]) -> float:
+def temperature(slope: Callable[[float], tuple[float, float]], start: float = 1.0) -> float:
     """Temperature at which the derivative of the log score with respect to its inverse is zero.
 
-    `slope` returns that derivative, which never falls, and its own; Newton's method, kept between what is known to be
-    too low and too high.
+    `slope` returns that derivative, which never falls, and its own; Newton's method from a temperature to start with,
+    kept between what is known to be too low and too high.
     """
     low, high = 1.0 / HOTTEST, 1.0 / COLDEST
-    at = 1.0
+    at = 1.0 / start
     first, second = slope(at)
     if first == 0.0:  # the best, or nothing to scale: every score is zero
-        return 1.0
+        return start
     if first > 0.0 and slope(low)[0] >= 0.0:
         return HOTTEST
     if first < 0.0 and slope(high)[0] <= 0.0:
