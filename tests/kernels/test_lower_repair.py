@@ -47,7 +47,7 @@ def test_potentials_are_lowered_by_the_least_that_leaves_every_slack_open(
     dz = z * rng.normal(scale=2.0, size=z.shape)
     primal, dual = rng.random(2)
     lowered = np.empty((n, 2))
-    left = lower_repair._repaired(u, s, z, step, dz, primal, dual, 10.0**mu, lowered)
+    left = lower_repair._repaired(u, s, z, step, dz, primal, dual, 10.0**mu, np.inf, lowered)
     spent = primal * np.column_stack([rise[:, 0], -rise[:, 0], rise[:, 1], -rise[:, 1], step[:, 2]])
     expected = _lowered_until_nothing_changes(u, s, z, s - spent, dual * dz, 10.0**mu)
     np.testing.assert_allclose(lowered, expected, rtol=1e-9, atol=1e-12)

@@ -96,7 +96,7 @@ def room(n: int) -> Room:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def take(
     u: FloatArray, p: FloatArray, q: FloatArray, x: FloatArray, s: FloatArray, z: FloatArray, inverse: FloatArray,
     step: FloatArray, dx: FloatArray, dz: FloatArray, primal: float, dual: float, lowered: FloatArray | None,
@@ -144,7 +144,7 @@ def take(
     return gap, lower
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve(
     u: FloatArray, p: FloatArray, q: FloatArray, target: float, limit: int, proximal: float, x: FloatArray,
     state: State, room: Room, lam: FloatArray, lowered: FloatArray | None,
@@ -190,9 +190,9 @@ def solve(
         centre = mu * ratio * ratio * ratio
         correct(u, p, q, bias, z, inverse, predicted, centre, factor, ends, y, rhs)
         substitute(factor, y, step, dx)
-        taken, given, everything = change(u, rhs, z, inverse, proximal, centre, predicted, step, dx, dz)
-        if not np.isfinite(everything):
+        if not np.isfinite(dx[0, 0] + dx[n - 1, 0]):  # whatever is not finite spreads to an end
             break
+        taken, given = change(u, rhs, z, inverse, proximal, centre, predicted, step, dx, dz)
         damp = max(0.9, 1.0 - max(mu, 1e-3))
         primal = min(1.0, damp / taken) if taken > damp else 1.0
         dual = min(1.0, damp / given) if given > damp else 1.0

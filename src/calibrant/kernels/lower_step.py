@@ -17,30 +17,31 @@ Matrix = tuple[float, float, float]  # t, l and delta of T = t (1, l)'(1, l) + d
 Side = tuple[float, float]  # a right-hand side: its first part, and what the second has across (1, l)
 
 
-@njit()
+@njit(error_model="numpy")
 def _factored(
     carried: Matrix, a0: float, a1: float, d: float, e0: float, e1: float, proximal: float, factor: FloatArray, k: int
 ) -> Matrix:
     """Add a node's calibration row and proximal term to T, then the edge behind it, of conductances e0 and e1."""
     t, slope, delta = carried
     grown = t + d * a0 * a0
+    total = grown + proximal
+    share = 1.0 / total
     turn = a1 - slope * a0
     fall = 0.0
+    along = t * slope
     if grown > 0.0:
         part = 1.0 / grown
+        along += d * a0 * a1
         delta += t * d * part * turn * turn
         fall = -d * a0 * part * turn
-        slope = (t * slope + d * a0 * a1) * part
+        slope = along * part
         turn *= t * part
-        t = grown
     else:
         delta += d * a1 * a1
-    grown = t + proximal
-    part = 1.0 / grown
-    delta += t * slope * slope * (proximal * part) + proximal
-    less = slope * (proximal * part)
-    slope *= t * part
-    t = grown
+    less = slope * (proximal * share)
+    delta += along * less + proximal
+    slope = along * share
+    t = total
     free = delta + e1
     det = 1.0 / ((t + e0) * free + e0 * t * slope * slope)
     part = e1 / free
@@ -55,7 +56,7 @@ def _factored(
     return t * (e0 * free * det), slope * part, delta * part
 
 
-@njit()
+@njit(error_model="numpy")
 def _carried(
     y0: float, across: float, a0: float, p: float, q: float, tilt: float, factor: FloatArray, y: FloatArray, k: int
 ) -> Side:
@@ -77,7 +78,7 @@ def _carried(
     return e0 * det * (free * y0 - t * slope * across), across * (e1 / free)
 
 
-@njit()
+@njit(error_model="numpy")
 def _joined(left: Matrix, right: Matrix, y0: float, across: float, y1: float, other: float) -> tuple[Matrix, Side]:
     """What both ends bring to the node where they meet; the right one's first label is the left one's second."""
     t, slope, delta = left
@@ -96,7 +97,7 @@ def _joined(left: Matrix, right: Matrix, y0: float, across: float, y1: float, ot
     return (t, slope, delta), (y0, across)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def eliminate(
     u: FloatArray, p: FloatArray, q: FloatArray, bias: FloatArray, z: FloatArray, inverse: FloatArray,
     proximal: float, factor: FloatArray, y: FloatArray,
@@ -129,13 +130,13 @@ def eliminate(
     return left, right
 
 
-@njit()
+@njit(error_model="numpy")
 def _parts(inverse: FloatArray, k: int, rise0: float, rise1: float) -> tuple[float, float, float, float]:
     """The part of each slack of edge k that rises of r0 and r1 along it take."""
     return rise0 * inverse[k, 0], -rise0 * inverse[k, 1], rise1 * inverse[k, 2], -rise1 * inverse[k, 3]
 
 
-@njit()
+@njit(error_model="numpy")
 def _flows(z: FloatArray, inverse: FloatArray, predicted: FloatArray, k: int, centre: float) -> tuple[float, float]:
     """What the corrector asks of the flows along edge k."""
     w0, w1, w2, w3 = _parts(inverse, k, predicted[k, 0], predicted[k, 1])
@@ -145,7 +146,7 @@ def _flows(z: FloatArray, inverse: FloatArray, predicted: FloatArray, k: int, ce
     )
 
 
-@njit()
+@njit(error_model="numpy")
 def _asked(
     u: FloatArray, p: FloatArray, q: FloatArray, bias: FloatArray, z: FloatArray, inverse: FloatArray,
     predicted: FloatArray, rhs: FloatArray, k: int, centre: float, gain0: float, gain1: float,
@@ -161,7 +162,7 @@ def _asked(
     return tilt
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def correct(
     u: FloatArray, p: FloatArray, q: FloatArray, bias: FloatArray, z: FloatArray, inverse: FloatArray,
     predicted: FloatArray, centre: float, factor: FloatArray, ends: tuple[Matrix, Matrix], y: FloatArray,
@@ -189,7 +190,7 @@ def correct(
     _carried(y0, across, 1.0 - u[k], rhs[k, 0], rhs[k, 1], tilt, factor, y, k)
 
 
-@njit()
+@njit(error_model="numpy")
 def _rises(factor: FloatArray, y: FloatArray, k: int, dx0: float, dx1: float) -> tuple[float, float]:
     """By how much dx rises from node k to the next, which has dx: from (T + E)(dx_k - dx) = y - T dx."""
     t, slope, delta, e0, e1, det = factor[k, 0], factor[k, 1], factor[k, 2], factor[k, 3], factor[k, 4], factor[k, 5]
@@ -199,7 +200,7 @@ def _rises(factor: FloatArray, y: FloatArray, k: int, dx0: float, dx1: float) ->
     return det * (tl * across - (delta + e1) * along), -det * (e0 * slope * along + (t + e0) * across)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def substitute(factor: FloatArray, y: FloatArray, rise: FloatArray, dx: FloatArray) -> None:
     """Solve from the middle outwards: the rises along the edges, which come first, and dx (K, 2)."""
     n = y.shape[0]
@@ -228,7 +229,7 @@ def substitute(factor: FloatArray, y: FloatArray, rise: FloatArray, dx: FloatArr
             dx[j, 1] = right1
 
 
-@njit()
+@njit(error_model="numpy")
 def _level(
     a1: float, d: float, proximal: float, p: float, q: float, dx0: float, dx1: float, next0: float, next1: float,
     flow0: float, flow1: float,
@@ -245,7 +246,7 @@ def _level(
     return a0 * dx0 + a1 * dx1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def predict(
     u: FloatArray, p: FloatArray, q: FloatArray, z: FloatArray, inverse: FloatArray, proximal: float,
     predicted: FloatArray, dx: FloatArray,
@@ -290,17 +291,16 @@ def predict(
     return most, least, sum1, sum2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def change(
     u: FloatArray, rhs: FloatArray, z: FloatArray, inverse: FloatArray, proximal: float, centre: float,
     predicted: FloatArray, step: FloatArray, dx: FloatArray, dz: FloatArray,
-) -> tuple[float, float, float]:  # fmt: skip
+) -> tuple[float, float]:  # fmt: skip
     """Steps of the calibration rows, into step[:, 2], and of all multipliers; the largest part of a slack and of a
-    multiplier that is taken, and a sum that is finite if all steps are."""
+    multiplier that is taken."""
     n = u.size
     taken = 0.0
     given = 0.0
-    everything = 0.0
     flow0 = 0.0
     flow1 = 0.0
     for k in range(n):
@@ -321,7 +321,6 @@ def change(
                 dz[k, up] = rising
                 dz[k, down] = falling
                 taken = max(taken, max(more, less))
-                everything += rising + falling
                 if -rising > given * z[k, up]:
                     given = -rising / z[k, up]
                 if -falling > given * z[k, down]:
@@ -340,7 +339,6 @@ def change(
         rising = centre * inverse[k, 4] + z[k, 4] * (more - 1.0 - w * (1.0 - w))
         dz[k, 4] = rising
         taken = max(taken, more)
-        everything += rising
         if -rising > given * z[k, 4]:
             given = -rising / z[k, 4]
-    return taken, given, everything
+    return taken, given

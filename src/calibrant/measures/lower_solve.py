@@ -25,11 +25,11 @@ _REPAIRED = 25_000  # nodes from which on steps that a few pairs block are repai
 # goes on where a coarser one ended. The last is what is worth aiming at in double precision.
 _STAGES = (9e-10, 9e-12, 9e-14, 1e-14)
 _OWN = 0.9  # a rough search starts with a stage of its own, this part of its tolerance
-# A solve is first looked at when it is rough, which may be enough: where the look costs little beside the solve, for so
-# many nodes or for one at least at every second prediction.
+# A solve is first looked at when it is rough, if that may be enough, and where the look costs little beside the solve:
+# for so many nodes or for one at least at every second prediction.
 _MANY, _HALF = 20_000, 0.5
 _ROUGH = 1e-5
-_LOOKED = 0.6  # of a stage's width: so many nodes are looked at there too, for the last digit costs many steps
+_LOOKED = 0.9  # of a stage's width: so many nodes are looked at there too, for the last digit costs many steps
 _WORTH = 4e-15  # the least gain worth having: more than the proofs' own rounding can cost
 _STALLED = 3  # rounds that narrow the bracket by less than a tenth, after which none will
 _MERGED = 1e-12  # nodes closer than this are one; the lift pays for it
@@ -104,7 +104,9 @@ class LowerProblem:
             room = kernel.room(u.size)
             lowered = np.empty((u.size, 2)) if u.size > _REPAIRED and not self._rough else None
             worth = u.size > min(_MANY, _HALF * self.v.size)
-            looks = (_ROUGH, _LOOKED * stage) if worth else ()
+            looks = (_LOOKED * stage,) if worth else ()
+            if worth and (self._rough or enough > 2.0 * stage):
+                looks = (_ROUGH, *looks)
             for aim in (*looks, target):
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
                 loss, worst, where = self._lift_potentials(u, x, centres)
