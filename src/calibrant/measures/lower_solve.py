@@ -104,11 +104,11 @@ class LowerProblem:
             room = kernel.room(u.size)
             lowered = np.empty((u.size, 2)) if u.size > _REPAIRED and not self._rough else None
             worth = u.size > min(_MANY, _HALF * self.v.size)
-            looks = (_LOOKED * stage,) if worth else ()
-            if worth and (self._rough or enough > 2.0 * stage):
-                looks = (_ROUGH, *looks)
+            looks = (_ROUGH, _LOOKED * stage) if worth else ()
             for aim in (*looks, target):
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
+                if aim == _ROUGH and not self._rough and enough <= 2.0 * stage:
+                    continue  # it cannot be enough; the solve stops there all the same, as for any coarser tolerance
                 loss, worst, where = self._lift_potentials(u, x, centres)
                 excess = self._lift_coupling(u, calibrated, stage / 2)
                 if self.width <= enough:
