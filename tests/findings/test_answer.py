@@ -192,8 +192,9 @@ def test_one_map_for_all_is_not_advised_in_silence_where_a_part_errs_alone():
     frame = pd.DataFrame({"y": y, "p": p, "part": part})
     found = audit_table(frame, y_true="y", y_prob="p", by="part", n_resamples=199, random_state=0)
     assert found.answer.action == "recalibrate"
-    do = "What to do: recalibrate where part = u, by calibrant.SegmentRecalibrator. The other rows show no error on"
-    assert f"{do} average beyond chance, and one" in found.answer.sentence
+    do = "What to do: recalibrate where part = u, by calibrant.SegmentRecalibrator. The other rows err by"
+    left = in_short(abs((frame["y"] - frame["p"])[frame["part"] != "u"].mean()))
+    assert f"{do} {left} on average, within 0.02, and one" in found.answer.sentence
     assert "recalibrate, by" not in found.answer.sentence
     assert "part = u, as told above (" in " ".join(found.sentences)  # in percentages, and not in another unit again
     assert all("After" not in bar.name for bar in bars(found))
@@ -274,7 +275,7 @@ def test_what_is_said_of_the_other_rows_is_what_their_two_rates_say():
         few = frame[:n_rows]
         seen[off] = (few["y"] - few["p"])[few["part"] == "b"].mean()
         told[off] = audit_table(few, **options).answer.sentence
-    assert "The other rows show no error on average beyond chance, and one" in told[0.0]
+    assert f"The other rows err by {in_short(abs(seen[0.0]))} on average, within 0.02, and one" in told[0.0]
     assert 2.0 * (0.25 / 16_000) ** 0.5 < seen[0.014] < 0.02
     assert f"The other rows err by {in_short(seen[0.014])} on average, within 0.02, and one" in told[0.014]
     assert 0.02 < seen[0.04] < 2.0 * (0.24 / 800) ** 0.5

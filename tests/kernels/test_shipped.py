@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
     codegen = cpu_target.target_context.codegen()
     this = codegen.magic_tuple()
     monkeypatch.setattr(type(codegen), "magic_tuple", lambda _: ("any", "of this kind", ""))
-    numba.njit(cache=True)(doubled)(1.0)
+    shipped.offer(numba.njit(cache=True)(doubled))(1.0)
     monkeypatch.setattr(type(codegen), "magic_tuple", lambda _: this)
     (kept,) = (tmp_path / "built").iterdir()
     made = {"for": shipped.here(), "target": ["any", "of this kind", ""], "features": []}
@@ -52,7 +52,7 @@ def test_nothing_is_compiled_where_it_fits(folder, kept):
     assert not ahead._first_run()
 
 
-@pytest.mark.parametrize("other", ["numba", "llvmlite", "python", "system", "machine"])
+@pytest.mark.parametrize("other", ["kernels", "numba", "llvmlite", "python", "system", "machine"])
 def test_made_for_something_else(folder, other):
     made = json.loads((folder / shipped.DESCRIPTION).read_text())
     made["for"][other] = "another"
@@ -81,10 +81,23 @@ def test_a_changed_source_is_compiled(monkeypatch):
     assert _compiles(shipped.offer(numba.njit()(doubled)))
 
 
-def test_damaged_or_missing_code_is_compiled(folder):
-    for code in folder.glob("*.nbc"):
+@pytest.mark.parametrize("ending", ["nbc", "nbi"])
+@pytest.mark.parametrize("left", [None, 0, 40])
+def test_damaged_or_missing_code_is_compiled(folder, ending, left):
+    (code,) = folder.glob(f"*.{ending}")
+    if left is None:
         code.unlink()
+    else:
+        code.write_bytes(code.read_bytes()[:left])
     assert _compiles(shipped.offer(numba.njit()(doubled)))
+
+
+def test_a_kernel_is_compiled_again_where_another_one_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert _compiles(shipped.offer(numba.njit(cache=True)(doubled)))
+    assert not _compiles(shipped.offer(numba.njit(cache=True)(doubled)))
+    monkeypatch.setattr(shipped, "sources", lambda: "changed")
+    assert _compiles(shipped.offer(numba.njit(cache=True)(doubled)))
 
 
 def test_what_is_compiled_here_is_kept_where_it_always_was(folder):

@@ -44,8 +44,28 @@ def test_the_audit_says_it_too(tmp_path):
     found = audit(rng.random(300) < 0.2, rng.random(300), random_state=0)
     assert found.advice.chosen == "constant"
     assert found.answer.action == "predict the base rate"
-    assert "Of no proved use: nothing here shows that it does better than saying" in found.answer.headline
+    assert "Of no proved use: nothing here proves that it does better than saying" in found.answer.headline
     found.to_html(tmp_path / "report.html")
+
+
+def test_a_map_that_a_few_far_rows_turn_is_no_sign_of_swapped_labels():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.9, 187)
+    happened = np.r_[rng.random(187) < p, np.arange(13) < 9]
+    found = audit(happened, np.r_[p, np.full(13, 1e-8)], n_resamples=199, random_state=0)
+    assert found.auc > 0.6
+    assert not found.advice.backwards
+    assert found.answer.action != "check the labels"
+
+
+@pytest.mark.slow
+def test_classes_that_are_told_apart_are_of_use():
+    rng = np.random.default_rng(0)
+    odds = rng.normal(size=(150, 6))
+    label = (odds + rng.gumbel(size=odds.shape)).argmax(axis=1)
+    sure = np.exp(3.0 * odds)
+    found = audit(label, sure / sure.sum(axis=1, keepdims=True), n_resamples=199, random_state=0)
+    assert found.answer.action == "recalibrate"
 
 
 def test_swapped_labels_are_a_warning_first():

@@ -51,7 +51,7 @@ METHODS = {
 }
 _RECENT = "if what predictions mean has changed, use recent rows only"
 _DISTANCE = "Distance from calibration (the least that predictions must change, on average, to be calibrated{less})"
-_LESS = "; less than the {gaps} above, as predictions that err opposite ways may meet"
+_LESS = "; less than the {gaps} above, as others err less and opposite errors may meet"
 _TWO_SIDED = ("too confident", "not confident enough", "uneven")
 _SAME = 1e-12  # what is nearer is rounding
 _NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
@@ -111,9 +111,13 @@ def _in_brief(found: Answer, audit: Audit) -> str:
         return f"No sign of miscalibration ({p}); {out}{given}."
     if found.state == "too few rows":
         says, happens = two_rates(audit.mean_prediction, audit.base_rate)
-        means = f"It says {says} on average, and {happens} happen"
-        why = "no bound rules one out" if found.interval is None else "rows are too few to rule one out"
-        return f"Cannot tell: no error is proved ({p}), and {why}. {means}."
+        happen = "happen" if audit.classes is None else "are right"
+        means = f"It says {says} on average, and {happens} {happen}"
+        why = "and no bound rules one out" if found.interval is None else "and rows are too few to rule one out"
+        if audit.gate is not None and audit.gate.verdict == "beyond":  # seldom: two proofs need not agree
+            least = least_in_short(audit.gate.lower_distance, audit.max_distance)
+            why = f"though the bound on the population's distance is at least {least}"
+        return f"Cannot tell: no error is proved by the test ({p}), {why}. {means}."
     small = ", but too small to matter" if found.state == "too small to matter" else ""
     if _by_classes(found, audit):
         return f"The most probable class alone shows no miscalibration ({p}), but single classes do{small}{given}."
@@ -129,7 +133,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
     if found.action == "check the labels":
         return f"Backwards: the higher the prediction, the rarer the event. {real}"
     if found.action == "predict the base rate":
-        same = f"nothing here shows that it does better than saying {rate(audit.base_rate)} every time"
+        same = f"nothing here proves that it does better than saying {_every_time(audit)} every time"
         return f"Of no proved use: {same}. That the predictions are miscalibrated is not chance{given} ({p}){small}."
     if found.direction is None:
         return f"Miscalibrated, though no range of predictions stands out. {real}"
@@ -280,6 +284,11 @@ def _most_of_one(audit: Audit) -> str:
     return f"the most {'that one group can ever weigh' if audit.weighted else 'rows that one group can ever have'}"
 
 
+def _every_time(audit: Audit) -> str:
+    """What one answer for all rows says: of classes base_rate is how often the most probable one is right."""
+    return rate(audit.base_rate) if audit.classes is None else "how often each class occurs"
+
+
 def _more_rows(needed: int, n_rows: int, limit: float) -> str:
     """How many more rows would decide, where that is a number that anybody can use."""
     rows = f"about {whole(rounded_rows(needed - n_rows))} more rows" if practical(needed, n_rows) else IMPRACTICAL
@@ -303,7 +312,7 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if action == "check the labels":
         return ["What to do: check that labels or columns are not swapped, before anything else."]
     if action == "predict the base rate":
-        return [f"What to do: say {rate(audit.base_rate)} for every row, or find better predictions."]
+        return [f"What to do: say {_every_time(audit)} for every row, or find better predictions."]
     alone = blamed(audit, found.direction)
     if action == "look at the parts" and alone is not None:
         return _repair_alone(alone, audit)
@@ -348,9 +357,7 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
 def _repair_alone(where: Blamed, audit: Audit) -> list[str]:
     """That one segment is to be recalibrated, and no other row."""
     left = abs(where.happened_elsewhere - where.predicted_elsewhere)
-    err = "show no error on average beyond chance"
-    if not where.chance_elsewhere:
-        err = f"err by {in_short(left)} on average, within {asked(audit.max_distance)}"
+    err = f"err by {in_short(left)} on average, within {asked(audit.max_distance)}"
     others = f"The other rows {err}, and one recalibration for all rows would move them too."
     first = f" But look at the periods below first: {_RECENT}." if "periods" in parts_off(audit) else ""
     return [f"What to do: recalibrate where {where.name}, by calibrant.SegmentRecalibrator. {others}{first}"]

@@ -25,10 +25,7 @@ _NOISE = 2.0  # standard deviations of it
 
 @dataclass(frozen=True, slots=True)
 class Blamed:
-    """A segment, the columns that make it, and what is predicted and happens in it and elsewhere.
-
-    `chance_elsewhere`: whether the two rates elsewhere differ by no more than chance explains.
-    """
+    """A segment, the columns that make it, and what is predicted and happens in it and elsewhere."""
 
     name: str
     features: tuple[str, ...]
@@ -36,7 +33,6 @@ class Blamed:
     happened: float
     predicted_elsewhere: float
     happened_elsewhere: float
-    chance_elsewhere: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ def _sides(audit: Audit, part: _Part) -> Blamed | None:
     by_chance = left * rest <= _NOISE * math.sqrt(_variance(audit, rest, says))
     if not by_chance and left * rest > _LEFT * abs(whole):
         return None
-    return Blamed(part.name, tuple(part.fixed), predicted, happened, says, happens, by_chance)
+    return Blamed(part.name, tuple(part.fixed), predicted, happened, says, happens)
 
 
 def _variance(audit: Audit, rest: int, says: float) -> float:

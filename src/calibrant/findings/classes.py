@@ -117,7 +117,8 @@ class Confusion(Result):
         """Say what was expected, and what was seen."""
         of = "right" if self.said == self.was else f"class {self.was}"
         rows = counted(self.n_rows, "row")
-        expected = f"where {self.n_expected:.3g} were expected"
+        n = self.n_expected
+        expected = f"where {f'{n:,.0f}' if n >= 100.0 else f'{n:.3g}'} were expected"
         return f"{self.n_observed:,} of {rows} called class {self.said} were {of}, {expected}"
 
 

@@ -89,9 +89,12 @@ def examples(audit: Audit) -> tuple[Example, ...]:
     region = test.region if isinstance(test, CalibrationTestResult) else None
     if region is not None and not (found and (table.kind == "levels" or audit.n_groups is not None)):
         # Where the test points at: it saw what the witness's stretches may miss.
-        p, n = region.mean_prediction, region.n_rows
+        p, n, share = region.mean_prediction, float(region.n_rows), region.n_rows / audit.n_rows
+        if audit.weighted:
+            share = float(table.mass[(table.prediction >= region.low) & (table.prediction <= region.high)].sum())
+            n *= audit.effective_rows / audit.n_rows
         errors = abs(region.event_rate - p) * math.sqrt(n / max(p * (1.0 - p), 1e-300))
-        found.append(Example(region.low, region.high, p, region.event_rate, n / audit.n_rows, errors))
+        found.append(Example(region.low, region.high, p, region.event_rate, share, errors))
     return tuple(sorted(found, key=lambda each: -each.errors))
 
 

@@ -1,13 +1,14 @@
 """Kernels that came with the package in machine code, so that nothing is compiled on the first run.
 
 A wheel may hold them (`tools/compile_kernels.py`). They are used only where they fit: this version of numba and of
-Python, this kind of machine, a processor that can run them, and a source file that is byte for byte the one that was
-compiled. Else a kernel is compiled on its first call, as from a wheel without them.
+Python, this kind of machine, a processor that can run them, and sources of kernels that are byte for byte those that
+were compiled. Else, or where they are damaged, a kernel is compiled on its first call, as from a wheel without them.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import platform
 import sys
@@ -20,9 +21,17 @@ DESCRIPTION = "made_for.json"
 """In that folder: what `here` tells, the features of a processor that the code needs, numba's name of the target."""
 
 
+@functools.cache
+def sources() -> str:
+    """A digest of all kernels' sources: a kernel holds the code of others, in files that numba does not look at."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
+
+
 def here() -> dict[str, str]:
     """What must be the same where kernels are compiled and where they run."""
     return {
+        "kernels": sources(),
         "numba": version("numba"),
         "llvmlite": version("llvmlite"),
         "python": str(sys.implementation.cache_tag),
@@ -48,10 +57,19 @@ def target() -> tuple[str, ...] | None:
 
 
 def offer(kernel: Any) -> Any:
-    """Have a kernel look among the shipped ones for what its own cache lacks, and return it."""
+    """Have a kernel's cache know all sources, and look among the shipped ones for what it lacks; return the kernel."""
+    _stamp(getattr(kernel, "_cache", None))
     if target() is not None and hasattr(kernel, "_cache"):  # not where numba is told to compile nothing
         kernel._cache = _shipped_too()(kernel._cache, kernel.py_func)
     return kernel
+
+
+def _stamp(cache: Any) -> Any:
+    """Have a cache of numba's take what it holds as stale when any kernel has changed, and return it."""
+    file: Any = getattr(cache, "_cache_file", None)
+    if hasattr(file, "_source_stamp"):  # numba's own affair; without it a cache looks at the kernel's own file alone
+        file._source_stamp = (file._source_stamp, sources())
+    return cache
 
 
 @functools.cache
@@ -82,13 +100,18 @@ def _shipped_too() -> Any:
         """A kernel's own cache, where what was compiled for this very processor is kept, and then the shipped one."""
 
         def __init__(self, own: Any, function: Any) -> None:
-            self._own, self._shipped = own, Shipped(function)
+            self._own, self._shipped = own, _stamp(Shipped(function))
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._own, name)
 
         def load_overload(self, signature: Any, context: Any) -> Any:
             found = self._own.load_overload(signature, context)
-            return self._shipped.load_overload(signature, context) if found is None else found
+            if found is not None:
+                return found
+            try:
+                return self._shipped.load_overload(signature, context)
+            except Exception:  # whatever a damaged file makes of it
+                return None
 
     return ShippedToo

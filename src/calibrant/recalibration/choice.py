@@ -173,9 +173,10 @@ class RecalibrationChoice(Result):
             )
         if self.recalibrator is None:
             return (
-                "These rows do not show that the predictions carry information about the outcome: no recalibration is "
-                f"better, beyond chance, than one answer for all (Brier score {after.brier:.4g}, the predictions' own "
-                f"{before.brier:.4g}). Use how often it happens in place of them, or collect more rows."
+                "These rows do not show that the predictions carry information about the outcome: the recalibration "
+                "that would be advised is not better, beyond chance, than one answer for all (Brier score "
+                f"{after.brier:.4g}, the predictions' own {before.brier:.4g}). Use how often it happens in place of "
+                "them, or collect more rows."
             )
         falls = falls_to(before, after, self.noise)
         cuts = "" if falls is None else f"cuts the distance from {falls} and "

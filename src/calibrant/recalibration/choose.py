@@ -297,15 +297,19 @@ def _choose_on(
     if chosen != "unchanged":
         constant = rows.constant(splits)
         gain = rows.losses(constant)[compared] - losses[chosen]
-        proved = np.isfinite(gain).all() and interval_of(gain, level / _SURER)[1].low > 0.0
-        # To throw predictions away takes more than to keep them: for that the usual level is enough.
-        some = not rows.classes and z > float(-ndtri(level / 2.0))
-        if not proved and not some:
+        mean, interval = interval_of(gain, level / _SURER)
+        proved = np.isfinite(gain).all() and interval.low > 0.0
+        # To throw predictions away takes more than to keep them: for that a usual level, of classes a mean, is enough.
+        rising = not rows.classes and z > float(-ndtri(level / 2.0))
+        if not proved and not rising and not (rows.classes and mean > 0.0):
             judged.append(judge("constant", constant)())
             chosen = "constant"
-        elif not rows.classes:
+        if not rows.classes and chosen != "constant":
             kept, turned = order_kept(fitted[chosen], rows.prediction)
-            direction = "wrong" if turned and not kept else direction
+            if turned and not kept and rising:  # a few far rows turn it, against what most of them say
+                chosen, kept = "unchanged", True
+            elif turned and not kept:
+                direction = "wrong"
     return RecalibrationChoice(
         tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
         direction, kept, None if test is None else test.pvalue, ReadOnly(skipped), rows.noise_of_rate,

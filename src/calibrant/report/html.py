@@ -152,7 +152,7 @@ def _diagram(audit: Audit) -> dict[str, Any]:
         "start": round(1000.0 * min(1.0, max(0.0, (begin - low) / (high - low)))),
         "beyond": beyond(audit, told),
         "table": {
-            name: [None if math.isnan(x) else round(float(x), 5) for x in column]
+            name: [None if math.isnan(x) else float(f"{x:.5g}") for x in column]
             for name, column in columns.items()
             if column is not None
         },

@@ -6,7 +6,7 @@ for (const figure of document.querySelectorAll("figure")) {
   const cursor = plot.querySelector(".cursor"), slider = lookup.querySelector("input");
   const said = lookup.querySelector("output"), table = JSON.parse(lookup.querySelector("script").textContent);
   const [left, right, low, high] = ["left", "right", "low", "high"].map((name) => Number(plot.dataset[name]));
-  const shown = (value) => value.toFixed(3);
+  const shown = (value) => (value > 0 && value < 0.01 ? value.toPrecision(2) : value.toFixed(3));
   const nearest = (x) => {
     let best = 0;
     table.prediction.forEach((p, i) => { if (Math.abs(p - x) < Math.abs(table.prediction[best] - x)) best = i; });
