@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -23,7 +23,8 @@ class CompiledKernels(BuildHookInterface):  # type: ignore[type-arg]
         """Compile the kernels, put them into the wheel, and name it for this Python and kind of machine."""
         if version == "editable":  # whose source may change at any time
             return
-        folder = Path(mkdtemp(), "machine_code")
+        self.kept = TemporaryDirectory()  # goes when this hook does: the wheel is written by then
+        folder = Path(self.kept.name, "machine_code")
         command = [sys.executable, str(Path(self.root, "tools", "compile_kernels.py")), str(folder)]
         subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(self.root, "src"))}, check=True)
         build_data["force_include"][str(folder)] = "calibrant/kernels/machine_code"

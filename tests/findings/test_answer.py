@@ -1,5 +1,8 @@
 """One decision behind all words: the table of cases, directions, and audits that do not contradict themselves."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,7 @@ from scipy.special import expit, logit
 
 from calibrant import Interval, audit, audit_table
 from calibrant.door.outwards import in_short
-from calibrant.findings.answer import decide, default_in_words, default_limit
+from calibrant.findings.answer import answer, decide, default_in_words, default_limit
 from calibrant.findings.words import rate
 from calibrant.inference.gate import GateResult, rows_to_decide
 from calibrant.inference.result import ImpossibleRows, TestResult
@@ -344,3 +347,16 @@ def test_what_the_default_limit_is_a_tenth_of(base, mean, limit, which):
 def test_more_rows_than_anybody_has_are_no_number(rows, n, number):
     assert ("about " in rows_to_decide(rows, n)) == number
     assert ("more rows than is practical (over ten times as many)" in rows_to_decide(rows, n)) != number
+
+
+def test_a_bound_that_proves_more_than_the_test_is_told():
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    fine, off = (audit(rng.random(2000) < true, p, max_distance=0.01, n_resamples=199) for true in (p, p**2))
+    assert (fine.answer.state, off.gate.verdict) == ("too few rows", "beyond")
+    both = answer(replace(fine, gate=off.gate))
+    assert both.state == "too few rows"
+    least = float(re.search(r"though the bound on the population's distance is at least ([0-9.]+[0-9])", both.headline)[1])
+    assert 0.01 < least <= off.gate.lower_distance.low
+    assert "whether this one is larger, the bound says and the test does not." in both.sentence
+    assert "the bound says" not in fine.answer.sentence

@@ -114,7 +114,7 @@ def _in_brief(found: Answer, audit: Audit) -> str:
         happen = "happen" if audit.classes is None else "are right"
         means = f"It says {says} on average, and {happens} {happen}"
         why = "and no bound rules one out" if found.interval is None else "and rows are too few to rule one out"
-        if audit.gate is not None and audit.gate.verdict == "beyond":  # seldom: two proofs need not agree
+        if _proved_by_bound_alone(found, audit) and audit.gate is not None:
             least = least_in_short(audit.gate.lower_distance, audit.max_distance)
             why = f"though the bound on the population's distance is at least {least}"
         return f"Cannot tell: no error is proved by the test ({p}), {why}. {means}."
@@ -274,7 +274,14 @@ def _matters(found: Answer, audit: Audit) -> str:
         return f"That is within {limit}: too small to matter{over}."
     if found.state == "worth correcting" and found.interval.low > found.max_distance:
         return f"That is above {limit}: it matters."
-    return f"An error up to {limit} is too small to matter; whether this one is larger, these rows do not settle."
+    alone = _proved_by_bound_alone(found, audit)
+    unsettled = "the bound says and the test does not" if alone else "these rows do not settle"
+    return f"An error up to {limit} is too small to matter; whether this one is larger, {unsettled}."
+
+
+def _proved_by_bound_alone(found: Answer, audit: Audit) -> bool:
+    """Whether the gate's bound proves an error that the test does not: seldom, but two proofs need not agree."""
+    return found.state == "too few rows" and audit.gate is not None and audit.gate.verdict == "beyond"
 
 
 def _most_of_one(audit: Audit) -> str:

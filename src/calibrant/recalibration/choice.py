@@ -83,8 +83,9 @@ class RecalibrationChoice(Result):
         by log score, if its likelihood ratio against the unchanged predictions is at least 1 / level on rows it was not
         fitted to, unless a richer method is better beyond chance: then the first of those that is as good as the best.
         With classes, among the methods whose likelihood ratio is as large, the first that is not worse than the best of
-        them beyond chance. ``"constant"`` if none is better, beyond chance, than the mean outcome (the frequencies of
-        classes) for all.
+        them beyond chance. ``"constant"`` if that one is not better, beyond chance, than the mean outcome (the
+        frequencies of classes) for all, and it is not proved either that events are more where predictions are higher
+        (of classes: nor better on average). Where this is proved, a map that falls is not chosen.
     recalibrator : Recalibrator, MulticlassRecalibrator or None
         The chosen method fitted to all rows; None if the predictions should stay unchanged, or carry no information.
     criterion : str
