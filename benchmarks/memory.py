@@ -136,8 +136,6 @@ CALLS: dict[str, Callable[..., Callable[[], Any]]] = dict(
         _plain("random_interval_calibration_error", width=0.1),
         _plain("surrogate_interval_calibration_error"),
         _plain("kernel_calibration_error"),
-        _plain("squared_kernel_error_binning", **KERNEL),
-        _plain("squared_kernel_error_fourier", **KERNEL),
         ("squared_canonical_kernel_error", _of_classes(measures.squared_canonical_kernel_error)),
         _plain("convolved_calibration_error"),
         _plain("expected_calibration_error"),
@@ -169,8 +167,6 @@ CALLS: dict[str, Callable[..., Callable[[], Any]]] = dict(
         _plain("tcal_test", **FEW),
         _plain("debiased_plug_in", n_bins=100),
         _plain("two_sample_calibration_test", random_state=0),
-        _plain("tolerant_calibration_test", accept_below=0.01, reject_above=0.1),
-        _plain("tolerant_smooth_test", accept_below=0.01, reject_above=0.1),
         ("canonical_kernel_test", _of_classes(lambda y, p: inference.canonical_kernel_test(np.eye(10)[y], p, **LONG))),
         ("class_wise_test", _of_classes(inference.class_wise_test)),
         _plain("corp_regions", **FEW),
@@ -226,11 +222,8 @@ NOT_OF_ROWS = {
     "load": "reads a saved map",
     "measures": "lists measures",
     "multiclass_sample": "checks the table of classes that the others take",
-    "prediction_sparsified_distance": "searches schemes of a few dozen elements",
-    "type_sparsified_distance": "searches schemes of a few dozen elements",
     "squared_error_interval": "takes an estimate",
     "squared_error_rows": "takes an estimate",
-    "undetectable_error": "takes a number of rows",
 }
 """Public functions that no row of the table is about, and why."""
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import calibrant
-from calibrant.experiments.type_one import LEVEL, TESTS
 from calibrant.inference.corp import corp_regions
 from calibrant.inference.verified_bounds import squared_error_bootstrap
+from calibrant_papers.smooth_tester import tolerant_smooth_test
+from calibrant_papers.type_one import LEVEL, TESTS
 
 SIZES = (20, 200, 2000)
 NEXT_TO_1 = 1.0 - 2.0**-53
@@ -133,7 +134,7 @@ def _regret(y: np.ndarray, p: np.ndarray, truth: Truth, _rng: np.random.Generato
 
 
 def _tolerant_smooth(y: np.ndarray, p: np.ndarray, truth: Truth, _rng: np.random.Generator) -> bool:
-    over = calibrant.inference.tolerant_smooth_test(
+    over = tolerant_smooth_test(
         y, p, accept_below=truth.smooth, reject_above=min(0.999, 4.1 * truth.smooth + 0.01), level=LEVEL
     )
     return over.verdict == "beyond"

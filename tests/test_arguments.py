@@ -9,6 +9,7 @@ import pytest
 
 import calibrant
 from calibrant import InputError, findings, inference, measures, recalibration, segments
+from calibrant_papers import smooth_tester, tolerant
 
 RNG = np.random.default_rng(0)
 Y_PROB = RNG.random(200)
@@ -22,7 +23,7 @@ EXTRA = {
 }
 FUNCTIONS = {
     name: getattr(room, name)
-    for room in (calibrant, findings, inference, measures, recalibration, segments)
+    for room in (calibrant, findings, inference, measures, recalibration, segments, smooth_tester, tolerant)
     for name in room.__all__
     if inspect.isfunction(getattr(room, name))
     and list(inspect.signature(getattr(room, name)).parameters)[:2] == ["y_true", "y_prob"]

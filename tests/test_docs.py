@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 SKETCHES = {"architecture.md"}  # shows the shape of code, not code
 INTEGRATIONS = ("torchmetrics", "ignite", "hf_evaluate", "lm_eval")
 OPTIONAL = {
+    "calibrant_papers",
     "lightgbm",
     "mapie",
     "probcal",

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, FileError
 from calibrant.cli import app
 from calibrant.door.writing import write_whole
-from calibrant.experiments import registry
 from calibrant.recalibration import PlattScaling
+from calibrant_papers import registry
 
 Y, P = [0, 1, 0, 1, 1, 0], [0.1, 0.4, 0.35, 0.8, 0.6, 0.45]
 OLD = b"what stood here before"
@@ -156,7 +156,7 @@ def test_commands_that_write(tmp_path, monkeypatch, raised, command):
     monkeypatch.setattr("calibrant.cli.page", lambda found: found.summary())
     monkeypatch.setattr("calibrant.demo.comparison", lambda *_: Report())
     monkeypatch.setattr("calibrant.findings.table.audit_opened", lambda *_: type("Audited", (), {"audit": Report()}))
-    monkeypatch.setattr("calibrant.experiments.registry.reproduce", lambda *_, **__: DONE)
+    monkeypatch.setattr("calibrant_papers.registry.reproduce", lambda *_, **__: DONE)
     out = tmp_path / "out"
     out.mkdir()
     arguments, path = {

@@ -37,7 +37,7 @@ def test_a_room_gives_every_public_name_of_its_modules(room):
     assert set(namespace.__all__) <= set(dir(namespace))
 
 
-def test_importing_namespaces_imports_no_library_and_no_experiments():
+def test_importing_namespaces_imports_no_library():
     code = f"""
 import sys
 before = set(sys.modules)
@@ -47,16 +47,16 @@ for room in {ROOMS}:
         getattr(calibrant, room)
 dir(calibrant)
 new = {{name.partition(".")[0] for name in set(sys.modules) - before}}
-print(sorted(new - set(sys.stdlib_module_names)), any("experiments" in name for name in sys.modules))
+print(sorted(new - set(sys.stdlib_module_names)))
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "['calibrant'] False\n"
+    assert said == "['calibrant']\n"
 
 
 @pytest.fixture
 def package(tmp_path):
     copy = tmp_path / "calibrant"
-    shutil.copytree(TOOL["PACKAGE"], copy, ignore=shutil.ignore_patterns("__pycache__", "experiments"))
+    shutil.copytree(TOOL["PACKAGE"], copy, ignore=shutil.ignore_patterns("__pycache__"))
     assert TOOL["faults"](copy) == []
     return copy
 

@@ -115,7 +115,6 @@ def confused():
 
 
 MADE = {
-    "ApproximateDistance": lambda: calibrant.measures.prediction_sparsified_distance(Y[:9], V[:9], cells=2),
     "Answer": lambda: audited().answer,
     "Advice": lambda: audited().advice,
     "Audit": audited,
@@ -190,10 +189,8 @@ MADE = {
     "SquaredErrorInterval": lambda: calibrant.inference.squared_error_interval(0.01, 10**6, 10),
     "TestComponent": lambda: calibrant.calibration_test(Y, V, n_resamples=39).components["Cox score"],
     "TestRegion": lambda: calibrant.calibration_test(Y, V, n_resamples=39).region,
-    "SmoothTolerantResult": lambda: calibrant.inference.tolerant_smooth_test(Y, V, accept_below=0.05, reject_above=0.3),
     "TCalResult": lambda: calibrant.tcal_test(Y, V, n_resamples=500, random_state=0),
     "TestResult": lambda: calibrant.smooth_calibration_test(Y, V, n_resamples=39, random_state=0),
-    "TolerantResult": lambda: calibrant.inference.tolerant_calibration_test(Y, V, accept_below=0.1, reject_above=0.3),
     "Ties": lambda: audited().ties,
     "TwoSampleResult": lambda: calibrant.two_sample_calibration_test(Y, V, n_resamples=999, random_state=0),
     "Witness": lambda: calibrant.smooth_calibration_witness(Y, V),

@@ -17,8 +17,8 @@ from calibrant import (
     synthetic,
     upper_calibration_distance,
 )
-from calibrant.experiments.tcal_figures import oscillation
 from calibrant.measures import check_predictor
+from calibrant_papers.tcal_figures import oscillation
 from tests.oracles import distance as oracle
 from tests.strategies import examples
 

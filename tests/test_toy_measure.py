@@ -131,7 +131,7 @@ Path("said.json").write_text(json.dumps(said))
 def house(tmp_path_factory):
     """The house with the toy's two files, what its tool says, and a way to run Python there."""
     copy = tmp_path_factory.mktemp("house")
-    ignore = shutil.ignore_patterns("experiments", "kernels")
+    ignore = shutil.ignore_patterns("kernels")
     for part in ("src", "tools", "docs", "tests/oracles"):
         shutil.copytree(ROOT / part, copy / part, ignore=ignore)
     # The kernels stay where they are, and with them what was compiled of them.

@@ -28,7 +28,7 @@ FLOORS = (
     {"segments"},
     {"findings"},
     {"report"},
-    {"scoring", "torch", "integrations", "demo", "experiments", "terminal", "ahead"},
+    {"scoring", "torch", "integrations", "demo", "terminal", "ahead"},
     {"cli_options"},
     {"cli_sketches", "cli_once"},
     {"cli"},
@@ -54,15 +54,14 @@ LIBRARIES: dict[str, set[str]] = {
     "torch": {"numpy", "torch"},
     "integrations": {"numpy", "torch", "torchmetrics", "ignite", "evaluate", "datasets", "lm_eval"},
     "demo": {"numpy", "sklearn"},
-    "experiments": {"numpy", "scipy", "matplotlib", "rich", "sklearn", "narwhals", "pyarrow", "mapie", "probcal"},
     "progress": {"rich"},
     "ahead": {"numpy"},
     "cli_sketches": {"typer"},
     "cli_once": {"typer"},
     "cli_options": {"typer"},
-    "cli": {"typer"},
+    "cli": {"typer", "calibrant_papers"},
 }
-PACKAGE_ITSELF = {"experiments", "report", "cli"}
+PACKAGE_ITSELF = {"report", "cli"}
 """Rooms that may ask the package itself, as users do: for its version, or for public names."""
 
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from calibrant.experiments.registry import experiments, needs_data, reproduce, write
+from calibrant_papers.registry import experiments, needs_data, reproduce, write
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "reproductions"
 SHORT = ("unifying-theory-lemmas", "nearly-linear-time-lemma-13", "hardness-birthday")

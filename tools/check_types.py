@@ -54,7 +54,7 @@ calibrant.CalibrationSketch().update(y, p, sample_weight=p)
 calibrant.nonexistent  # wrong: no such name
 from calibrant import smoth_calibration_error  # wrong: misspelt
 from calibrant.measures import smooth_calibration_eror  # wrong: misspelt
-from calibrant import squared_kernel_error_fourier  # wrong: in its room's namespace alone
+from calibrant import squared_canonical_kernel_error  # wrong: in its room's namespace alone
 smooth_calibration_error(y, 0.5)  # wrong: one number is no column
 calibrant.CalibrationSketch().update(y, p, p)  # wrong: weights by keyword
 """

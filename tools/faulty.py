@@ -112,7 +112,7 @@ def _warm() -> None:
     """Load and compile here what every case would else for itself; nothing that starts threads and keeps them."""
     from calibrant import calibration_gate
     from calibrant.demo import comparison
-    from calibrant.experiments.registry import reproduce
+    from calibrant_papers.registry import reproduce
 
     rows = [i % 2 for i in range(300)], [i / 300 for i in range(300)]
     calibration_gate(*rows, max_distance=0.5)

@@ -379,12 +379,18 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that takes seconds.")] = False,
 ) -> None:
-    """Compute a paper's table or figure again, beside the paper's own numbers.
+    """Compute a paper's table or figure again, beside the paper's own numbers; it needs the package calibrant-papers.
 
     For example: calibrant reproduce unifying-theory-lemmas --out results
     """
     with explained(), Progress() as progress:
-        from calibrant.experiments import registry
+        try:
+            from calibrant_papers import registry
+        except ModuleNotFoundError as problem:
+            if problem.name != "calibrant_papers":
+                raise
+            said = "computes papers' tables again with the package calibrant-papers, which is not installed"
+            raise InputError("reproduce", said, allowed="in a checkout: pip install -e papers") from None
 
         if name is None:
             progress.stop()

@@ -15,7 +15,6 @@ from calibrant.findings.words import proved
 from calibrant.inference.compare import ComparisonResult
 from calibrant.inference.gate import GateResult
 from calibrant.inference.monitor import MonitorReading
-from calibrant.inference.tolerant import TolerantResult
 
 ENDS = st.floats(-1.0, 1.0)
 
@@ -55,12 +54,6 @@ def test_a_gate_prints_no_more_than_it_proves():
     assert "is at most 0.0755 (" in said["within"]
     assert "is at least 0.0123 (" in said["beyond"]
     assert "is at least 0.0123 and at most 0.0755, each with 95% confidence (" in said["undecided"]
-
-
-def test_a_tolerant_test_prints_no_more_than_it_proves():
-    said = TolerantResult("within", 0.01234, Interval(0.0, 0.03234), 0.01, 0.1, 1 / 3, 1000, None).summary()
-    assert "is at most 0.0324 (" in said
-    assert "(0.0123 on these" in said
 
 
 @pytest.mark.parametrize(("evalue", "pvalue", "reject"), [(19.96, 0.0502, False), (20.04, 0.0499, True)])

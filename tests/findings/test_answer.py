@@ -356,7 +356,9 @@ def test_a_bound_that_proves_more_than_the_test_is_told():
     assert (fine.answer.state, off.gate.verdict) == ("too few rows", "beyond")
     both = answer(replace(fine, gate=off.gate))
     assert both.state == "too few rows"
-    least = float(re.search(r"though the bound on the population's distance is at least ([0-9.]+[0-9])", both.headline)[1])
+    least = float(
+        re.search(r"though the bound on the population's distance is at least ([0-9.]+[0-9])", both.headline)[1]
+    )
     assert 0.01 < least <= off.gate.lower_distance.low
     assert "whether this one is larger, the bound says and the test does not." in both.sentence
     assert "the bound says" not in fine.answer.sentence

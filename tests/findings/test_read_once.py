@@ -23,8 +23,6 @@ LABELS = (RNG.random(200)[:, None] > np.cumsum(TABLE, axis=1)).sum(axis=1)
 
 OPTIONS = {
     "calibration_gate": {"max_distance": 0.1},
-    "tolerant_calibration_test": {"accept_below": 0.1, "reject_above": 0.3},
-    "tolerant_smooth_test": {"accept_below": 0.05, "reject_above": 0.3},
     "squared_error_bootstrap": {"n_bins": 2, "strategy": "uniform"},
     "debiased_plug_in": {"n_bins": 4},
     "tcal_test": {"n_resamples": 500},

@@ -10,6 +10,8 @@ import pytest
 
 import calibrant
 from calibrant import InputError
+from calibrant_papers.smooth_tester import tolerant_smooth_test
+from calibrant_papers.tolerant import tolerant_calibration_test
 from tests.public import FUNCTIONS, of_room
 
 FEW = {"n_resamples": 39, "random_state": 0}
@@ -65,12 +67,8 @@ CALLS = {
     "corp_regions": lambda y, p: calibrant.inference.corp_regions(y, p, **FEW),
     "squared_error_bootstrap": lambda y, p: calibrant.inference.squared_error_bootstrap(y, p, **FEW),
     "calibration_gate": lambda y, p: calibrant.calibration_gate(y, p, max_distance=0.05),
-    "tolerant_calibration_test": lambda y, p: calibrant.inference.tolerant_calibration_test(
-        y, p, accept_below=0.02, reject_above=0.1
-    ),
-    "tolerant_smooth_test": lambda y, p: calibrant.inference.tolerant_smooth_test(
-        y, p, accept_below=0.02, reject_above=0.1
-    ),
+    "tolerant_calibration_test": lambda y, p: tolerant_calibration_test(y, p, accept_below=0.02, reject_above=0.1),
+    "tolerant_smooth_test": lambda y, p: tolerant_smooth_test(y, p, accept_below=0.02, reject_above=0.1),
     "compare_calibration": lambda y, p: [calibrant.compare_calibration(y, p, other, **FEW) for other in (p, 1.0 - p)],
     "compare_all": lambda y, p: calibrant.inference.compare_all(y, {"a": p, "b": 1.0 - p}, **FEW),
     "grade_test": calibrant.inference.grade_test,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from calibrant import InputError, compare_calibration
-from calibrant.experiments.calibration_levels import _MEANS, _in_groups
 from calibrant.inference import compare_all
 from calibrant.inference.dependent import DependentOutcomes
+from calibrant_papers.calibration_levels import _MEANS, _in_groups
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.8])

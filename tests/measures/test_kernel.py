@@ -1,4 +1,4 @@
-"""Kernel calibration error against the double sum, and the randomised estimators against it."""
+"""Kernel calibration error against the double sum."""
 
 import math
 
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from calibrant import InputError, kernel_calibration_error, smooth_calibration_error
 from calibrant.kernels import pairs
-from calibrant.measures import squared_kernel_error_binning, squared_kernel_error_fourier
 from tests.oracles import kernel as oracle
 from tests.strategies import examples, samples
 
@@ -124,24 +123,6 @@ def test_unbiased_has_the_right_mean():
         value = kernel_calibration_error(rng.random(20) < y_prob, y_prob, unbiased=True)
         squares.append(math.copysign(value**2, value))
     assert abs(np.mean(squares)) < 4 * np.std(squares) / math.sqrt(len(squares))
-
-
-@pytest.mark.parametrize("estimator", [squared_kernel_error_fourier, squared_kernel_error_binning])
-@pytest.mark.parametrize("bandwidth", [1.0, 0.2])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_means_of_the_randomised_estimators_converge(estimator, bandwidth, weighted):
-    rng = np.random.default_rng(3)
-    y_prob = np.round(rng.random(60), 2)
-    y_true = (rng.random(60) < y_prob**2) * 1.0
-    weight = rng.random(60) if weighted else None
-    exact = kernel_calibration_error(y_true, y_prob, sample_weight=weight, bandwidth=bandwidth) ** 2
-    draws = [
-        estimator(y_true, y_prob, sample_weight=weight, bandwidth=bandwidth, n_draws=200, random_state=seed)
-        for seed in range(60)
-    ]
-    assert all(0 <= d <= 1 for d in draws)
-    assert abs(np.mean(draws) - exact) < 4 * np.std(draws, ddof=1) / math.sqrt(len(draws))
-    assert np.mean(draws) == pytest.approx(exact, rel=0.15)
 
 
 @examples(500)

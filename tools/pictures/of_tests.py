@@ -230,30 +230,6 @@ def gate(ax: Axes) -> None:
     ax.set(xlim=(0, 0.16), yticks=[], xlabel="population's lower distance; limit 0.05", ylim=(-0.6, 2.6))
 
 
-def tolerant(ax: Axes) -> None:
-    for k, n in enumerate((500, 2000, 20_000, 100_000)):
-        found = calibrant.inference.tolerant_calibration_test(
-            *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.05, reject_above=0.1, level=1 / 3
-        )
-        ends = tuple(found.lower_distance)
-        ax.plot(ends, [k, k], color=LOW if found.verdict == "within" else MUTED, lw=6, solid_capstyle="butt")
-        ax.text(ends[1] + 0.004, k, f"{n:,} rows: {found.verdict}", va="center", color=MUTED)
-    ax.axvspan(0.05, 0.1, color=HAIRLINE, alpha=0.6, lw=0)
-    ax.set(xlim=(0, 0.3), yticks=[], xlabel="lower distance; grey: either answer is right", ylim=(-0.6, 3.6))
-
-
-def tolerant_smooth(ax: Axes) -> None:
-    for k, n in enumerate((500, 2000, 20_000, 100_000)):
-        found = calibrant.inference.tolerant_smooth_test(
-            *calibrant.synthetic.shifted_uniform(n, 0.03, 2), accept_below=0.02, reject_above=0.12, level=1 / 3
-        )
-        ends = tuple(found.lower_distance)
-        ax.plot(ends, [k, k], color=LOW if found.verdict == "within" else MUTED, lw=6, solid_capstyle="butt")
-        ax.text(ends[1] + 0.004, k, f"{n:,} rows: {found.verdict}", va="center", color=MUTED)
-    ax.axvspan(0.02, 0.12, color=HAIRLINE, alpha=0.6, lw=0)
-    ax.set(xlim=(0, 0.45), yticks=[], xlabel="lower distance; grey: either answer is right", ylim=(-0.6, 3.6))
-
-
 def compare(ax: Axes) -> None:
     y, v = calibrated(3000)
     rivals = {"its tenths": (np.floor(10 * v) + 0.5) / 10, "0.05 too high": np.clip(v + 0.05, 0, 1), "squared": v**2}
@@ -333,8 +309,6 @@ PICTURES: dict[str, Picture] = {
     "two_sample_calibration_test": two_samples,
     "population_bounds": bounds,
     "calibration_gate": gate,
-    "tolerant_calibration_test": tolerant,
-    "tolerant_smooth_test": tolerant_smooth,
     "compare_calibration": compare,
     "CalibrationMonitor": monitor,
     "corp_regions": corp_regions,

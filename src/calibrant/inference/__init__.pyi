@@ -29,7 +29,6 @@ from calibrant.inference.gate import GateResult as GateResult
 from calibrant.inference.gate import calibration_gate as calibration_gate
 from calibrant.inference.grades import GradeTestResult as GradeTestResult
 from calibrant.inference.grades import grade_test as grade_test
-from calibrant.inference.limits import undetectable_error as undetectable_error
 from calibrant.inference.monitor import CalibrationMonitor as CalibrationMonitor
 from calibrant.inference.monitor import MonitorReading as MonitorReading
 from calibrant.inference.pairwise import PairwiseComparison as PairwiseComparison
@@ -37,13 +36,9 @@ from calibrant.inference.pairwise import compare_all as compare_all
 from calibrant.inference.regret import RegretBounds as RegretBounds
 from calibrant.inference.regret import regret_bounds as regret_bounds
 from calibrant.inference.result import TestResult as TestResult
-from calibrant.inference.smooth_tester import SmoothTolerantResult as SmoothTolerantResult
-from calibrant.inference.smooth_tester import tolerant_smooth_test as tolerant_smooth_test
 from calibrant.inference.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.tcal import tcal_test as tcal_test
 from calibrant.inference.tcal_plan import TCalResult as TCalResult
-from calibrant.inference.tolerant import TolerantResult as TolerantResult
-from calibrant.inference.tolerant import tolerant_calibration_test as tolerant_calibration_test
 from calibrant.inference.two_sample import TwoSampleResult as TwoSampleResult
 from calibrant.inference.two_sample import two_sample_calibration_test as two_sample_calibration_test
 from calibrant.inference.unchanged import ReferenceReading as ReferenceReading
@@ -69,11 +64,9 @@ __all__ = [
     "PopulationBounds",
     "ReferenceReading",
     "RegretBounds",
-    "SmoothTolerantResult",
     "SquaredErrorInterval",
     "TCalResult",
     "TestResult",
-    "TolerantResult",
     "TwoSampleResult",
     "averaged_two_bin_test",
     "bootstrap_bounds",
@@ -100,8 +93,5 @@ __all__ = [
     "squared_error_interval",
     "squared_error_rows",
     "tcal_test",
-    "tolerant_calibration_test",
-    "tolerant_smooth_test",
     "two_sample_calibration_test",
-    "undetectable_error",
 ]

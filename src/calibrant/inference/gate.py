@@ -127,7 +127,7 @@ def calibration_gate(
 
     See Also
     --------
-    population_bounds, tolerant_calibration_test, CalibrationGate
+    population_bounds, CalibrationGate
 
     Notes
     -----

@@ -13,9 +13,6 @@ from calibrant.measures.decision_loss import monotone_decision_loss as monotone_
 from calibrant.measures.distance import calibration_distance as calibration_distance
 from calibrant.measures.distance import check_predictor as check_predictor
 from calibrant.measures.distance import upper_calibration_distance as upper_calibration_distance
-from calibrant.measures.distance_schemes import ApproximateDistance as ApproximateDistance
-from calibrant.measures.distance_schemes import prediction_sparsified_distance as prediction_sparsified_distance
-from calibrant.measures.distance_schemes import type_sparsified_distance as type_sparsified_distance
 from calibrant.measures.interval import IntervalPartition as IntervalPartition
 from calibrant.measures.interval import interval_calibration_error as interval_calibration_error
 from calibrant.measures.interval import interval_calibration_partition as interval_calibration_partition
@@ -24,8 +21,6 @@ from calibrant.measures.interval_shifted import (
     surrogate_interval_calibration_error as surrogate_interval_calibration_error,
 )
 from calibrant.measures.kernel import kernel_calibration_error as kernel_calibration_error
-from calibrant.measures.kernel_estimators import squared_kernel_error_binning as squared_kernel_error_binning
-from calibrant.measures.kernel_estimators import squared_kernel_error_fourier as squared_kernel_error_fourier
 from calibrant.measures.lower import LowerCertificate as LowerCertificate
 from calibrant.measures.lower import lower_calibration_certificate as lower_calibration_certificate
 from calibrant.measures.lower import lower_calibration_distance as lower_calibration_distance
@@ -44,7 +39,6 @@ from calibrant.measures.two_bin import averaged_two_bin_calibration_error as ave
 from calibrant.measures.two_bin import squared_averaged_two_bin_error as squared_averaged_two_bin_error
 
 __all__ = [
-    "ApproximateDistance",
     "CalibrationBins",
     "CorpDecomposition",
     "Coupling",
@@ -71,7 +65,6 @@ __all__ = [
     "lower_calibration_distance",
     "measures",
     "monotone_decision_loss",
-    "prediction_sparsified_distance",
     "random_interval_calibration_error",
     "restricted_lower_distance",
     "smooth_calibration_error",
@@ -79,9 +72,6 @@ __all__ = [
     "squared_averaged_two_bin_error",
     "squared_calibration_error",
     "squared_canonical_kernel_error",
-    "squared_kernel_error_binning",
-    "squared_kernel_error_fourier",
     "surrogate_interval_calibration_error",
-    "type_sparsified_distance",
     "upper_calibration_distance",
 ]
