@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,15 +29,19 @@ from calibrant.recalibration import (
     from_json,
     load,
 )
+from calibrant.scale.keeping import write_rows
 from calibrant.scale.opened import OpenedFile
+from calibrant.scale.opening import open_table
 
 ROWS = 60
 RNG = np.random.default_rng(0)
 P = RNG.random(ROWS)
 Y = (RNG.random(ROWS) < P).astype(np.int64)
-TABLE = pa.table({"y_true": Y, "y_prob": P})
-CSV = "".join(["y_true,y_prob\n", *(f"{y},{p!r}\n" for y, p in zip(Y.tolist(), P.tolist(), strict=True))]).encode()
-JSONL = "".join(f'{{"y_true":{y},"y_prob":{p!r}}}\n' for y, p in zip(Y.tolist(), P.tolist(), strict=True)).encode()
+DAYS = [date(2026, 1, 1 + i // 12) for i in range(ROWS)]
+TABLE = pa.table({"y_true": Y, "y_prob": P, "day": DAYS})
+_EACH = list(zip(Y.tolist(), P.tolist(), DAYS, strict=True))
+CSV = "".join(["y_true,y_prob,day\n", *(f"{y},{p!r},{day}\n" for y, p, day in _EACH)]).encode()
+JSONL = "".join(f'{{"y_true":{y},"y_prob":{p!r},"day":"{day}"}}\n' for y, p, day in _EACH).encode()
 # 30 rows as the command zstd writes them, which adds a checksum; pyarrow adds none.
 CHECKED_ZST = base64.b64decode(
     "KLUv/QRYXQMAQkUQFLAlbeCwBLE7Qg3uIru7eyeyE8/FohJrl/BI9WfPtJURl2jv9FeztLMKd4/oVO23zCIeFzbxsBAAJlDOGAZGUE4cBAIAAwww"
@@ -67,6 +73,32 @@ def _sums(path: Path) -> Any:
     return CalibrationSketch.from_groups(file.groups(names, (), 65536), names, 65536).to_bytes()
 
 
+def _there(path: Path) -> Any:
+    found = open_table(path, filesystem="local").read(y_true="y_true", y_prob="y_prob")
+    return [float(each) for each in found.y_true], [float(each) for each in found.y_prob]
+
+
+def _log(path: Path) -> Any:
+    found = OpenedFile(path).read()
+    return found.y_true.tolist(), found.y_prob.tolist()
+
+
+def _keys(path: Path) -> Any:
+    """What a search and an audit by periods read of a file that holds days."""
+    file = open_table(path)
+    names = {"y_true": "y_true", "y_prob": "y_prob"}
+    held = file.with_features(names, ["day"], "find")
+    with file.lazily(names, ["day"], "find") as lazy:
+        n_rows = lazy.n_rows()
+    days = file.groups(names, ["day"], 64).keys["_s0"].to_list()
+    return [column.tolist() for column in held.arrays.values()], held.keys["day"].to_pylist(), n_rows, sorted(days)
+
+
+def _sketches(path: Path) -> Any:
+    kept = open_table(path)
+    return kept.sketch().to_bytes(), kept.keys.to_pydict()
+
+
 def _packed(data: bytes) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
@@ -74,19 +106,20 @@ def _packed(data: bytes) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _parquet(**options: Any) -> bytes:
+def _parquet(table: Any = None, **options: Any) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(TABLE, sink, row_group_size=20, **options)
+    pq.write_table(TABLE if table is None else table, sink, row_group_size=20, **options)
     return sink.getvalue().to_pybytes()
 
 
-def _arrow(stream: bool) -> bytes:
+def _arrow(table: Any = None, *, stream: bool) -> bytes:
+    table = TABLE if table is None else table
     sink = pa.BufferOutputStream()
     if not stream:
-        pyarrow.feather.write_feather(TABLE, sink)
+        pyarrow.feather.write_feather(table, sink)
     else:
-        with pa.ipc.new_stream(sink, TABLE.schema) as writer:
-            writer.write_table(TABLE, 20)
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table, 20)
     return sink.getvalue().to_pybytes()
 
 
@@ -94,13 +127,17 @@ def _monitor(path: Path) -> Any:
     return CalibrationMonitor.from_dict(json.loads(path.read_bytes())).to_dict()
 
 
+OF_ROWS = ("checked.parquet", "rows.feather", "rows.csv", "rows.jsonl", "rows.csv.gz")
 NAMES = (
     *("sketch.bytes", "gate.state", "monitor.json", "PlattScaling.json", "BetaScaling.json", "IsotonicScaling.json"),
     *("HistogramBinning.json", "TemperatureScaling.json", "DirichletScaling.json", "platt.text", "checked.parquet"),
     *("plain.parquet", "rows.feather", "rows.arrow", "rows.csv", "rows.jsonl", "rows.csv.gz", "rows.jsonl.gz"),
     *("checked.csv.zst", "plain.csv.zst", "sums.csv.gz", "sums.checked.parquet", "sketch.parquet"),
+    *("there.checked.parquet", "there.rows.feather", "there.rows.csv", "there.rows.csv.gz"),
+    *("keys.checked.parquet", "keys.rows.feather", "keys.rows.csv", "keys.rows.jsonl", "keys.rows.csv.gz"),
+    *("log.jsonl", "log.jsonl.gz", "sketches.parquet"),
 )
-"""What `kept` holds, told without making it."""
+"""What `kept` holds, told without making it; `there` is on a file system of pyarrow, `keys` are of days."""
 
 
 @cache
@@ -142,12 +179,49 @@ def kept() -> dict[str, Kept]:
     found["sketch.parquet"] = Kept(
         _as_parquet(sealed.data), lambda path: CalibrationSketch.from_parquet(path).to_bytes()
     )
+    found |= {f"there.{name}": replace(found[name], read=_there) for name in OF_ROWS if f"there.{name}" in NAMES}
+    found |= {f"keys.{name}": replace(found[name], read=_keys) for name in OF_ROWS if f"keys.{name}" in NAMES}
+    log = _log_of(ROWS)
+    found["log.jsonl"] = Kept(log, _log, sealed=False, lines=(b"}\n", b"}"))
+    found["log.jsonl.gz"] = Kept(gzip.compress(log, mtime=0), _log)
+    found["sketches.parquet"] = Kept(_by_day(TABLE), _sketches, sealed=False)
     return found
 
 
-def _as_parquet(data: bytes) -> bytes:
-    import tempfile
+def half(name: str) -> bytes:
+    """Half of the rows in the same format, whole in itself."""
+    table = TABLE.slice(0, ROWS // 2)
+    text = b"".join(CSV.splitlines(keepends=True)[: ROWS // 2 + 1])
+    lines = b"".join((_log_of(ROWS) if "log." in name else JSONL).splitlines(keepends=True)[: ROWS // 2])
+    if "sketch" in name:
+        sketch = CalibrationSketch(64).update(Y, P)
+        return _by_day(table) if name == "sketches.parquet" else _as_parquet(sketch.to_bytes())
+    if name.endswith(".parquet"):
+        return _parquet(table, write_page_checksum="checked" in name)
+    if name.endswith((".feather", ".arrow")):
+        return _arrow(table, stream=name.endswith(".arrow"))
+    if name.endswith(".zst"):
+        return _packed(text)
+    plain = lines if ".jsonl" in name else text
+    return gzip.compress(plain, mtime=0) if name.endswith(".gz") else plain
 
+
+def _log_of(n_rows: int) -> bytes:
+    rows = zip(Y[:n_rows].tolist(), P[:n_rows].tolist(), strict=True)
+    samples = ({"acc": y, "filtered_resps": [[-p, False], [-1.0, False]]} for y, p in rows)
+    return "".join(json.dumps(each) + "\n" for each in samples).encode()
+
+
+def _by_day(table: Any) -> bytes:
+    """A sketch for every day, in Parquet."""
+    with tempfile.TemporaryDirectory() as folder:
+        pq.write_table(table, f"{folder}/rows.parquet")
+        names = {"y_true": "y_true", "y_prob": "y_prob"}
+        write_rows(open_table(f"{folder}/rows.parquet"), f"{folder}/sketches.parquet", names=names, by=["day"])
+        return Path(folder, "sketches.parquet").read_bytes()
+
+
+def _as_parquet(data: bytes) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         CalibrationSketch.from_bytes(data).to_parquet(Path(folder) / "sketch.parquet")
         return (Path(folder) / "sketch.parquet").read_bytes()
@@ -206,8 +280,6 @@ def wrong(name: str, changed: bytes, folder: Path) -> str | None:
 
 @cache
 def _wanted(name: str) -> Any:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(kept()[name].data)

@@ -19,6 +19,9 @@ RandomState = int | np.random.Generator | None
 MOST_RESAMPLES = 1_000_000
 """Results of all resamples are kept in memory."""
 
+LEAST_LEVEL = 1e-100
+"""Bounds divide a level among them: below the least double there would be nothing to divide."""
+
 N_RESAMPLES = 999
 """Resamples where nothing else is asked for: p-values then are whole thousandths."""
 
@@ -115,12 +118,15 @@ def power_of_two(value: int, name: str, least: int, most: int) -> int:
 
 
 def check_level(level: float) -> float:
-    """Return the level, alpha: the probability of being wrong that is allowed, above 0 and at most 0.5."""
+    """Return the level, alpha: the probability of being wrong that is allowed, from 1e-100 to 0.5."""
     if isinstance(level, int | float) and not isinstance(level, bool) and 0.5 < level < 100.0:
         sure = level if level < 1.0 else level / 100.0
         hint = f". For {sure:g} confidence pass {1.0 - sure:.6g}" if 0.5 < sure < 1.0 else ""
         raise InputError("level", f"is {level:g}", allowed=f"it is alpha, the probability of error, at most 0.5{hint}")
-    return fraction(level, "level")
+    found = fraction(level, "level")
+    if found < LEAST_LEVEL:
+        raise InputError("level", f"is {found:g}", allowed=f"it must be at least {LEAST_LEVEL:g}")
+    return found
 
 
 def check_number(n_resamples: int) -> int:

@@ -22,11 +22,13 @@ from calibrant.scale.folders import (
     on_filesystem,
 )
 from calibrant.scale.opened import MANY_BYTES
-from calibrant.scale.readers import Dialect, dialect_of
+from calibrant.scale.readers import Dialect, dialect_of, same_names
 from calibrant.scale.relations import InDuckDB
+from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.tables import MANY_ROWS
 from calibrant.scale.whole import check_line_end, is_utf16
 
+_NOT_YET = StampedFiles(())
 _FORMATS = {"parquet": "parquet", "csv": "csv", "arrow": "ipc"}
 """What is read from a file system, and what pyarrow calls it."""
 _START = 1 << 16
@@ -53,9 +55,10 @@ class OpenedDataset(InDuckDB):
         If a file is missing, empty, cut or damaged, or files differ; so do the methods if one cannot be read.
     """
 
-    def __init__(self, dataset: Any, pos_label: Any = None) -> None:
+    def __init__(self, dataset: Any, pos_label: Any = None, stamped: StampedFiles | None = None) -> None:
         super().__init__(pos_label)
-        self.files = list(getattr(dataset, "files", []))
+        files = getattr(dataset, "files", [])
+        self.files = StampedFiles(files, dataset.filesystem if files else None) if stamped is None else stamped
         self.path = PurePosixPath(self.files[0]).name if len(self.files) == 1 else "dataset"
         self.name = self.path
         named = type(getattr(dataset, "format", None)).__name__.removesuffix("FileFormat").lower()
@@ -63,9 +66,11 @@ class OpenedDataset(InDuckDB):
         self._dataset = dataset
         self._sizes: list[int] | None = None
         self._folders: list[str] = []
-        if named not in ("parquet", "ipc"):
-            for file in self.files:
-                check_line_end(dataset.filesystem, file)
+        self._headers: list[Sequence[str]] = [dataset.schema.names]
+        if named not in ("parquet", "ipc") and stamped is None:
+            with self._explained():
+                for file in self.files:
+                    check_line_end(dataset.filesystem, file)
 
     @classmethod
     def on(cls, filesystem: Any, path: str, pos_label: Any = None) -> OpenedDataset:
@@ -78,17 +83,19 @@ class OpenedDataset(InDuckDB):
         """
         with _explained(path, "a dataset"):
             listed = on_filesystem(filesystem, path)
-        files = [file for file, _ in listed]
+            files = StampedFiles([file for file, _ in listed], filesystem)
         kind = kind_of_all(files, path)
         if kind not in _FORMATS:
             said = f"{files[0]!r} is {kind}, which is read from this machine only"
             raise FileError("file", said, allowed=f"on a file system {', '.join(_FORMATS)}")
         check_folder_columns(files, path)
-        with _explained(path, kind):
-            found = cls(_dataset_of(files, kind, filesystem), pos_label)
-        found.path, found.name, found.files, found.kind = path, PurePosixPath(path).name, files, kind
+        with _explained(path, kind, files):
+            dialects = _dialects(files, filesystem) if kind == "csv" else []
+            found = cls(_dataset_of(files, kind, filesystem, dialects), pos_label, files)
+        found.path, found.name, found.kind = path, PurePosixPath(path).name, kind
         found._sizes = [size for _, size in listed]
         found._folders = folder_columns(files)
+        found._headers += [dialect.header for dialect in dialects]
         return found
 
     @cached_property
@@ -110,14 +117,14 @@ class OpenedDataset(InDuckDB):
     @cached_property
     def twins(self) -> Mapping[str, list[str]]:
         """Names that DuckDB does not tell apart, by what they look like to it."""
-        same: dict[str, list[str]] = {}
-        for name in self._dataset.schema.names:
-            same.setdefault(name.strip().casefold(), []).append(name)
+        twins: dict[str, list[str]] = {}
+        for header in self._headers:
+            twins |= same_names(header)
         with self._explained():
             for name in self._folders:
                 if any(name.casefold() in map(str.casefold, each) for each in self._held.values()):
-                    same[name.strip().casefold()].append(f"{name} (of the folders)")
-        return {name: several for name, several in same.items() if len(several) > 1}
+                    twins.setdefault(name.strip().casefold(), [name]).append(f"{name} (of the folders)")
+        return twins
 
     @cached_property
     def _held(self) -> dict[str, dict[str, str]]:
@@ -142,29 +149,28 @@ class OpenedDataset(InDuckDB):
         return self.kind == "csv"
 
     def _explained(self) -> Any:
-        return _explained(self.path, self.kind)
+        return _explained(self.path, self.kind, self.files)
 
 
 @contextmanager
-def _explained(path: str, kind: str) -> Iterator[None]:
-    """Turn what pyarrow, DuckDB and a server raise into a message."""
-    import duckdb
-
+def _explained(path: str, kind: str, files: StampedFiles = _NOT_YET) -> Iterator[None]:
+    """Turn what pyarrow, DuckDB and a server raise into a message, and refuse files that are not those opened."""
     try:
-        yield
-    except (duckdb.Error, ValueError, TypeError, RuntimeError, OSError, NotImplementedError) as problem:
-        if isinstance(problem, InputError | RecursionError) or lacks_memory(problem):
+        with files.unchanged():
+            yield
+    except Exception as problem:
+        if isinstance(problem, InputError | ImportError) or lacks_memory(problem):
             raise
         raise FileError("file", f"{path!r} cannot be read as {kind}: {shortened(problem)}") from None
 
 
-def _dataset_of(files: list[str], kind: str, filesystem: Any) -> Any:
+def _dataset_of(files: list[str], kind: str, filesystem: Any, dialects: Sequence[Dialect]) -> Any:
     """All files as one dataset; without a schema pyarrow would take the columns of the first file."""
     import pyarrow
     from pyarrow import dataset
 
     if kind == "csv":
-        return _text_dataset(files, filesystem)
+        return _text_dataset(files, filesystem, dialects)
     checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
     how = dataset.ParquetFileFormat(default_fragment_scan_options=checked) if kind == "parquet" else _FORMATS[kind]
     alone = _schemas(dataset.dataset(files, format=how, filesystem=filesystem)).values()
@@ -203,13 +209,16 @@ def _partitioning(files: list[str], held: Collection[str]) -> Any:
     return dataset.partitioning(pyarrow.schema(fields), flavor="hive") if fields else None
 
 
-def _text_dataset(files: list[str], filesystem: Any) -> Any:
+def _dialects(files: Sequence[str], filesystem: Any) -> list[Dialect]:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda file: _dialect(filesystem, file), files))
+
+
+def _text_dataset(files: list[str], filesystem: Any, dialects: Sequence[Dialect]) -> Any:
     """Text files with every column as text, as those on this machine are read."""
     import pyarrow
     from pyarrow import csv, dataset
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        dialects = list(pool.map(lambda file: _dialect(filesystem, file), files))
     folders = _partitioning(files, {name for dialect in dialects for name in dialect.names})
     parts = []
     for dialect, run in groupby(zip(files, dialects, strict=True), lambda each: each[1]):

@@ -49,7 +49,10 @@ def lacks_memory(problem: BaseException) -> bool:
     """Whether a failure to read says that memory ran out, and so nothing about the file."""
     import duckdb
 
-    short = isinstance(problem, duckdb.OutOfMemoryException) or getattr(problem, "errno", None) == errno.ENOMEM
+    short = (
+        isinstance(problem, duckdb.OutOfMemoryException | MemoryError)
+        or getattr(problem, "errno", None) == errno.ENOMEM
+    )
     return short or "bad_alloc" in str(problem)
 
 

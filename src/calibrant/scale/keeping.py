@@ -17,6 +17,7 @@ from calibrant.scale.groups import Groups
 from calibrant.scale.kept import COLUMN, ROWS, KeptSketches
 from calibrant.scale.keys import numbers_of
 from calibrant.scale.sketch import CalibrationSketch
+from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.tables import FINE, Table
 
 _AT_ONCE = 16
@@ -113,7 +114,7 @@ def keep_merged(
 
     check_place(path, by, overwrite)
     _check_keys(by)
-    files = [file for each in kept for file in each.files]
+    files = StampedFiles.together(each.files for each in kept)
     _refuse_twice(files)
     for each in kept:
         each.require(by, "by")
@@ -153,7 +154,7 @@ def _looked_at(files: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tuple
     same, parts = [], []
     for file in files:
         rows = 0
-        for _, where, found in KeptSketches(file, [file]).stored():
+        for _, where, found in KeptSketches(file, StampedFiles([file])).stored():
             rows += int(found.columns[:, sketching.COUNT].sum())
             digest = hash((found.numbers.tobytes(), found.columns.tobytes()))
             if digest in seen:

@@ -19,6 +19,7 @@ from calibrant.scale.groups import Groups
 from calibrant.scale.keys import told_apart
 from calibrant.scale.readers import input_files
 from calibrant.scale.sketch import CalibrationSketch, restored
+from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.storage import Stored, from_bytes, from_parquet, holds_sketch, read_plain
 from calibrant.scale.tables import BoolArray, Chosen, Table
 from calibrant.scale.whole import check_pages
@@ -69,7 +70,7 @@ class KeptSketches(Table):
     ----------
     path : str
         What was named.
-    files : sequence of str
+    files : StampedFiles
         The files: each a sketch, or Parquet with a column ``sketch`` of bytes, whose other columns are keys. Folders
         such as ``day=2026-01-31`` are keys as well.
 
@@ -79,8 +80,8 @@ class KeptSketches(Table):
         If a file is cut or damaged, or sketches cannot be added, naming it and why.
     """
 
-    def __init__(self, path: str, files: Sequence[str]) -> None:
-        self.path, self.files = path, list(files)
+    def __init__(self, path: str, files: StampedFiles) -> None:
+        self.path, self.files = path, files
         self.name: str | None = Path(path).name
         self._one: CalibrationSketch | None = None
         check_folder_columns(self.files, path)
@@ -88,7 +89,7 @@ class KeptSketches(Table):
     @classmethod
     def of(cls, sketch: CalibrationSketch) -> KeptSketches:
         """A sketch in memory."""
-        found = cls("", ())
+        found = cls("", StampedFiles(()))
         found._one, found.name = sketch, None
         return found
 
@@ -112,7 +113,8 @@ class KeptSketches(Table):
         """The keys as Arrow, a row for each sketch."""
         import pyarrow
 
-        parts = [self._keys_of(file) for file in self.files]
+        with self.files.unchanged():
+            parts = [self._keys_of(file) for file in self.files]
         try:
             table = pyarrow.concat_tables(parts, promote_options="permissive") if parts else pyarrow.table({})
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as problem:
@@ -153,9 +155,8 @@ class KeptSketches(Table):
             return
         kept = None if wanted is None else set(wanted)
         first: tuple[str, int] | None = None
-        at = 0
-        for file in self.files:
-            for where, data in _each(file):
+        with self.files.unchanged():
+            for at, (where, data) in enumerate(each for file in self.files for each in _each(file)):
                 if kept is None or at in kept:
                     found = data if isinstance(data, Stored) else _decoded(data, where)
                     first = first or (where, found.resolution)
@@ -163,7 +164,6 @@ class KeptSketches(Table):
                         said = f"{where} has the resolution {found.resolution}, and {first[0]} {first[1]}"
                         raise FileError("file", said, allowed="sketches of one resolution can be added")
                     yield at, where, found
-                at += 1
 
     def sketch(self, wanted: Iterable[int] | None = None) -> CalibrationSketch:
         """All of them added up, or those of these numbers."""

@@ -21,13 +21,14 @@ from calibrant.scale.readers import (
     input_files,
     json_keys,
     looks_like,
-    maybe_twins,
     parquet_columns,
     parquet_names,
+    same_names,
     selected,
     text_source,
 )
 from calibrant.scale.relations import InDuckDB, of_file
+from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.tables import MANY_ROWS, Rows
 from calibrant.scale.uneven import refuse_lost_quote, refuse_named_line, refuse_uneven_line
 from calibrant.scale.whole import check_pages, refuse_cut_parquet
@@ -45,15 +46,15 @@ class OpenedFile(InDuckDB):
         Its name, or that of a folder, or a pattern.
     pos_label : label, optional
         Label of the event, where the column of outcomes holds two labels.
-    files : list of str, optional
-        What `input_files` found for the name, where it was asked already.
+    files : StampedFiles, optional
+        What `input_files` gave for the name, where it was asked already.
 
     Attributes
     ----------
     path, name : str
         As given, and without its folder.
-    files : list of str
-        The files that it stands for, found whole.
+    files : StampedFiles
+        The files that it stands for, found whole; every read ends with a look at their stamps.
     kind : str
         Which reader takes them: csv, parquet, json or arrow.
 
@@ -63,11 +64,11 @@ class OpenedFile(InDuckDB):
         If there is no such file, or it is cut or damaged; so do the methods if it or a column cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], pos_label: Any = None, files: list[str] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], pos_label: Any = None, files: StampedFiles | None = None) -> None:
         super().__init__(pos_label)
         self.path = os.fspath(path)
         self.name: str = Path(self.path).name
-        self.files = input_files(self.path) if files is None else files
+        self.files: StampedFiles = input_files(self.path) if files is None else files
         self.kind = kind_of_all(self.files, self.path)
         check_folder_columns(self.files, self.path)
         self._checked: set[str] = set()
@@ -80,7 +81,8 @@ class OpenedFile(InDuckDB):
     @cached_property
     def is_harness_log(self) -> bool:
         """Whether it holds samples of lm-evaluation-harness."""
-        return is_harness_log(self.files)
+        with self._explained():
+            return is_harness_log(self.files)
 
     @cached_property
     def summed(self) -> bool:
@@ -104,7 +106,7 @@ class OpenedFile(InDuckDB):
             elif self.kind == "arrow":
                 return list(dict.fromkeys(name for file in self.files for name in arrow_reader(file).schema.names))
             elif self.kind == "json":
-                held = json_keys(self._connection, self.files)
+                held = self._json_keys
             else:
                 return list(self._parquet.columns)
         return list(dict.fromkeys([*held, *folder_columns(self.files)]))
@@ -112,29 +114,26 @@ class OpenedFile(InDuckDB):
     @cached_property
     def twins(self) -> Mapping[str, list[str]]:
         """Names that DuckDB does not tell apart, by what they look like to it."""
-        columns = self.columns
         twins: dict[str, list[str]] = {}
         folders = [] if self.kind in ("json", "arrow") else folder_columns(self.files)
-        if self.kind == "csv" and not folders and not maybe_twins(columns):
-            return {}
         with self._explained():
             for at, file in enumerate(self.files):
-                same: dict[str, list[str]] = {}
-                for name in self._header(at, file):
-                    same.setdefault(name.strip().casefold(), []).append(name)
-                for name in folders:
-                    same.setdefault(name.strip().casefold(), []).append(f"{name} (of the folders)")
-                twins |= {name: several for name, several in same.items() if len(several) > 1}
+                twins |= same_names([*self._header(at, file), *folders], len(folders))
         return twins
 
     def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
         """Read outcomes, predictions and weights; samples of lm-evaluation-harness where no column is asked for."""
         if self.is_harness_log and asked.get("y_true") is None and asked.get("y_prob") is None:
-            right, confidence = read_harness_log(self.files)
+            with self._explained():
+                right, confidence = read_harness_log(self.files)
             names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}
             return Rows(right, confidence, None, names, ("y_true", "y_prob"))
         with of_file():
             return super().read(exclude_bad=exclude_bad, groups=groups, **asked)
+
+    @cached_property
+    def _json_keys(self) -> list[str]:
+        return json_keys(self._connection, self.files)
 
     @property
     def _literals(self) -> list[str]:
@@ -171,10 +170,8 @@ class OpenedFile(InDuckDB):
         if self.kind == "arrow":
             return list(arrow_reader(file).schema.names)
         if self.kind == "json":
-            return self.columns
-        source = self._dialects[at].source([file], header=False)
-        lines = self._connection.sql(f"SELECT * FROM {source} LIMIT 1").fetchall()
-        return [name for line in lines for name in line if name is not None]
+            return self._json_keys
+        return list(self._dialects[at].header)
 
     def _in_every_file(self, wanted: Sequence[str]) -> None:
         """Raise if a column is missing in some of the files, or is text in some and not in others."""
@@ -202,20 +199,24 @@ class OpenedFile(InDuckDB):
             columns = dict.fromkeys(wanted, "JSON")
             return self._connection.read_json(self._literals, columns=columns, union_by_name=len(self.files) > 1)
         if self.kind == "arrow":
-            table = arrow_table([arrow_reader(file) for file in self.files], dict.fromkeys(wanted))
+            table = arrow_table(self.files, dict.fromkeys(wanted))
             return self._connection.from_arrow(table)
         return self._parquet
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what the readers raise into a message."""
-        import duckdb
-
+        """Turn whatever the readers raise into a message, and refuse files that are not those that were checked."""
         try:
-            yield
-        except (duckdb.Error, ValueError, TypeError, RuntimeError, OSError) as problem:
-            # A RuntimeError: DuckDB quotes what it found in the file, which need not be text.
-            if isinstance(problem, InputError | RecursionError) or lacks_memory(problem):
+            with self.files.unchanged():
+                yield
+        except ModuleNotFoundError as problem:
+            if problem.name != "pyarrow":
+                raise
+            raise FileError(
+                "file", f"{self.path!r}: Arrow files are read by pyarrow; install it with pip install pyarrow"
+            ) from None
+        except Exception as problem:  # a damaged file makes readers raise anything, KeyErrors among them
+            if isinstance(problem, InputError | ImportError) or lacks_memory(problem):
                 raise  # which says nothing about the file
             if self.kind == "parquet":
                 refuse_cut_parquet(self.files)
@@ -223,9 +224,3 @@ class OpenedFile(InDuckDB):
                 refuse_named_line(str(problem), self.files)
             said = f"{self.path!r} cannot be read as {self.kind}: {shortened(problem)}"
             raise FileError("file", said + looks_like(self.files[0], self.kind)) from None
-        except ModuleNotFoundError as problem:
-            if problem.name != "pyarrow":
-                raise
-            raise FileError(
-                "file", f"{self.path!r}: Arrow files are read by pyarrow; install it with pip install pyarrow"
-            ) from None

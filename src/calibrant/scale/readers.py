@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,16 @@ from calibrant.door.errors import FileError, Ways
 from calibrant.scale.duck import quoted
 from calibrant.scale.engine import connect, literal
 from calibrant.scale.folders import folder_columns, in_folder
-from calibrant.scale.whole import check_arrow_stream, check_compressed, check_json, check_last_line
+from calibrant.scale.stamps import StampedFiles
+from calibrant.scale.whole import arrow_source, check_arrow_stream, check_compressed, check_json, check_last_line
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
-def input_files(path: str) -> list[str]:
+def input_files(path: str) -> StampedFiles:
     """Return the files that a path, a folder or a pattern stands for; one of that very name goes before the pattern.
+
+    Each is stamped, then checked: who reads it afterwards asks whether it is still the same.
 
     Raises
     ------
@@ -32,10 +34,7 @@ def input_files(path: str) -> list[str]:
     except UnicodeEncodeError:
         raise FileError("file", f"{path!r}: the name is not valid UTF-8; rename the file") from None
     if Path(path).exists():
-        files = in_folder(path) if Path(path).is_dir() else [path]
-        for file in files:
-            _check_whole(file)
-        return files
+        return _checked(in_folder(path) if Path(path).is_dir() else [path])
     if "://" in path:
         said = f"{path!r} is an address; files elsewhere are read through a file system, by their path within it"
         ways = Ways("filesystem='s3' names one", "--filesystem s3 names one")
@@ -45,19 +44,21 @@ def input_files(path: str) -> list[str]:
     found = connect().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
     if not found:
         raise FileError("file", f"no file matches the pattern {path!r}")
-    for (file,) in found:
-        _check_whole(file)
-    return [file for (file,) in found]
+    return _checked([file for (file,) in found])
 
 
-def _check_whole(file: str) -> None:
-    if not Path(file).is_file():
-        raise FileError("file", f"{file!r} is not a plain file")
-    if Path(file).stat().st_size == 0:
-        raise FileError("file", f"{file!r} is empty")
-    check_compressed(file)
-    check_last_line(file)
-    check_json(file)
+def _checked(names: Sequence[str]) -> StampedFiles:
+    files = StampedFiles(names)
+    with files.unchanged():
+        for file in files:
+            if not Path(file).is_file():
+                raise FileError("file", f"{file!r} is not a plain file")
+            if Path(file).stat().st_size == 0:
+                raise FileError("file", f"{file!r} is empty")
+            check_compressed(file)
+            check_last_line(file)
+            check_json(file)
+    return files
 
 
 def looks_like(file: str, kind: str) -> str:
@@ -79,14 +80,24 @@ def maybe_twins(columns: Sequence[str]) -> bool:
     )
 
 
+def same_names(header: Sequence[str], n_folders: int = 0) -> dict[str, list[str]]:
+    """Names that DuckDB does not tell apart, by what they look like to it; the last are those of folders."""
+    same: dict[str, list[str]] = {}
+    for at, name in enumerate(header):
+        said = f"{name} (of the folders)" if at >= len(header) - n_folders else name
+        same.setdefault(name.strip().casefold(), []).append(said)
+    return {name: several for name, several in same.items() if len(several) > 1}
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a text file is written, and the names of its columns as DuckDB makes them distinct."""
+    """How a text file is written, and its columns: names as DuckDB makes them distinct, and as they stand there."""
 
     delimiter: str
     escape: str
     line_end: str
     names: tuple[str, ...]
+    header: tuple[str, ...] = ()
 
     def source(self, files: Sequence[str], *, header: bool = True, folders: bool = False) -> str:
         """A table in SQL: every column as text, lest a sample of rows decide its type; nothing is detected again."""
@@ -111,7 +122,11 @@ def dialect_of(connection: Any, file: str) -> Dialect:
     ).fetchall()[0]
     names = tuple(column["name"] for column in found[3])
     delimiter, escape, line_end = ("" if part == "(empty)" else part for part in found[:3])
-    return Dialect(delimiter, escape, line_end if line_end in ("\\n", "\\r\\n", "\\r") else "", names)
+    dialect = Dialect(delimiter, escape, line_end if line_end in ("\\n", "\\r\\n", "\\r") else "", names, names)
+    if not maybe_twins(names):
+        return dialect
+    first = connection.sql(f"SELECT * FROM {dialect.source([file], header=False)} LIMIT 1").fetchall()
+    return replace(dialect, header=tuple(name for line in first for name in line if name is not None))
 
 
 def text_source(files: Sequence[str], dialects: Sequence[Dialect]) -> str:
@@ -126,16 +141,18 @@ def text_source(files: Sequence[str], dialects: Sequence[Dialect]) -> str:
 
 
 def json_keys(connection: Any, files: Sequence[str]) -> list[str]:
-    """Keys of all rows of JSON files: a sample of rows would miss those that come late."""
+    """Keys of all rows of JSON files, each as often as a row has it: a sample would miss those that come late."""
     keys = "SELECT DISTINCT json_keys(json) AS keys FROM read_json_objects(?)"
-    each = f"SELECT unnest(keys) AS name, generate_subscripts(keys, 1) AS place FROM ({keys})"
-    query = f"SELECT name FROM ({each}) GROUP BY name ORDER BY min(place), name"
+    each = f"SELECT keys, unnest(keys) AS name, generate_subscripts(keys, 1) AS place FROM ({keys})"
+    rows = f"SELECT name, min(place) AS place, count(*) AS times FROM ({each}) GROUP BY keys, name"
+    query = f"SELECT name, max(times) FROM ({rows}) GROUP BY name ORDER BY min(place), name"
     found = connection.execute(query, [[literal(file) for file in files]]).fetchall()
     if not found:
         raise FileError(
-            "file", 'holds no JSON objects with keys; each row is one, such as {"y_true": 1, "y_prob": 0.8}'
+            "file",
+            f'{files[0]!r} holds no JSON objects with keys; each row is one, such as {{"y_true": 1, "y_prob": 0.8}}',
         )
-    return [name for (name,) in found]
+    return [name for name, times in found for _ in range(times)]
 
 
 def parquet_names(connection: Any, file: str) -> list[str]:
@@ -161,38 +178,29 @@ def parquet_columns(connection: Any, files: Sequence[str]) -> dict[str, list[tup
     return columns
 
 
-@contextmanager
-def _as_value_errors() -> Iterator[None]:
-    """What pyarrow says of a damaged file in errors of other kinds: that a dictionary is not there, for one."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.lib.ArrowKeyError, pyarrow.lib.ArrowIndexError, pyarrow.lib.ArrowSerializationError) as problem:
-        raise ValueError(str(problem)) from None
-
-
-def arrow_reader(file: str) -> Any:
-    """Open an Arrow file, or a stream that is whole."""
+def arrow_reader(file: str, wanted: Collection[str] | None = None) -> Any:
+    """Open an Arrow file, or a stream that is whole, for these columns or all."""
     import pyarrow
     import pyarrow.ipc
 
-    source = pyarrow.memory_map(file)
-    with _as_value_errors():
-        try:
-            return pyarrow.ipc.open_file(source)
-        except pyarrow.ArrowInvalid:
-            check_arrow_stream(file)
-            source.seek(0)
-            return pyarrow.ipc.open_stream(source)
+    options = None
+    if wanted is not None:
+        names = arrow_reader(file).schema.names
+        options = pyarrow.ipc.IpcReadOptions(included_fields=[at for at, name in enumerate(names) if name in wanted])
+    source = arrow_source(file)
+    try:
+        return pyarrow.ipc.open_file(source, options=options)
+    except pyarrow.ArrowInvalid:
+        check_arrow_stream(file)
+        source.seek(0)
+        return pyarrow.ipc.open_stream(source, options=options)
 
 
-def arrow_table(readers: Sequence[Any], wanted: Collection[str]) -> Any:
+def arrow_table(files: Sequence[str], wanted: Collection[str]) -> Any:
     """These columns of all files, matched by name."""
     import pyarrow
 
-    with _as_value_errors():
-        tables = [reader.read_all() for reader in readers]
+    tables = [arrow_reader(file, wanted).read_all() for file in files]
     tables = [table.select([name for name in wanted if name in table.column_names]) for table in tables]
     table = pyarrow.concat_tables(tables, promote_options="permissive")
     half, single = pyarrow.float16(), pyarrow.float32()  # DuckDB has no half floats

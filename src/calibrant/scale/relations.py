@@ -25,6 +25,7 @@ from calibrant.scale.numbers import (
     numbers_in_sql,
     texts_in_rows,
 )
+from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.tables import BoolArray, Chosen, RowsWithFeatures, Table
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ class InDuckDB(Table):
     ----------
     path : str
         As given.
-    files : list of str
-        The files that it stands for.
+    files : StampedFiles
+        The files that it stands for; every read ends with a look at their stamps.
     kind : str
         What they are: csv, parquet, json or arrow.
     """
 
     path: str
-    files: list[str]
+    files: StampedFiles
     kind: str
 
     def __init__(self, pos_label: Any = None) -> None:
@@ -146,7 +147,7 @@ class InDuckDB(Table):
             held |= feature_sql(relation, features, option, as_text=self.kind == "csv")
             relation = relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in held.items()))
         try:
-            with self._in_any_order(), of_file():
+            with self.files.unchanged(), self._in_any_order(), of_file():
                 yield OpenedFrame(relation)
         except duckdb.Error as problem:
             with self._explained():

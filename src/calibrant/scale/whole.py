@@ -21,6 +21,7 @@ from calibrant.scale.engine import literal
 AGAIN = "copy it, or write it, once more"
 _PARQUET = b"PAR1"
 _CHUNK = 1 << 20
+_LARGE = 500_000_000  # bytes
 _START = 16  # bytes that tell UTF-16 from UTF-8
 _LINES = (".csv", ".tsv", ".txt")
 _JSON = (".json", ".jsonl", ".ndjson")
@@ -245,6 +246,16 @@ def _has_checksum(file: str, first: int) -> bool:
     return at < len(header) and header[at] == 0x15
 
 
+def arrow_source(file: str) -> Any:
+    """An Arrow file, open to be read: a mapped one that is cut meanwhile would end the process.
+
+    A large one is mapped nevertheless, for it need not fit into memory.
+    """
+    import pyarrow
+
+    return (pyarrow.memory_map if Path(file).stat().st_size > _LARGE else pyarrow.OSFile)(file)
+
+
 def check_arrow_stream(file: str) -> None:
     """Walk an Arrow stream's messages to its mark of the end; without it nothing tells a whole stream from a cut one.
 
@@ -256,7 +267,7 @@ def check_arrow_stream(file: str) -> None:
     import pyarrow
     import pyarrow.ipc
 
-    with pyarrow.memory_map(file) as source:
+    with arrow_source(file) as source:
         messages = pyarrow.ipc.MessageReader.open_stream(source)
         # The mark may be the last bytes of a batch as well: only where a message could begin is it one.
         behind = 0
