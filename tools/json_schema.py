@@ -1,407 +1,235 @@
 """Writes docs/schema/audit-N.json and gate-N.json: the JSON that is printed, as JSON Schemas (draft 2020-12).
 
 ``python tools/json_schema.py`` writes the files of today's versions; with ``--check`` it writes nothing, and exits
-with 1 if one would change. The layouts below are written by hand; a test holds audits of every kind and gates against
-them, and finds names that they do not have. Of an object a name that ends in ``?`` may be missing, and ``*`` is any
-name.
+with 1 if one would change. What is a field of a result has its type and its description from there, so that whatever
+the result can hold is admitted: a number that may be not finite is `FloatOrNull` there, and its description says when.
+The layouts below say what stands where; a test holds hostile audits and gates against the files, and finds names that
+they do not have; ``*`` is any name.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields as fields_of
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from calibrant.door.ends import Bracket
+from calibrant.door.values import OR_NULL
+from calibrant.findings.advice import Advice
+from calibrant.findings.answer import Answer
+from calibrant.findings.classes import ClassFindings, ConfusionTable
+from calibrant.findings.found import Audit, MeasureValue
+from calibrant.findings.gated import Check
+from calibrant.findings.inequalities import Inequality
+from calibrant.findings.regions import Region
+from calibrant.findings.reliability import Reliability
+from calibrant.inference.calibration import CalibrationTestResult
+from calibrant.inference.compare import ComparisonResult
+from calibrant.inference.gate import GateResult
+from calibrant.inference.monitor import MonitorReading
+from calibrant.inference.not_worse import NotWorse
+from calibrant.inference.regret import RegretBounds
+from calibrant.inference.result import TestResult
+from calibrant.recalibration.choice import RecalibrationScore
 from calibrant.report.schema import GATE_SCHEMA, SCHEMA
+from calibrant.scale.drift import Period
+from calibrant.segments.bounded import BoundedSegments
+from calibrant.segments.found_results import FoundSegments
+from calibrant.segments.named import Segment
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "schema"
-
-ENDS = {"low": "number", "high": "number"}
-BRACKET = {"lower": "number", "upper": "number"}
-PROVED = {**BRACKET, "lower_source": "string", "upper_source": "string"}
-FOUND = {
-    "statistic?": "number|null",
-    "pvalue?": "number",
-    "reject?": "boolean",
-    "level?": "number",
-    "method?": "string",
-    "not_run?": "string",
-    "components?": {"*": {"analytic_pvalue": "number", "pvalue": "number", "degree": "integer"}},
-    "leading?": "string|null",
-    "region?": (
-        {
-            "low": "number",
-            "high": "number",
-            "direction": "string",
-            "n_rows": "integer",
-            "mean_prediction": "number",
-            "event_rate": "number",
-        },
-        None,
-    ),
-    "pooling?": "number",
-    "assumption?": "string",
-}
-LEVEL_AND_ROWS = {"level": "number", "n_rows": "integer", "guaranteed": "boolean"}
-
-GATE_RESULT: dict[str, Any] = {
-    "verdict": "string",
-    "max_distance": "number",
-    "lower_distance": ENDS,
-    "level": "number",
-    "n_rows": "integer",
-    "rows_needed": "integer|null",
-    "anytime": "boolean",
-}
-
-FOUND_SEGMENT: dict[str, Any] = {
-    "conditions": ["string"],
-    "n_rows": "integer",
-    "base_rate": "number",
-    "mean_prediction": "number",
-    "bias": "number",
-    "bias_interval": ENDS,
-    "direction": "string",
-    "where": ["number"],
-    "where_bias": "number",
-    "where_share": "number",
-    "pvalue": "number",
-    "marginal_pvalue": "number",
-    "detectable": "number",
-    "n_groups": "integer|null",
-}
-IMPOSSIBLE: dict[str, Any] = {"n_rows": "integer", "row": "integer|null", "predicted": "number"}
-FOUND_SEGMENTS: dict[str, Any] = {
-    "statistic": "number",
-    "pvalue": "number",
-    "reject": "boolean",
-    "level": "number",
-    "method": "string",
-    "impossible": (IMPOSSIBLE, None),
-    "assumption": "string",
-    "segments": [FOUND_SEGMENT],
-    "strongest": FOUND_SEGMENT,
-    "n_tested": "integer",
-    "n_beyond": "integer",
-    "multicalibration_error": "number",
-    "detectable": "number",
-    "features": {"*": ["string"]},
-    "left_out": {"*": "string"},
-    "max_depth": "integer",
-    "n_resamples": "integer",
-    "n_excluded": "integer",
-    "summed": "boolean",
-    "n_groups": "integer|null",
-    "n_few_groups": "integer",
-    "n_by_bound": "integer",
-}
-
-AUDIT: dict[str, Any] = {
-    "schema": "version",
-    "calibrant": "string",
-    "title": "string|null",
-    "answer": {
-        "state": "string",
-        "direction": "string|null",
-        "size": "number",
-        "interval": (ENDS, None),
-        "pvalue": "number|null",
-        "action": "string",
-        "headline": "string",
-        "details": ["string"],
-        "sentence": "string",
-        "max_distance": "number",
-        "examples": [
-            dict.fromkeys(("low", "high", "predicted", "happened", "share", "errors"), "number"),
-        ],
-    },
-    "sentences": ["string"],
-    "pos_label": "string|integer|boolean|null",
-    "road": "string|null",
-    "n_rows": "integer",
-    "n_distinct": "integer",
-    "effective_rows": "number",
-    "weighted": "boolean",
-    "groups": ({"column": "string|null", "n": "integer"}, None),
-    "event_rates": "boolean",
-    "about_chance": "string|null",
-    "base_rate": "number",
-    "mean_prediction": "number",
-    "auc": "number|null",
-    "smooth_calibration_error": {"attained": "number", "dual_bound": "number"},
-    "true_distance": PROVED,
-    "lower_distance_bracket": PROVED,
-    "measures": {
-        "*": {
-            "value": "number|null",
-            "parameters": {"*": "number|string|boolean|null"},
-            "sentence": "string",
-            "not_computed": "string|null",
-            "bracket": (BRACKET, None),
-        }
-    },
-    "tests": {"*": FOUND},
-    "cost_of_acting": (
-        {
-            "threshold": "number",
-            "worst": "boolean",
-            "lost": "number",
-            "best_cut": "number|null",
-            "regret_interval": (ENDS, None),
-            "level": "number",
-        },
-        None,
-    ),
-    "gate": (GATE_RESULT, None),
-    "population": (
-        {
-            "smooth_error": ENDS,
-            "lower_distance": ENDS,
-            "population_distance": ENDS,
-            "intervals": {"*": ENDS},
-            **LEVEL_AND_ROWS,
-        },
-        None,
-    ),
-    "segments": [
-        {
-            "key": ["string"],
-            "n_rows": "integer",
-            "base_rate": "number",
-            "mean_prediction": "number",
-            "smooth_calibration_error": "number",
-            "smooth_error_bound": "number",
-            "lower_distance_bracket": BRACKET,
-            "bias": "number|null",
-            "effective_rows": "number|null",
-            "bias_interval": (ENDS, None),
-            "pvalue": "number|null",
-            "qvalue": "number|null",
-            "reject": "boolean|null",
-            "direction": "string|null",
-            "where": (["number"], None),
-            "n_groups": "integer|null",
-        }
-    ],
-    "segmented_by": ["string"],
-    "found_segments": (FOUND_SEGMENTS, None),
-    "periods": [
-        {
-            "period": "string",
-            "n_rows": "integer",
-            "base_rate": "number",
-            "mean_prediction": "number",
-            "smooth_calibration_error": "number",
-            "evalue": "number|null",
-            "pvalue": "number",
-            "reject": "boolean",
-            "n_groups": "integer|null",
-            "since_reference": (
-                {
-                    "reference": "string",
-                    "pvalue": "number",
-                    "reject": "boolean",
-                    "level": "number",
-                    "difference": "number|null",
-                    "compared": "number",
-                    "where": ["number"],
-                    "difference_there": "number|null",
-                },
-                None,
-            ),
-        }
-    ],
-    "advice": {
-        "words": "string",
-        "chosen": "string|null",
-        "scores": [
-            {
-                "method": "string",
-                "lower_calibration_distance": "number",
-                "smooth_calibration_error": "number",
-                "brier": "number",
-                "log": "number|null",
-            }
-        ],
-    },
-    "classes": (
-        {
-            "n_classes": "integer",
-            "questions": [
-                {
-                    "name": "string",
-                    "rate": "number",
-                    "mean_prediction": "number",
-                    "smooth_calibration_error": "number",
-                    "lower_calibration_distance": "number",
-                    "pvalue": "number",
-                    "qvalue": "number|null",
-                    "direction": "string|null",
-                    "bias_interval": (ENDS, None),
-                }
-            ],
-            "tests": {"*": FOUND},
-            "state": "string|null",
-            "confusions": [
-                {
-                    "said": "string",
-                    "was": "string",
-                    "n_rows": "integer",
-                    "n_expected": "number",
-                    "n_observed": "integer",
-                    "pvalue": "number",
-                    "qvalue": "number",
-                }
-            ],
-            "n_confusions": "integer|null",
-            "confusion_table": ({"names": ["string"], "excess": [["number"]], "evidence": [["number"]]}, None),
-        },
-        None,
-    ),
-    "regions": [
-        {
-            "low": "number",
-            "high": "number",
-            "n_rows": "integer",
-            "weight_share": "number",
-            "mean_error": "number",
-            "standard_error": "number|null",
-            "heaviest": "number",
-            "share": "number",
-            "words": "string",
-            "exceeds_noise": "boolean|null",
-        }
-    ],
-    "inequalities": [
-        {
-            "left": "string",
-            "right": "string",
-            "left_value": "number",
-            "right_value": "number",
-            "source": "string",
-            "tolerance": "number",
-            "holds": "boolean",
-        }
-    ],
-    "reliability": {
-        "kind": "string",
-        "bandwidth": "number|null",
-        "outside": "number|null",
-        "leaves_band": "boolean|null",
-        "no_band": "string|null",
-        "prediction": ["number"],
-        "outcome": ["number|null"],
-        "isotonic": ["number"],
-        "band_lower": (["number"], None),
-        "band_upper": (["number"], None),
-        "mass": ["number"],
-        "count": ["number"],
-    },
-    "options": {"max_distance": "number", "level": "number", "n_resamples": "integer", "random_state": "integer|null"},
-}
-PAIR: dict[str, Any] = {
-    "schema": "version",
-    "sentence": "string",
-    "names": ["string"],
-    "comparison": ({"*": "any"}, None),
-    "pairs": (
-        [
-            {
-                "first": "string",
-                "second": "string",
-                "holm_pvalue": "number",
-                "better": "boolean",
-                "statistic": "number",
-                "pvalue": "number",
-                "reject": "boolean",
-                "level": "number",
-                "method": "string",
-                "interval": ENDS,
-                "value_a": "number",
-                "value_b": "number",
-                "impossible?": "any",
-                "assumption": "string",
-            }
-        ],
-        None,
-    ),
-    "not_compared": "string|null",
-    "audits": ["audit"],
-}
+KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+CELL = ["string", "number", "boolean", "null"]
+"""What a cell of a table is in JSON: text stands for dates and all else that JSON has not."""
+PARTS = {Bracket: ("lower", "upper")}
+"""Results of which JSON has only some fields."""
 
 
-REGRET_RESULT: dict[str, Any] = {
-    "regret_interval": ENDS,
-    "decision_loss_interval": ENDS,
-    "threshold": "number|null",
-    "max_regret": "number",
-    "verdict": "string",
-    "level": "number",
-    "n_rows": "integer",
-    "rows_needed": "integer|null",
-}
-BOUNDED_SEGMENT = {
-    "name": "string",
-    "n_rows": "integer",
-    "bias": "number",
-    "bias_interval": ENDS,
-    "pvalue": "number|null",
-    "in_part": "boolean",
-}
+class Rule(dict[str, Any]):
+    """JSON Schema of a field; a layout names what stands where."""
 
-CHECK: dict[str, Any] = {  # a GateResult, or against a baseline a NotWorse
-    "name": "string",
-    "kind": "string",
-    "verdict": "string",
-    "level": "number",
-    "n_rows": "integer",
-    "rows_needed": "integer|null",
-    "max_distance?": "number",
-    "lower_distance?": ENDS,
-    "anytime?": "boolean",
-    "baseline?": "string",
-    "max_worse?": "number",
-    "difference?": ENDS,
-    "n_rows_baseline?": "integer",
-    "way?": "string",
-    "n_tested?": "integer",
-    "n_beyond?": "integer",
-    "beyond?": [BOUNDED_SEGMENT],
-    "largest?": BOUNDED_SEGMENT,
-    "provable?": "number",
-    "features?": ["string"],
-    "max_depth?": "integer",
-    "together?": ["string"],
-    "n_undecided?": "integer",
-    "undecided?": [BOUNDED_SEGMENT],
-    "untested?": "string|null",
-}
-GATE: dict[str, Any] = {"calibrant": "string", **GATE_RESULT, "checks": [CHECK]}
-REGRET: dict[str, Any] = {
-    "calibrant": "string",
-    **REGRET_RESULT,
-    "checks": [{"name": "string", "kind": "string", **REGRET_RESULT}],
-}
+
+def of(result: type, *names: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The layout of a result's fields, all of them or some: types and descriptions as the result has them."""
+    wanted = names or PARTS.get(result) or tuple(each.name for each in fields_of(result))
+    return {name: _field(result, name) for name in wanted if name not in without}
+
+
+def _field(result: type, name: str) -> Rule:
+    home = next(each for each in result.__mro__ if name in vars(each).get("__annotations__", ()))
+    hint = eval(home.__annotations__[name], {**globals(), **vars(sys.modules[home.__module__])})
+    rule, said = rule_of(hint), _described(home, name)
+    if rule.get("type") != CELL and _may_be_null(rule) and "null" not in said:
+        raise ValueError(f"{result.__name__} does not say when {name} is None")
+    return Rule(**rule, description=said)
+
+
+def _may_be_null(rule: dict[str, Any]) -> bool:
+    """Whether a field, or a number of its array, may be null."""
+    kinds = [each.get("type") for each in (rule, rule.get("items", {}), *rule.get("anyOf", ()))]
+    return any(kind == "null" or (isinstance(kind, list) and "null" in kind) for kind in kinds)
+
+
+def _described(result: type, name: str) -> str:
+    """What the docstring says of a field; what Python has as None or NaN is null in JSON."""
+    for head, text in re.findall(r"^    (\w[\w, ]*?) : .*\n((?:        .*\n|\n)+)", result.__doc__ or "", re.MULTILINE):
+        if name in re.split(r",\s*", head):
+            return re.sub(r"\b(None|NaN)\b", "null", " ".join(text.split()))
+    raise ValueError(f"{result.__name__} does not say what {name} is")
+
+
+def rule_of(hint: Any) -> dict[str, Any]:
+    """JSON Schema of a type."""
+    base, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return {"type": CELL}
+    if hint in KINDS:
+        return {"type": KINDS[hint]}
+    if isinstance(hint, type) and is_dataclass(hint):
+        return expanded(of(hint))
+    if base is typing.Annotated:
+        return _or_null(rule_of(inner[0])) if OR_NULL in hint.__metadata__ else rule_of(inner[0])
+    if base is typing.Literal:
+        return rule_of(type(inner[0]))
+    if base in (types.UnionType, typing.Union):
+        return _any_of([rule_of(each) for each in inner])
+    if base is tuple:
+        return {"type": "array", "items": _any_of([rule_of(each) for each in inner if each is not ...])}
+    if isinstance(base, type) and issubclass(base, Mapping):
+        return {"type": "object", "additionalProperties": rule_of(inner[1])}
+    if base is np.ndarray:
+        return {"type": "array", "items": {"type": "number"}}
+    raise TypeError(f"what is {hint} in JSON?")
+
+
+def _any_of(rules: list[dict[str, Any]]) -> dict[str, Any]:
+    """One rule of several; kinds without parts are one list."""
+    rules = [each for i, each in enumerate(rules) if each not in rules[:i]]
+    if len(rules) == 1:
+        return rules[0]
+    if all(set(each) == {"type"} for each in rules):
+        kinds = [kind for each in rules for kind in ([each["type"]] if isinstance(each["type"], str) else each["type"])]
+        return {"type": list(dict.fromkeys(kinds))}
+    return {"anyOf": rules}
+
+
+def _or_null(rule: dict[str, Any]) -> dict[str, Any]:
+    """A number, or numbers in arrays, that may be not finite."""
+    if rule["type"] == "array":
+        return {**rule, "items": _or_null(rule["items"])}
+    return _any_of([rule, {"type": "null"}])
 
 
 def expanded(layout: Any) -> dict[str, Any]:
-    """A layout as JSON Schema: text names kinds, a list has items of one layout, a pair may be null."""
+    """A layout as JSON Schema: text names kinds, a list has items of one layout, of several in a pair any will do."""
+    if isinstance(layout, Rule):
+        return layout
+    if layout is None:
+        return {"type": "null"}
     if isinstance(layout, tuple):
-        return {"anyOf": [expanded(layout[0]), {"type": "null"}]}
+        return _any_of([expanded(each) for each in layout])
     if isinstance(layout, list):
         return {"type": "array", "items": expanded(layout[0])}
     if isinstance(layout, str):
-        special = {"version": {"const": SCHEMA}, "audit": {"$ref": "#/$defs/audit"}, "any": {}}
+        special = {"version": {"const": SCHEMA}, "audit": {"$ref": "#/$defs/audit"}}
         kinds = layout.split("|")
         return special[layout] if layout in special else {"type": kinds[0] if len(kinds) == 1 else kinds}
     if set(layout) == {"*"}:
         return {"type": "object", "additionalProperties": expanded(layout["*"])}
     return {
         "type": "object",
-        "properties": {name.rstrip("?"): expanded(each) for name, each in layout.items()},
-        "required": [name for name in layout if not name.endswith("?")],
+        "properties": {name: expanded(each) for name, each in layout.items()},
+        "required": list(layout),
     }
+
+
+SCORES = ("method", "lower_calibration_distance", "smooth_calibration_error", "brier", "log")
+PROVED = {**of(Bracket), "lower_source": "string", "upper_source": "string"}
+NOT_RUN = {"not_run": "string"}
+RESULT = of(TestResult, "statistic", "pvalue", "reject", "level", "method")
+CALIBRATION_TEST = RESULT | of(CalibrationTestResult, "components", "leading", "region", "pooling", "assumption")
+
+AUDIT: dict[str, Any] = {
+    "schema": "version",
+    "calibrant": "string",
+    **of(Audit, "title", "n_rows", "n_distinct", "effective_rows", "weighted", "about_chance", "base_rate"),
+    **of(Audit, "mean_prediction", "auc", "road", "segmented_by", "cost_of_acting", "gate", "population"),
+    "answer": {**of(Answer), "sentence": "string"},
+    "sentences": ["string"],
+    "pos_label": "string|integer|boolean|null",
+    "groups": ({"column": "string|null", "n": "integer"}, None),
+    "event_rates": "boolean",
+    "smooth_calibration_error": {"attained": "number", "dual_bound": "number"},
+    "true_distance": PROVED,
+    "lower_distance_bracket": PROVED,
+    "measures": {"*": of(MeasureValue, without=("title",))},
+    "tests": {"calibration_test": (CALIBRATION_TEST, NOT_RUN)},
+    "segments": [of(Segment)],
+    "found_segments": (of(FoundSegments, without=("tested", "made_of")), None),
+    "periods": [
+        {
+            "period": "string",
+            **of(Period, "n_rows", "base_rate", "mean_prediction", "smooth_calibration_error", "n_groups"),
+            **of(Period, "since_reference"),
+            **of(MonitorReading, "evalue", "pvalue", "reject"),
+        }
+    ],
+    "advice": {**of(Advice, "words", "chosen"), "scores": [of(RecalibrationScore, *SCORES)]},
+    "classes": (
+        {
+            **of(ClassFindings, "n_classes", "questions", "state", "confusions", "n_confusions"),
+            "tests": {"*": (RESULT, NOT_RUN)},
+            "confusion_table": (
+                {**of(ConfusionTable, "names"), "excess": [["number"]], "evidence": [["number"]]},
+                None,
+            ),
+        },
+        None,
+    ),
+    "regions": [
+        {
+            **of(Region, without=("before", "after", "mean_prediction")),
+            "words": "string",
+            "exceeds_noise": "boolean|null",
+        }
+    ],
+    "inequalities": [{**of(Inequality), "holds": "boolean"}],
+    "reliability": of(Reliability, without=("deviation",)),
+    "options": {**of(Audit, "max_distance", "level", "n_resamples"), "random_state": "integer|null"},
+}
+COMPARED = of(ComparisonResult)
+COMPARISON: dict[str, Any] = {
+    "schema": "version",
+    "sentence": "string",
+    "names": ["string"],
+    "comparison": (COMPARED, None),
+    "pairs": (
+        [{"first": "string", "second": "string", "holm_pvalue": "number", "better": "boolean", **COMPARED}],
+        None,
+    ),
+    "not_compared": "string|null",
+    "audits": ["audit"],
+}
+REGRET_RESULT = of(RegretBounds) | {  # bounds without a limit, as Python has them, are no gate's
+    name: Rule(type=kind, description=_described(RegretBounds, name))
+    for name, kind in (("max_regret", "number"), ("verdict", "string"))
+}
+CHECK, LIMITED = of(Check, "name", "kind"), (of(GateResult), of(NotWorse), of(BoundedSegments))
+GATE: dict[str, Any] = {
+    "calibrant": "string",
+    **of(GateResult),
+    "checks": [tuple({**CHECK, **each} for each in LIMITED)],
+}
+REGRET: dict[str, Any] = {"calibrant": "string", **REGRET_RESULT, "checks": [{**CHECK, **REGRET_RESULT}]}
 
 
 def schema() -> dict[str, Any]:
@@ -410,9 +238,9 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"calibrant audit --json, layout {SCHEMA}",
         "description": "Of one file an audit; of two, both audits and how they compare. New names may come at any "
-        "time. Numbers that are not finite are null. What each name means is in docs/report.md.",
-        "anyOf": [{"$ref": "#/$defs/audit"}, {"$ref": "#/$defs/pair"}],
-        "$defs": {"audit": expanded(AUDIT), "pair": expanded(PAIR)},
+        "time. What each name means is in docs/report.md. A number may be null only where its description says when.",
+        "anyOf": [{"$ref": "#/$defs/audit"}, {"$ref": "#/$defs/comparison"}],
+        "$defs": {"audit": expanded(AUDIT), "comparison": expanded(COMPARISON)},
     }
 
 

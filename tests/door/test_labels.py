@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from calibrant import InputError, audit, smooth_calibration_error
+from calibrant import InputError, audit, audit_table, smooth_calibration_error
 from calibrant.door.classes import multiclass_sample
 
 N = 60
@@ -155,3 +155,17 @@ def test_a_measure_says_which_column_to_pass():
         smooth_calibration_error(Y, TABLE[:, :1])
     with pytest.raises(InputError, match=r"y_true: .*one-hot"):
         smooth_calibration_error(np.eye(3)[Y], P)
+
+
+@pytest.mark.parametrize("argument", ["title", "pos_label", "classes"])
+def test_text_that_no_file_can_hold_is_refused(argument):
+    """A page and its JSON are UTF-8: they could not be written."""
+    frame = pl.DataFrame({"y": [0, 1, 0], "p": [0.1, 0.6, 0.3]})
+    table = [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]]
+    with pytest.raises(InputError, match="UTF-8 can hold") as caught:
+        {
+            "title": lambda: audit_table(frame, y_true="y", y_prob="p", title="\udcff"),
+            "pos_label": lambda: audit(["a", "\udcff", "a"], frame["p"], pos_label="\udcff"),
+            "classes": lambda: audit(["a", "\udcff", "c"], table),
+        }[argument]()
+    assert caught.value.argument == argument

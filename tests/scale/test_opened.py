@@ -4,10 +4,11 @@ import gzip
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import FileError, InputError
+from calibrant import FileError, InputError, audit_table
 from calibrant.cli import app
 from calibrant.scale import opened, opening, readers
 from calibrant.scale.opened import OpenedFile
@@ -118,3 +119,16 @@ def test_a_text_in_a_column_of_a_large_file_is_said_to_be_one(tmp_path):
     (tmp_path / "rows.csv").write_text("y_true,p\n0,0.5\n1,\n")
     with pytest.raises(InputError, match="y_prob: 1 row is null or NaN"):
         sketch_file(tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+@pytest.mark.parametrize(("values", "row"), [([0.5, 2.0, None], 1), ([None, 0.5, 2.0], 0), ([0.5, -1.0, 2.0], 1)])
+@pytest.mark.parametrize("read", [audit_table, sketch_file], ids=["read", "summed"])
+def test_of_faults_of_two_kinds_the_first_row_is_named(tmp_path, name, values, row, read):
+    frame = pl.DataFrame({"y_true": [0, 1, 0], "y_prob": values})
+    getattr(frame, {"csv": "write_csv", "jsonl": "write_ndjson"}.get(name.rpartition(".")[2], "write_parquet"))(
+        tmp_path / name
+    )
+    with pytest.raises(InputError, match=f"row {row} ") as caught:
+        read(tmp_path / name)
+    assert (caught.value.argument, caught.value.row) == ("y_prob", row)

@@ -10,7 +10,7 @@ from calibrant.door.arguments import check_threshold
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import FloatOrNull, Result
 from calibrant.inference.regret import regret_bounds_from_sample
 from calibrant.measures.decision_loss import Cuts
 
@@ -30,7 +30,7 @@ class Cost(Result):
     lost : float
         Per row, in payoff of 1 - t for an event that is acted on and t for another row that is not.
     best_cut : float
-        Prediction from which on acting is best there; infinite where it is best to act on none.
+        Prediction from which on acting is best there; infinite, in JSON null, where it is best to act on none.
     regret_interval : Interval or None
         The population's regret, at the threshold or at its own worst one; None where rows
         weigh differently, or are trials.
@@ -41,7 +41,7 @@ class Cost(Result):
     threshold: float
     worst: bool
     lost: float
-    best_cut: float
+    best_cut: FloatOrNull
     regret_interval: Interval | None
     level: float
 

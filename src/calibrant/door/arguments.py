@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -47,9 +48,16 @@ def one_of(value: object, allowed: Collection[str], name: str) -> None:
 
 
 def text(value: str | None, name: str) -> None:
-    """Raise unless value is text that is not empty, or None."""
+    """Raise unless value is text that is not empty and can be written, or None."""
     if value is not None and (not isinstance(value, str) or not value):
         raise InputError(name, f"is {value!r:.40}", allowed="it must be text, and not empty")
+    check_letters(value, name)
+
+
+def check_letters(value: Any, name: str) -> None:
+    """Raise if value is text that no file can hold in UTF-8, and no page or JSON therefore."""
+    if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise InputError(name, f"is {value!r:.40}", allowed="it must be text that UTF-8 can hold")
 
 
 def flag(value: bool, name: str) -> None:

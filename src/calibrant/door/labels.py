@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.arguments import check_letters
 from calibrant.door.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
@@ -70,6 +71,8 @@ def read_labels(
         number = _numbers(values, found, classes is not None)
     if label is not None and label not in found:
         raise InputError("pos_label", f"is {label!r:.40}, which is no class; the classes are {_listed(found)}")
+    for each in found:
+        check_letters(each, "classes")
     return number, found
 
 
@@ -156,6 +159,7 @@ def _one_label(pos_label: Any) -> Any:
         hash(label)
     except TypeError:
         raise InputError("pos_label", f"is {pos_label!r:.40}; one label is needed") from None
+    check_letters(label, "pos_label")
     return label
 
 

@@ -8,12 +8,19 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 _LONGEST = 400  # characters of a repr
 _PART = 60  # of one of its values
+
+OR_NULL = "null in JSON where it is not finite"
+FloatOrNull = Annotated[float, OR_NULL]
+"""A field that may be not finite; its description says when. JSON's layout is made from these types."""
+FloatsOrNull = Annotated[npt.NDArray[np.float64], OR_NULL]
+"""The same of each number of an array."""
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -48,9 +48,9 @@ class MeasureValue(Result):
     parameters : mapping
         Parameters that have no default, as they were set.
     not_computed : str or None
-        Why there is no value, with its proved bound if there is one.
+        Why there is no value, with its proved bound if there is one; None where there is a value.
     bracket : Bracket or None
-        A proved bracket of the value, if it was not computed and one is known.
+        A proved bracket of the value, if it was not computed and one is known; else None.
 
     See Also
     --------
@@ -94,7 +94,7 @@ class Audit(Finding):
     Attributes
     ----------
     title : str or None
-        What was audited, for the head of the report.
+        What was audited, for the head of the report; None if it has no name.
     n_rows, n_distinct : int
         Rows, and distinct predictions.
     effective_rows : float
@@ -133,7 +133,7 @@ class Audit(Finding):
     rates : bool
         Whether outcomes are event rates.
     about_chance : str or None
-        For event rates, why nothing is said about chance; for weighted rows, what is assumed of the weights.
+        For event rates, why nothing is said about chance; for weighted rows, what is assumed of the weights; else None.
     segments : tuple of Segment
         Segments of the rows, sorted as `calibration_by_segment` says, if `by` was given.
     segmented_by : tuple of str
@@ -158,7 +158,7 @@ class Audit(Finding):
         Probability that a row with the event has a higher prediction than one without (ties count half): how well the
         predictions rank, which calibration does not say. None if there is only one outcome.
     cost_of_acting : Cost or None
-        What acting on the predictions loses, at the given threshold or the worst one.
+        What acting on the predictions loses, at the given threshold or the worst one; None if not computed.
     acting : Acting or None
         Decision curve with its band, and the Murphy diagram, at some 400 thresholds: what the page draws.
     n_groups : int or None
@@ -169,7 +169,7 @@ class Audit(Finding):
     not_looked_at : tuple of str
         Columns of a table that nothing was asked about, in which segments could be found.
     road : str or None
-        If rows were not read but summed: who summed them, and what that costs.
+        If rows were not read but summed: who summed them, and what that costs; else None.
 
     See Also
     --------

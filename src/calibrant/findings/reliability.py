@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result
+from calibrant.door.values import FloatsOrNull, Result
 from calibrant.findings.words import NO_TRIALS
 from calibrant.inference.group_curves import signed_curves
 from calibrant.kernels.sums import rows_dot
@@ -70,17 +70,18 @@ class Reliability(Result):
         distinct predictions: it needs no bandwidth, and never falls.
     band_lower, band_upper : ndarray of shape (t,) or None
         Simultaneous consistency band: it holds the whole curve of calibrated predictions with probability 1 - level.
-        None where there is none.
+        None where there is no band; NaN where no prediction is near.
     mass, count : ndarray of shape (t,)
         Share of the weight, and rows, whose nearest point this is.
     bandwidth : float or None
         Standard deviation of the smoothing; None for level sets.
     no_band : str or None
-        Why there is no band.
+        Why there is no band; None where there is one.
     outside : float or None
-        Share of the weight at whose nearest point the curve leaves the band.
+        Share of the weight at whose nearest point the curve leaves the band; None without a band.
     leaves_band : bool or None
-        Whether it leaves the band anywhere, which a calibrated curve does with probability at most level.
+        Whether it leaves the band anywhere, which a calibrated curve does with probability at most level; None
+        without a band.
     deviation : ndarray of shape (t,) or None
         Of rows in groups, the standard deviation of `outcome` that the groups show.
 
@@ -91,10 +92,10 @@ class Reliability(Result):
 
     kind: str
     prediction: FloatArray
-    outcome: FloatArray
+    outcome: FloatsOrNull
     isotonic: FloatArray
-    band_lower: FloatArray | None
-    band_upper: FloatArray | None
+    band_lower: FloatsOrNull | None
+    band_upper: FloatsOrNull | None
     mass: FloatArray
     count: FloatArray
     bandwidth: float | None

@@ -103,7 +103,7 @@ class CalibrationTestResult(TestResult):
         The component with the smallest p-value; None where there are none, or no prediction lies strictly between 0
         and 1.
     region : TestRegion or None
-        The range of predictions where the fault is clearest, with its direction.
+        The range of predictions where the fault is clearest, with its direction; None where none stands out.
     redrawn_pvalue : float
         From the redraws alone, at least 1 / (1 + n_resamples).
     tail_pvalue : float or None

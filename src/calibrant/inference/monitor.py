@@ -18,7 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result, counted
+from calibrant.door.values import FloatOrNull, Result, counted
 from calibrant.inference.result import LEAST
 
 _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller ones everywhere only
@@ -37,8 +37,8 @@ class MonitorReading(Result):
     Attributes
     ----------
     evalue : float
-        Evidence so far: the value of a bet against calibration that began with 1. Infinite if a prediction of 0 or 1
-        was contradicted.
+        Evidence so far: the value of a bet against calibration that began with 1. Infinite, in JSON null,
+        if a prediction of 0 or 1 was contradicted.
     pvalue : float
         1 / the largest evidence after any batch; valid whenever you look.
     reject : bool
@@ -55,7 +55,7 @@ class MonitorReading(Result):
     CalibrationMonitor
     """
 
-    evalue: float
+    evalue: FloatOrNull
     pvalue: float
     reject: bool
     level: float

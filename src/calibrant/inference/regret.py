@@ -44,11 +44,11 @@ class RegretBounds(Result):
     decision_loss_interval : Interval
         Of the monotone decision loss, over all decisions with payoffs in [0, 1].
     threshold : float or None
-        The threshold that was asked about.
+        The threshold that was asked about; None for the worst one.
     max_regret : float or None
-        The limit that was asked about.
+        The limit that was asked about; None if there was none.
     verdict : "within", "beyond", "undecided" or None
-        Whether the regret is at most `max_regret`, if that was given; wrong with probability at most `level`.
+        Whether the regret is at most `max_regret`, wrong with probability at most `level`; None without it.
     level : float
         Probability with which any one of the ends may fail.
     n_rows : int

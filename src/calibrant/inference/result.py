@@ -89,7 +89,7 @@ class TestResult(Result):
     method : str
         What was tested, and how the p-value was found, in words.
     impossible : ImpossibleRows or None
-        Rows that calibrated predictions do not allow, if there are any: a proof, even if the p-value is large.
+        Rows that calibrated predictions do not allow: a proof, even if the p-value is large. None if there are none.
     assumption : str
         What the test assumes of the rows, in one line.
 

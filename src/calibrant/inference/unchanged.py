@@ -44,7 +44,7 @@ class ReferenceReading(Result):
     where : tuple of float
         The lowest and the highest prediction between which the evidence of this period is strongest; 0 and 1 for all.
     difference_there : float or None
-        As `difference`, of the rows between these.
+        As `difference`, of the rows between these; None if none of them can be compared.
 
     See Also
     --------

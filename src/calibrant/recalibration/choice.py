@@ -12,7 +12,7 @@ import numpy as np
 
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import in_short
-from calibrant.door.values import Result
+from calibrant.door.values import FloatOrNull, Result
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
@@ -39,7 +39,7 @@ class RecalibrationScore(Result):
     brier_interval : Interval
         Holds that of the population.
     log : float
-        Mean log score; infinite, as its interval is, where a prediction of 0 or 1 was wrong.
+        Mean log score; infinite, in JSON null, as its interval is, where a prediction of 0 or 1 was wrong.
     log_interval : Interval
         Holds that of the population.
     brier_gain_interval : Interval
@@ -56,7 +56,7 @@ class RecalibrationScore(Result):
     smooth_error_interval: Interval
     brier: float
     brier_interval: Interval
-    log: float
+    log: FloatOrNull
     log_interval: Interval
     brier_gain_interval: Interval
 

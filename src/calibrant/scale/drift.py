@@ -48,7 +48,7 @@ class Period(Result):
     reading : MonitorReading
         Evidence against calibration from all periods so far.
     n_groups : int or None
-        Groups with rows in the period, where rows of one group may depend on one another.
+        Groups with rows in the period, where rows of one group may depend on one another; else None.
     since_reference : ReferenceReading or None
         Evidence that the meaning of predictions has changed since the reference periods; None without them, and up to
         the last of them.

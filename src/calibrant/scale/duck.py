@@ -110,14 +110,14 @@ def _missing(number: str) -> str:
     return f"({number} IS NULL OR NOT (isfinite({number}) OR isinf({number})))"
 
 
-def first_bad(relation: Any, argument: str, number: str, missing: bool) -> tuple[int, float | None]:
+def first_bad(relation: Any, argument: str, number: str) -> tuple[int, float | None]:
     """The first row without a number of that argument, or with one out of range, and what it holds.
 
     Rows are numbered one after another, so the relation is to keep its order.
     """
     good = WEIGHS if argument == "sample_weight" else within_unit("w")
     rows = relation.project(f"{number} AS w").project("row_number() OVER () - 1 AS _row, w")
-    ((row, held),) = rows.filter(_missing("w") if missing else f"NOT ({good})").limit(1).fetchall()
+    ((row, held),) = rows.filter(f"({good}) IS NOT TRUE").limit(1).fetchall()
     return int(row), held
 
 

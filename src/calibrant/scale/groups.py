@@ -166,10 +166,10 @@ def rows_are(n: int) -> str:
     return f"{counted(n, 'row')} {'is' if n == 1 else 'are'}"
 
 
-def refuse_bad_rows(found: Any, first: Callable[[str, bool], tuple[int, str]] | None = None) -> None:
-    """Say how many rows have which fault; `first` gives the first row of one, and its words.
+def refuse_bad_rows(found: Any, first: Callable[[str], tuple[int, str, bool]] | None = None) -> None:
+    """Say how many rows have which fault, that of the first bad row first.
 
-    It is asked about the argument, and whether the row holds no number.
+    `first` gives that row of an argument, its words, and whether it holds no number.
 
     Raises
     ------
@@ -181,9 +181,11 @@ def refuse_bad_rows(found: Any, first: Callable[[str, bool], tuple[int, str]] | 
         return
     count = _array(found["count"])
     told = [(code, int(count[index == code].sum())) for code in _FAULTS if (index == code).any()]
+    argument = _FAULTS[told[0][0]][0]
+    row, held, missing = (None, "", True) if first is None else first(argument)
+    told.sort(key=lambda each: (_FAULTS[each[0]][0] != argument, bool(each[0] % 2) != missing))
     (code, n), *more = told
-    argument, what = _FAULTS[code]
-    row, held = (None, "") if first is None else first(argument, bool(code % 2))
+    what = _FAULTS[code][1]
     said = [f"{rows_are(n)} {what}" + (f"; {'it' if n == 1 else 'the first'} is {held}" if held else "")]
     said += [f"{_FAULTS[code][0]}: {rows_are(n)} {_FAULTS[code][1]}" for code, n in more]
     raise InputError(argument, "; ".join(said), row=row, allowed=LEAVE_OUT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -210,10 +211,11 @@ class InDuckDB(Table):
             if text is not None:
                 raise texts_in_rows(argument, names, *text)
 
-        def first(argument: str, missing: bool) -> tuple[int, str]:
-            row, held = first_bad(relation, argument, numbers[argument], missing)
+        def first(argument: str) -> tuple[int, str, bool]:
+            row, held = first_bad(relation, argument, numbers[argument])
             value = "null" if held is None else shown(held)
-            return row, f"row {row} ({from_0(self.n_files)}), which holds {value} in column {names[argument]!r}"
+            where = f"row {row} ({from_0(self.n_files)}), which holds {value} in column {names[argument]!r}"
+            return row, where, held is None or math.isnan(held)
 
         with of_file():
             refuse_bad_rows(found, first)

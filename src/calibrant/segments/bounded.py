@@ -43,7 +43,7 @@ class BoundedSegment(Result):
     bias_interval : Interval
         Holds the population's mean of outcome less prediction in the segment, in all segments at once.
     pvalue : float or None
-        Of its calibration, adjusted for all segments, where the search calls it off.
+        Of its calibration, adjusted for all segments, where the search calls it off; else None.
     in_part : bool
         Whether it is called off for a part of its predictions, so that the mean error does not say how far off it is.
     """
@@ -105,7 +105,7 @@ class BoundedSegments(Result):
     undecided : tuple of BoundedSegment
         The first 20 of these, the largest error first.
     untested : str or None
-        Why the search could test nothing.
+        Why the search could test nothing; None where it tested.
     rows_needed : int or None
         About how many rows of the table would decide about those that are undecided; None if none is, or no number
         would.

@@ -50,7 +50,7 @@ class FoundSegment(Result):
     detectable : float
         Means of outcome minus prediction from here on, in either direction, are beyond noise in this segment.
     n_groups : int or None
-        Groups with rows in it, where rows of one group may depend on one another.
+        Groups with rows in it, where rows of one group may depend on one another; else None.
 
     See Also
     --------
@@ -148,7 +148,7 @@ class FoundSegments(TestResult):
     summed : bool
         Whether rows were too many to be read, so that their sums by cell of predictions were tested, without redraws.
     n_groups : int or None
-        Groups, where rows of one group may depend on one another and groups were given.
+        Groups, where rows of one group may depend on one another and groups were given; else None.
     n_few_groups : int
         Combinations that are not among the tested segments, because events, or non-events, are to be expected in the
         equal of fewer than 30 groups.

@@ -45,13 +45,12 @@ _LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
 class Segment(Result):
     """What is known of one segment.
 
-    For event rates the number of trials is not known, and nothing is said about chance: all from `effective_rows` on is
-    None.
+    For event rates the number of trials is not known, and nothing is said about chance.
 
     Attributes
     ----------
     key : tuple
-        Values of the columns of `by`.
+        Values of the columns of `by`; None where a row has none. In JSON dates, and what else it has not, are text.
     n_rows : int
         Rows.
     base_rate, mean_prediction : float
@@ -66,23 +65,24 @@ class Segment(Result):
     bias : float
         Mean of outcome minus prediction; positive where predictions are too low.
     effective_rows : float
-        Kish's effective number of rows; `n_rows` where weights are equal.
+        Kish's effective number of rows; `n_rows` where weights are equal; None for event rates.
     bias_interval : Interval
         Holds the mean over the segment's rows of the outcome's probability minus the prediction, in all segments at
-        once with probability 1 - level, at any number of rows.
+        once with probability 1 - level, at any number of rows; None for event rates.
     pvalue : float
-        Of the hypothesis that the segment is calibrated; valid at any number of rows.
+        Of the hypothesis that the segment is calibrated; valid at any number of rows; None for event rates.
     qvalue : float
         The same, adjusted for the number of segments (Benjamini and Hochberg; with groups, which may lie in several
-        segments, Benjamini and Yekutieli).
+        segments, Benjamini and Yekutieli); None for event rates.
     reject : bool
-        Whether qvalue <= level: the expected share of calibrated segments among those rejected is at most the level.
+        Whether qvalue <= level: the expected share of calibrated segments among those rejected is at most the level;
+        None for event rates.
     direction : str
-        "too low" or "too high": predictions in the interval where the evidence is strongest.
+        "too low" or "too high": predictions in the interval where the evidence is strongest; None for event rates.
     where : tuple of float
-        That interval of predictions, without its upper end unless that is 1.
+        That interval of predictions, without its upper end unless that is 1; None for event rates.
     n_groups : int or None
-        Groups with rows in the segment, where rows of one group may depend on one another.
+        Groups with rows in the segment, where rows of one group may depend on one another; else None.
 
     See Also
     --------
