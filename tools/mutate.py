@@ -1,130 +1,259 @@
-"""Mutation testing of the kernels: change one operator or constant, and see whether their tests notice.
+"""Mutation testing of every room: change one constant, level, guard or decision, and see whether the tests notice.
 
-Run from the checkout: ``python tools/mutate.py --sample 40 --seed 0``. Prints every mutant that survived and the score.
+    python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl            # results as they come, and a table
+    python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl --resume   # the mutants that are not in it yet
+
+Mutants are drawn alike from every room (`tools/mutants.py` says what is changed). Each is put into a copy of the
+checkout, where the files of tests that run the changed function (`tools/nearest.py`) are asked, nearest first, in the
+quick loop, until one fails. Pinned numbers are not asked. What each file of tests runs is found once, in the copy,
+and kept beside the log. Processes start as copies of one that has the libraries loaded, so Linux or macOS is needed.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
+import json
 import os
 import random
+import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parent.parent
-# Kernel -> the tests that hold it to its oracle.
-TESTS = {
-    "canonical": ["tests/inference/test_canonical.py"],
-    "lower": ["tests/measures/test_lower.py"],
-    "lowess": ["tests/decisions/test_clinical.py"],
-    "pairs": ["tests/measures/test_kernel.py"],
-    "regret": [
-        "tests/measures/test_decision_loss.py",
-        "tests/decisions/test_curve.py",
-        "tests/inference/test_regret.py",
-    ],
-    "interval": ["tests/measures/test_interval.py"],
-    "sketching": ["tests/scale/test_sketch.py", "tests/scale/test_rounding.py"],
-    "slopes": ["tests/kernels/test_slopes.py"],
-    "smooth": ["tests/measures/test_smooth.py"],
-    "sorting": ["tests/door/test_columns.py", "tests/measures/test_smooth.py"],
-    "squared": ["tests/measures/test_squared.py"],
-    "tcal": ["tests/inference/test_tcal.py"],
-}
-_SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-}
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from mutants import KINDS, Mutant, mutants  # noqa: E402
+from nearest import PINNED, Nearest  # noqa: E402
+
+ROOMS = sorted(
+    each.name
+    for each in (ROOT / "src" / "calibrant").iterdir()
+    if (each / "__init__.py").exists() and each.name not in ("experiments", "integrations")
+)
+SHARE = {"constant": 3, "level": 3, "guard": 3, "decision": 3, "boundary": 1, "swap": 1}
+LIBRARIES = (
+    "numpy scipy.stats scipy.optimize numba pytest hypothesis sklearn.linear_model sklearn.isotonic duckdb pandas "
+    "pyarrow.parquet matplotlib.pyplot jinja2 rich typer narwhals statsmodels.api"
+)
+SECONDS = 60  # of a processor that the tests of a mutant may take beyond three times what they took unchanged
+MOST = 40  # seconds of tests that a mutant is given to survive
 
 
-def places(tree: ast.AST) -> list[tuple[ast.AST, str]]:
-    """Nodes that can be changed, with what will be done to them."""
-    found: list[tuple[ast.AST, str]] = []
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef):
+def drawn(sample: int, seed: int, rooms: list[str]) -> list[Mutant]:
+    """Mutants, alike from every room and by the shares of their kinds in it."""
+    rng = random.Random(seed)
+    by_room = {}
+    for room in rooms:
+        kinds: dict[str, list[Mutant]] = defaultdict(list)
+        for file in sorted((ROOT / "src/calibrant" / room).rglob("*.py")):
+            for each in mutants(str(file.relative_to(ROOT / "src/calibrant")), file.read_text()):
+                kinds[each.kind].append(each)
+        order: list[Mutant] = []
+        while any(kinds.values()):
+            left = [kind for kind in KINDS if kinds[kind]]
+            pool = kinds[rng.choices(left, [SHARE[kind] for kind in left])[0]]
+            order.append(pool.pop(rng.randrange(len(pool))))
+        by_room[room] = iter(order)
+    chosen: list[Mutant] = []
+    while len(chosen) < sample and by_room:
+        for room in list(by_room):
+            each = next(by_room[room], None)
+            if each is None:
+                del by_room[room]
+            elif len(chosen) < sample:
+                chosen.append(each)
+    return chosen
+
+
+class Copy:
+    """The checkout in a folder of its own, with the compiled kernels."""
+
+    def __init__(self, folder: str) -> None:
+        self.root = Path(folder) / "checkout"
+        leave = shutil.ignore_patterns(".git", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "*.pyc")
+        shutil.copytree(ROOT, self.root, ignore=leave)  # with the times of files, by which numba knows them
+        self.kernels = (self.root / "src/calibrant/kernels").resolve()
+        sys.path[:0] = [str(self.root / "src"), str(self.root)]
+        from calibrant.kernels import shipped
+
+        self.sources = shipped.sources()
+        for name in [name for name in sys.modules if name.startswith("calibrant")]:
+            del sys.modules[name]
+
+    def run(self, arguments: list[str], seconds: float, kernel: bool = False) -> tuple[str, str]:
+        """How pytest ended ("passed", "failed" or "endless") in a process of its own, and the test that failed."""
+        report = self.root.parent / "report"
+        report.unlink(missing_ok=True)
+        child = os.fork()
+        if not child:
+            self._tests(arguments, seconds, kernel, report)
+        until = time.monotonic() + 20 * seconds
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                break
+            if time.monotonic() > until:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return "endless", ""
+            time.sleep(0.05)
+        failed = report.read_text() if report.exists() else ""
+        if os.WIFSIGNALED(status):
+            return "endless", failed
+        return ("passed", "") if os.WEXITSTATUS(status) in (0, 5) else ("failed", failed)
+
+    def _tests(self, arguments: list[str], seconds: float, kernel: bool, report: Path) -> None:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+        os.chdir(self.root)
+        os.environ["PYTHONPATH"] = f"{self.root / 'src'}{os.pathsep}{self.root / 'tools'}"
+        nowhere = os.open(self.root.parent / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        code = 3
+        try:
+            import pytest
+
+            if kernel:  # only what uses the changed kernel is compiled again, not all of them
+                from calibrant.kernels import shipped
+
+                shipped.sources = lambda: self.sources
+
+            class Report:
+                def pytest_runtest_logreport(self, report: Any, file: Path = report) -> None:
+                    if report.failed:
+                        file.write_text(report.nodeid)
+
+            loaded = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-p", "nearest"]
+            code = int(pytest.main([*arguments, *loaded], plugins=[Report()]))
+        except BaseException:  # whatever a mutant does
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def changed(self, mutant: Mutant, tests: list[str], seconds: float) -> tuple[str, str]:
+        """Whether the tests notice a mutant, which is taken out again."""
+        file = self.root / "src/calibrant" / mutant.file
+        text, times = file.read_text(), file.stat()
+        stale = self._stale(file) if mutant.room == "kernels" else []
+        aside = {each: each.read_bytes() for each in stale}
+        stamps = {each: each.stat() for each in stale}
+        try:
+            compile(mutant.apply(text), mutant.file, "exec")
+            file.write_text(mutant.apply(text))
+            for each in stale:
+                each.unlink()
+            return self.run(["-x", "-q", "--quick", *tests], seconds, mutant.room == "kernels")
+        finally:
+            file.write_text(text)
+            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+            if mutant.room == "kernels":
+                for each in self._stale(file):
+                    each.unlink()
+            for each, held in aside.items():
+                each.write_bytes(held)
+                os.utime(each, ns=(stamps[each].st_atime_ns, stamps[each].st_mtime_ns))
+
+    def _stale(self, file: Path) -> list[Path]:
+        """The compiled code of a kernel's file and of those that import it."""
+        texts = {each.stem: each.read_text() for each in self.kernels.glob("*.py")}
+        users, grown = {file.stem}, True
+        while grown:
+            imports = [f"calibrant.kernels.{user} import" for user in users]
+            more = {name for name, text in texts.items() if any(each in text for each in imports)}
+            grown, users = not more <= users, users | more
+        return [each for each in (self.kernels / "__pycache__").glob("*.nb*") if each.name.split(".")[0] in users]
+
+
+def load_libraries() -> None:
+    """What tests import, once; not the package itself."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = True
+    for name in LIBRARIES.split():
+        try:
+            __import__(name)
+        except ImportError:
             continue
-        for statement in function.body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPS:
-                    found.append((node, "compare"))
-                elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _SWAPS:
-                    found.append((node, "operate"))
-                elif isinstance(node, ast.BoolOp):
-                    found.append((node, "join"))
-                elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-                    found.append((node, "count"))
-    return found
 
 
-def change(node: ast.AST, how: str) -> None:
-    """Change a node in place."""
-    if how == "compare" and isinstance(node, ast.Compare):
-        node.ops[0] = _SWAPS[type(node.ops[0])]()
-    elif how == "count" and isinstance(node, ast.Constant):
-        node.value = node.value + 1
-    elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
-        node.op = _SWAPS[type(node.op)]()
+def calls(copy: Copy, file: Path) -> dict[str, Any]:
+    """Which functions each file of tests runs, found once for each."""
+    known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"ran": {}, "seconds": {}, "failed": []}
+    found = copy.root.parent / "calls"
+    for folder in ("", *ROOMS, "peers"):
+        tests = [f"tests/{each.relative_to(ROOT / 'tests')}" for each in (ROOT / "tests" / folder).glob("test_*.py")]
+        tests = sorted(each for each in tests if each not in PINNED and each not in known["seconds"])
+        if tests:
+            copy.run(["-q", "--quick", "--calls", str(found), *tests], 3600)
+            more = json.loads(found.read_text())
+            known["failed"] += more["failed"]
+            known["ran"] |= {test: more["ran"].get(test, []) for test in tests}
+            known["seconds"] |= {test: more["seconds"].get(test, 0.0) for test in tests}
+            file.write_text(json.dumps(known))
+    return known
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """Killed and survived by room."""
+    count = Counter((each["room"], each["end"] != "passed") for each in results)
+    lines = ["| room | mutants | killed | survived |", "| --- | ---: | ---: | ---: |"]
+    for room in sorted({each["room"] for each in results}):
+        killed, survived = count[room, True], count[room, False]
+        lines.append(f"| `{room}` | {killed + survived} | {killed} | {survived} |")
+    survived = sum(each["end"] == "passed" for each in results)
+    lines.append(f"| all | {len(results)} | {len(results) - survived} | {survived} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Draw mutants, run the tests of each, print what survived."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sample", type=int, default=40)
+    """Draw mutants, ask the tests of each, print what survived."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kernel", choices=TESTS, action="append", help="these alone")
+    parser.add_argument("--room", choices=ROOMS, action="append", help="these alone")
+    parser.add_argument("--log", type=Path, default=Path("mutants.jsonl"), help="a line for each mutant")
+    parser.add_argument("--resume", action="store_true", help="leave out mutants that the log has")
+    parser.add_argument("--part", default="0/1", help="I/N: every N-th mutant, for several processes with one log each")
     asked = parser.parse_args()
-    pool = []
-    for kernel in asked.kernel or TESTS:
-        text = (ROOT / "src/calibrant/kernels" / f"{kernel}.py").read_text()
-        pool += [(kernel, number) for number in range(len(places(ast.parse(text))))]
-    drawn = random.Random(asked.seed).sample(pool, min(asked.sample, len(pool)))
-    killed = 0
-    print(f"{len(drawn)} mutants of {len(pool)}", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        shutil.copytree(ROOT / "src", Path(name) / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        for tried, (kernel, number) in enumerate(drawn):
-            source = ROOT / "src/calibrant/kernels" / f"{kernel}.py"
-            target = Path(name) / "src/calibrant/kernels" / f"{kernel}.py"
-            tree = ast.parse(source.read_text())
-            node, how = places(tree)[number]
-            line, before = node.lineno, ast.unparse(node)
-            change(node, how)
-            target.write_text(ast.unparse(ast.fix_missing_locations(tree)))
-            caught = _fails(name, TESTS[kernel])
-            killed += caught
-            if not caught:
-                found = f"{kernel}.py:{line}: {before} -> {ast.unparse(node)}"
-                print(f"survived: {found}; {killed} of {tried + 1} killed", flush=True)
-            shutil.copy(source, target)
-    print(f"{killed} of {len(drawn)} mutants were killed")
-
-
-def _fails(folder: str, tests: list[str]) -> bool:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{folder}/src",
-        "NUMBA_CACHE_DIR": f"{folder}/cache",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    try:
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=300).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True  # a loop without an end is noticed too
+    part, parts = map(int, asked.part.split("/"))
+    if not asked.resume:
+        asked.log.unlink(missing_ok=True)
+    results = [json.loads(line) for line in asked.log.read_text().splitlines()] if asked.log.exists() else []
+    done = {each["mutant"] for each in results}
+    load_libraries()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Copy(folder)
+        known = calls(copy, asked.log.with_suffix(".calls"))
+        nearest = Nearest(ROOT, known)
+        for mutant in drawn(asked.sample, asked.seed, asked.room or ROOMS)[part::parts]:
+            if mutant.name() in done:
+                continue
+            tests, seconds = [], 0.0
+            for test in nearest.files(mutant.file, mutant.function):
+                seconds += known["seconds"][test]
+                if not tests or seconds < MOST:
+                    tests.append(test)
+            without = [f"--deselect={each}" for each in known["failed"]]
+            began = time.monotonic()
+            end, by = copy.changed(mutant, [*without, *tests], SECONDS + 3 * seconds) if tests else ("passed", "")
+            line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}
+            line |= {"tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
+            results.append(line)
+            with asked.log.open("a") as log:
+                log.write(json.dumps(line) + "\n")
+            if end == "passed":
+                print(f"survived {len(tests)} files of tests: {mutant.name()}", flush=True)
+    print(table(results))
 
 
 if __name__ == "__main__":

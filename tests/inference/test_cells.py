@@ -57,6 +57,89 @@ def test_cells_bound_what_rows_give(seed, resolution, n):
         assert squares - 2 * m * cross + m * m * squared >= (gg - 2 * m * gs + m * m * ss) * (1.0 - near)
 
 
+def sums_of(*rows):
+    """Cells of rows (cell, outcome, prediction, weight), as a sample with the sums of each."""
+    place, y, v, w = (np.array(each, float) for each in zip(*rows, strict=True))
+    index = place.astype(int)
+
+    def sums(values):
+        return np.bincount(index, values)
+
+    middle = sums(w * v) / sums(w)
+    width = np.array([np.ptp(v[index == k]) for k in range(index.max() + 1)])
+    one, moments = np.ones(y.size), (sums(w), sums(w * y), sums(w * w))
+    return Sample(middle, sums(one), sums(y), *moments, width, binary=True)
+
+
+def test_moments_of_cells_that_show_each_row_are_the_rows_own():
+    """One row of each outcome a cell: sums of weights show both weights, so that nothing is left open."""
+    rows = [(0, 0, 0.2, 3.0), (0, 1, 0.2, 0.5), (1, 1, 0.7, 2.0), (2, 0, 0.9, 4.0), (2, 1, 0.9, 1.0), (3, 0, 0.95, 0.1)]
+    cells = Cells.of_sample(sums_of(*rows), 4.0, 0.0)
+    y, v, w = (np.array(each) for each in list(zip(*rows, strict=True))[1:])
+    s, gap = w / 4.0, abs(y - v)
+    expected = s.mean(), (s**2).mean(), ((s * gap) ** 2).mean(), ((s * gap) ** 2).mean()
+    assert cells.spread[:4] == pytest.approx(expected, rel=1e-12)
+    assert cells.spread[4] == pytest.approx((abs(s - s.mean()) * s * gap).mean(), rel=1e-12)
+    value = np.where(y == 1.0, 0.3, -0.2) * v
+    found = cells.means(lambda y, v: np.where(y == 1.0, 0.3, -0.2) * v)
+    expected = (s * value).mean(), s.mean(), (s * value) ** 2, s * s * value, s * s
+    assert found == pytest.approx([np.mean(each) for each in expected], rel=1e-12)
+
+
+def test_moments_of_cells_are_the_worst_that_their_sums_allow():
+    """Two rows of each outcome: every way to give them weights is tried, and the bounds are reached or just above."""
+    rows = [(0, 0, 0.3, 0.9), (0, 0, 0.3, 0.3), (0, 1, 0.3, 0.8), (0, 1, 0.3, 0.2)]
+    cells = Cells.of_sample(sums_of(*rows), 2.0, 0.0)
+    w = np.array([each[3] for each in rows]) / 2.0
+    zeros, ones, squares = w[:2].sum(), w[2:].sum(), (w**2).sum()
+    a = np.linspace(zeros / 2, min(1.0, zeros), 4001)  # the heavier row without an event; the ones' follow
+    left = squares - a**2 - (zeros - a) ** 2
+    b = 0.5 * (ones + np.sqrt(np.maximum(2.0 * left - ones**2, 0.0)))
+    may = (left >= ones**2 / 2) & (b <= min(1.0, ones))
+    of_zeros, of_ones = (a**2 + (zeros - a) ** 2)[may], left[may]
+    assert (cells.above[:, 0] >= np.array([of_zeros.max(), of_ones.max()]) - 1e-9).all()
+    assert cells.above[:, 0] == pytest.approx([of_zeros.max(), of_ones.max()], rel=1e-3)
+    assert cells.below[:, 0] == pytest.approx([of_zeros.min(), of_ones.min()], rel=1e-3)
+    squared = (0.3**2 * of_zeros + 0.7**2 * of_ones) / 4.0
+    assert cells.spread[2] == pytest.approx(squared.max(), rel=1e-3)
+    assert cells.spread[3] == pytest.approx(squared.min(), rel=1e-3)
+
+
+def test_no_row_is_taken_to_weigh_more_than_it_can():
+    rows = [(0, 0, 0.3, 0.9), (0, 0, 0.3, 0.9), (0, 1, 0.3, 0.8), (0, 1, 0.3, 0.1), (0, 1, 0.3, 0.1)]
+    cells = Cells.of_sample(sums_of(*rows), 1.0, 0.0)
+    squares = sum(each[3] ** 2 for each in rows)
+    assert cells.above[:, 0] == pytest.approx([1.8, squares - 1.8**2 / 2.0], rel=1e-9)
+    assert cells.below[:, 0] == pytest.approx([1.8**2 / 2.0, squares - 1.8], rel=1e-9)
+
+
+@pytest.mark.parametrize("at", [0.3, 0.8])
+def test_a_wide_cell_has_the_gap_of_its_further_end_above_and_of_its_nearer_end_below(at):
+    alone = Cells.of_sample(sums_of((0, 0, 0.1, 1.0), (1, 1, at, 2.0)), 2.0, 0.0)
+    wide = Cells(alone.v, np.array([0.0, 0.15]), *(getattr(alone, name) for name in SUMS), 2.0, 0.0)
+    above, below = (((1.0 - at + move) ** 2 + (0.1 / 2.0) ** 2) / 2.0 for move in (0.15, -0.15))
+    assert wide.spread[2:4] == pytest.approx((above, below), rel=1e-12)
+    moved = wide.means(lambda y, v: 0.5 * (y - v))
+    low = (0.5 * (1.0 - at) - 0.15 - 0.05 / 2.0) / 2.0
+    assert moved[0] == pytest.approx(low, rel=1e-12)
+    largest = max((0.5 * (1.0 - at) + move) ** 2 for move in (-0.15, 0.15))
+    assert moved[2] >= (largest + 0.025**2) / 2.0
+    slack = Cells(alone.v, alone.moved, *(getattr(alone, name) for name in SUMS), 2.0, 0.01)
+    assert alone.means(lambda y, _: y)[0] - slack.means(lambda y, _: y)[0] == pytest.approx(0.02 * alone.spread[0])
+
+
+SUMS = ("count", "weight", "below", "above", "squares")
+
+
+def test_equal_weights_are_told_one_by_one_and_others_are_not():
+    equal = [(0, 0, 0.3, 0.5), (0, 0, 0.3, 0.5), (0, 1, 0.3, 0.25), (1, 1, 0.6, 1.0)]
+    units = Cells.of_sample(sums_of(*equal), 1.0, 0.0).as_units()
+    assert units.copies.tolist() == [2.0, 1.0, 1.0]
+    assert (units.y.tolist(), units.w.tolist()) == ([0.0, 1.0, 1.0], [0.5, 0.25, 1.0])
+    other = [*equal, (1, 1, 0.6, 0.999)]
+    assert Cells.of_sample(sums_of(*other), 1.0, 0.0).as_units() is None
+
+
 @examples(20)
 @given(st.integers(0, 10**6), st.sampled_from([8, 4096]), st.sampled_from([20, 150]))
 def test_the_gate_of_a_weighted_sketch_holds_that_of_the_rows(seed, resolution, n):

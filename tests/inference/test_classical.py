@@ -97,6 +97,48 @@ def test_tails_of_brownian_motion_join():
         assert all(a >= b - 1e-12 and b > 0.0 for a, b in itertools.pairwise(values))
 
 
+def test_cox_of_weights_is_its_definition_and_the_line_of_copies():
+    y, v = drawn(200, 8, bend=1.4)
+    copies = np.random.default_rng(8).integers(1, 5, 200)
+    mine = cox_test(y, v, sample_weight=copies, n_resamples=19, random_state=0)
+    odds, residual, variance = np.log(v / (1 - v)), copies * (y - v), copies**2 * v * (1 - v)
+    odds -= (variance * odds).sum() / variance.sum()
+    expected = residual.sum() ** 2 / variance.sum() + (residual * odds).sum() ** 2 / (variance * odds**2).sum()
+    assert mine.statistic == pytest.approx(expected, rel=1e-10)
+    assert mine.asymptotic_pvalue == pytest.approx(chi2.sf(expected, 2), rel=1e-10)
+    rows = cox_test(np.repeat(y, copies), np.repeat(v, copies), n_resamples=19, random_state=0)
+    assert (mine.intercept, mine.slope) == pytest.approx((rows.intercept, rows.slope), abs=1e-9)
+    assert rows.statistic != pytest.approx(expected, rel=1e-3)  # copies are independent rows, a weight is one
+    alone = cox_test(y, np.full(200, 0.3), sample_weight=copies, n_resamples=19, random_state=0)
+    once = (copies * (y - 0.3)).sum() ** 2 / (copies**2 * 0.21).sum()
+    assert (alone.statistic, alone.asymptotic_pvalue) == pytest.approx((once, chi2.sf(once, 1)), rel=1e-10)
+    assert (alone.intercept, alone.slope) == (None, None)
+
+
+def test_spiegelhalter_of_weights_is_its_definition():
+    y, v = drawn(200, 9, bend=1.4)
+    w = np.random.default_rng(9).uniform(0.2, 3.0, 200)
+    score = (w * (y - v) * (1 - 2 * v)).sum() / np.sqrt((w**2 * (1 - 2 * v) ** 2 * v * (1 - v)).sum())
+    assert spiegelhalter_test(y, v, sample_weight=w, n_resamples=19, random_state=0).statistic == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("y", "v", "finite"),
+    [
+        ([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8], False),
+        ([1, 1, 0, 0], [0.2, 0.4, 0.6, 0.8], False),
+        ([0, 1, 0, 1], [0.2, 0.4, 0.4, 0.8], False),  # a cut through the one prediction with both outcomes
+        ([1, 0, 1, 0], [0.2, 0.4, 0.4, 0.8], False),
+        ([1, 1, 1, 1], [0.2, 0.4, 0.6, 0.8], False),
+        ([0, 0, 0, 0], [0.2, 0.4, 0.6, 0.8], False),
+        ([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8], True),
+    ],
+)
+def test_a_line_is_given_only_where_it_is_finite(y, v, finite):
+    found = cox_test(y, v, n_resamples=19, random_state=0)
+    assert (found.slope is not None) == (found.intercept is not None) == finite
+
+
 def test_miller_is_pearsons_over_distinct_predictions():
     y, v = drawn(500, 3, "tied", 1.3)
     inner = (v > 0) & (v < 1)

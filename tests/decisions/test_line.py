@@ -1,0 +1,92 @@
+"""The line through log-odds: what weights and groups make of its variance, by leaving each unit out."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from calibrant.decisions.cases import Cases
+from calibrant.decisions.line import Line, in_the_large, intercept_and_slope, robust_scales
+
+
+def cases(n, seed, groups, weighted):
+    rng = np.random.default_rng(seed)
+    v = rng.uniform(0.05, 0.95, n)
+    v[:2] = 0.0, 1.0  # which the line leaves out
+    y = (rng.random(n) < v).astype(float)
+    w = rng.uniform(0.3, 3.0, n) if weighted else None
+    unit = None if groups is None else np.concatenate([np.arange(groups), rng.integers(0, groups, n - groups)])
+    return Cases.read(y, v, w, None, unit)
+
+
+def by_leaving_out(held, point, free):
+    """Sum of the squared moves of the fit when a unit is left out, over the variance that the curvature says."""
+    v, w = held.v, np.ones(held.v.size) if held.w is None else held.w
+    unit = np.arange(v.size) if held.unit is None else held.unit
+    bends, scores = [], []
+    for u in np.unique(unit):
+        bend, score = np.zeros((2, 2)), np.zeros(2)
+        for i in np.flatnonzero((unit == u) & (v > 0.0) & (v < 1.0)):
+            x = np.array([1.0, logit(v[i])])
+            chance = expit(point[0] + point[1] * x[1])
+            bend += w[i] * chance * (1.0 - chance) * np.outer(x, x)
+            score += w[i] * (held.y[i] - chance) * x
+        bends.append(bend[np.ix_(free, free)])
+        scores.append(score[list(free)])
+    whole = sum(bends)
+    moved = np.array([np.linalg.solve(whole - bend, score) for bend, score in zip(bends, scores, strict=True)])
+    return (moved**2).sum(axis=0) / np.diag(np.linalg.inv(whole))
+
+
+@pytest.mark.parametrize(("groups", "weighted"), [(None, True), (12, False), (12, True)])
+def test_robust_variances_are_those_of_leaving_each_unit_out(groups, weighted):
+    held = cases(60, 1, groups, weighted)
+    line = Line.of(held)
+    scales = robust_scales(held, line)
+    for point, free in (((0.1, 1.0), (0,)), ((0.2, 0.8), (0, 1)), ((-0.5, 1.4), (1,))):
+        assert scales(point, free)[list(free)] == pytest.approx(by_leaving_out(held, point, free), rel=1e-9)
+
+
+def test_a_unit_without_which_there_is_no_fit_moves_it_by_no_less_than_its_weight_says():
+    rng = np.random.default_rng(4)
+    v = np.append(np.full(40, 0.3), [0.05, 0.95, 0.5])  # the slope rests on the last group alone
+    unit = np.append(np.arange(40), [40, 40, 40])
+    held = Cases.read((rng.random(43) < v).astype(float), v, None, None, unit)
+    size = np.bincount(unit)
+    kish = (size**2).sum() / size.sum()
+    scales = robust_scales(held, Line.of(held))((0.0, 1.0), (0, 1))
+    assert np.isfinite(scales).all()
+    assert (scales >= kish * (1.0 - 1e-12)).all()
+    heavy = np.append(np.ones(20), 1e9)  # a row that outweighs all others decides the intercept by itself
+    one = Cases.read((rng.random(21) < 0.5).astype(float), np.full(21, 0.4), heavy)
+    scale = robust_scales(one, Line.of(one))((np.log(1.5) + 1e-6, 1.0), (0,))[0]
+    assert scale >= (heavy**2).sum() / heavy.sum() * 0.999
+
+
+def test_single_rows_have_the_variance_of_the_likelihood():
+    held = cases(60, 2, None, False)
+    assert robust_scales(held, Line.of(held))((0.0, 1.0), (0, 1)) is None
+
+
+def test_ends_are_where_the_profile_has_risen_by_what_is_allowed_times_the_scale():
+    from scipy.optimize import minimize_scalar
+
+    held = cases(80, 5, None, True)
+    line = Line.of(held)
+    scales = robust_scales(held, line)
+    intercept, slope = intercept_and_slope(line, 3.84, scales)
+    assert [line.derivatives((intercept.value, slope.value))[1]] == [pytest.approx([0.0, 0.0], abs=1e-6)]
+    lowest = line.derivatives((intercept.value, slope.value))[0]
+    for k, each in enumerate((intercept, slope)):
+        allowed = 3.84 * by_leaving_out(held, (intercept.value, slope.value), (0, 1))[k]
+        for end in (each.interval.low, each.interval.high):
+
+            def of(other, k=k, end=end):
+                return line.derivatives((end, other) if k == 0 else (other, end))[0]
+
+            assert 2.0 * (minimize_scalar(of).fun - lowest) == pytest.approx(allowed, rel=1e-4)
+    only = in_the_large(line, 3.84, scales)
+    point = (only.value, 1.0)
+    assert line.derivatives(point)[1][0] == pytest.approx(0.0, abs=1e-6)
+    for end in (only.interval.low, only.interval.high):
+        risen = 2.0 * (line.derivatives((end, 1.0))[0] - line.derivatives(point)[0])
+        assert risen == pytest.approx(3.84 * by_leaving_out(held, point, (0,))[0], rel=1e-6)

@@ -1,0 +1,176 @@
+"""Which test files hold a function: a plugin of pytest that notes which functions run, and the order to ask them in.
+
+Nothing here is a list of files by hand. A file of tests is near to a function if one of its tests runs that function
+(of compiled kernels: runs one that names it), and nearer in this order: it has the module's name in the module's room
+of `tests/`; it imports the module, or a name that the module makes public; it lies in the same room of `tests/`; it
+names the room. Files that hold what was printed before (`PINNED`) are no evidence for a definition and left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PINNED = ("tests/test_numbers.py", "tests/test_docs.py", "tests/test_benchmarks.py")
+A_FILE = "tests/{}/test_{}.py"
+
+
+class Calls:
+    """`pytest -p nearest --calls FILE`: functions of the package that ran in each file of tests, and its seconds."""
+
+    def __init__(self, file: str) -> None:
+        self.file = Path(file)
+        self.ran: dict[str, set[str]] = defaultdict(set)
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.failed: list[str] = []
+        self.codes: set[Any] = set()
+
+    def note(self, frame: Any, *_: Any) -> None:
+        self.codes.add(frame.f_code)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        self.codes = set()
+        began = time.process_time()
+        threading.settrace(self.note)
+        sys.settrace(self.note)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+            test = item.nodeid.partition("::")[0]
+            self.seconds[test] += time.process_time() - began
+            for code in self.codes:
+                _, inside, below = code.co_filename.partition("/src/calibrant/")
+                if inside:
+                    self.ran[test].add(f"{below}:{code.co_qualname.partition('.<locals>')[0]}")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        ran = {test: sorted(names) for test, names in self.ran.items()}
+        self.file.write_text(json.dumps({"ran": ran, "seconds": self.seconds, "failed": self.failed}))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--calls", help="write to this file which functions each file of tests runs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--calls"):
+        config.pluginmanager.register(Calls(config.getoption("--calls")))
+
+
+class Nearest:
+    """Files of tests for each function, nearest first."""
+
+    def __init__(self, root: Path, calls: dict[str, Any]) -> None:
+        self.calls = calls
+        self.names = {file: _names(root / file) for file in calls["ran"]}
+        self.source = root / "src" / "calibrant"
+        self.trees: dict[str, ast.Module] = {}
+        self.kernels = {f"kernels/{each.name}": self._tree(f"kernels/{each.name}") for each in self._files("kernels")}
+
+    def files(self, file: str, function: str) -> list[str]:
+        """The files that run a function of a module; of one that is compiled, those that run what names it."""
+        wanted = {(file, function)} | (self._callers(function) if file in self.kernels else set())
+        near = []
+        for test, ran in self.calls["ran"].items():
+            here = {tuple(each.split(":")) for each in ran}
+            if any(_runs(here, *each) for each in wanted):
+                distance = self._distance(test, file)
+                if distance < 4:
+                    near.append((distance, self.calls["seconds"][test], test))
+        return [test for _, _, test in sorted(near)]
+
+    def _distance(self, test: str, file: str) -> int:
+        room, name = file.split("/")[0], Path(file).stem
+        if test == A_FILE.format(room, name):
+            return 0
+        public = _public(self._tree(file))
+        if f"calibrant.{file[:-3].replace('/', '.')}" in self.names[test] or self.names[test] & public:
+            return 1
+        if test.startswith(f"tests/{room}/"):
+            return 2
+        return 3 if any(each.startswith(f"calibrant.{room}") for each in self.names[test]) else 4
+
+    def _callers(self, function: str) -> set[tuple[str, str]]:
+        """Functions that run as Python and name a compiled one, or a compiled one that names it."""
+        names, callers, grown = {function}, set(), True
+        while grown:
+            grown = False
+            for tree in self.kernels.values():
+                for each in ast.walk(tree):
+                    if isinstance(each, ast.FunctionDef) and each.name not in names and names & _used(each):
+                        names.add(each.name)
+                        grown = True
+        for file in self._files(""):
+            below = str(file.relative_to(self.source))
+            if below not in self.kernels and any(name in file.read_text() for name in names):
+                for owner, each in _functions(self._tree(below)):
+                    if names & _used(each):
+                        callers.add((below, owner))
+        return callers
+
+    def _files(self, room: str) -> list[Path]:
+        return sorted((self.source / room).rglob("*.py"))
+
+    def _tree(self, file: str) -> ast.Module:
+        if file not in self.trees:
+            self.trees[file] = ast.parse((self.source / file).read_text())
+        return self.trees[file]
+
+
+def _runs(here: set[tuple[str, ...]], file: str, function: str) -> bool:
+    """Whether a function is among those that ran; of a class or a whole module, any of its functions."""
+    if not function:
+        return any(each[0] == file for each in here)
+    return any(each[0] == file and (each[1] == function or each[1].split(".")[-1] == function) for each in here)
+
+
+def _functions(tree: ast.Module) -> list[tuple[str, ast.AST]]:
+    found: list[tuple[str, ast.AST]] = []
+    for each in tree.body:
+        if isinstance(each, ast.FunctionDef):
+            found.append((each.name, each))
+        elif isinstance(each, ast.ClassDef):
+            found += [(inner.name, inner) for inner in each.body if isinstance(inner, ast.FunctionDef)]
+    return found
+
+
+def _used(tree: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)} | {
+        each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)
+    }
+
+
+def _names(file: Path) -> set[str]:
+    """Modules and names that a file of tests imports, and names that it asks the package for."""
+    found = set()
+    for each in ast.walk(ast.parse(file.read_text())):
+        if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith("calibrant"):
+            found |= {each.module, *(f"{each.module}.{name.name}" for name in each.names)}
+            found |= {name.name for name in each.names}
+        elif isinstance(each, ast.Import):
+            found |= {name.name for name in each.names}
+        elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "calibrant":
+            found.add(each.attr)
+    return found
+
+
+def _public(tree: ast.Module) -> set[str]:
+    for each in tree.body:
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "__all__":
+            return set(ast.literal_eval(each.value))
+    return set()
