@@ -22,7 +22,7 @@ _BOUNDARY = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 _SWAP = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 _OTHER = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 _OTHER |= {"argmin": "argmax", "argmax": "argmin"}
-_SHAPES = set("range zeros ones empty full reshape axis field ljust rjust enumerate round".split())
+_SHAPES = {"range", "zeros", "ones", "empty", "full", "reshape", "axis", "field", "ljust", "rjust", "enumerate"}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
     python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl            # results as they come, and a table
     python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl --resume   # the mutants that are not in it yet
+    python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl --slow     # what survived, by slow tests as well
 
 Mutants are drawn alike from every room (`tools/mutants.py` says what is changed). Each is put into a copy of the
 checkout, where the files of tests that run the changed function (`tools/nearest.py`) are asked, nearest first, in the
@@ -43,17 +44,18 @@ LIBRARIES = (
     "pyarrow.parquet matplotlib.pyplot jinja2 rich typer narwhals statsmodels.api"
 )
 SECONDS = 60  # of a processor that the tests of a mutant may take beyond three times what they took unchanged
+NEAREST, SLOW = 3, 120  # files whose slow tests are asked, and seconds that they are given
 MOST = 40  # seconds of tests that a mutant is given to survive
 
 
-def drawn(sample: int, seed: int, rooms: list[str]) -> list[Mutant]:
+def drawn(root: Path, sample: int, seed: int, rooms: list[str]) -> list[Mutant]:
     """Mutants, alike from every room and by the shares of their kinds in it."""
     rng = random.Random(seed)
     by_room = {}
     for room in rooms:
         kinds: dict[str, list[Mutant]] = defaultdict(list)
-        for file in sorted((ROOT / "src/calibrant" / room).rglob("*.py")):
-            for each in mutants(str(file.relative_to(ROOT / "src/calibrant")), file.read_text()):
+        for file in sorted((root / "src/calibrant" / room).rglob("*.py")):
+            for each in mutants(str(file.relative_to(root / "src/calibrant")), file.read_text()):
                 kinds[each.kind].append(each)
         order: list[Mutant] = []
         while any(kinds.values()):
@@ -140,8 +142,8 @@ class Copy:
             sys.stderr.flush()
             os._exit(code)
 
-    def changed(self, mutant: Mutant, tests: list[str], seconds: float) -> tuple[str, str]:
-        """Whether the tests notice a mutant, which is taken out again."""
+    def changed(self, mutant: Mutant, arguments: list[str], seconds: float) -> tuple[str, str]:
+        """Whether tests notice a mutant, which is taken out again."""
         file = self.root / "src/calibrant" / mutant.file
         text, times = file.read_text(), file.stat()
         stale = self._stale(file) if mutant.room == "kernels" else []
@@ -152,7 +154,7 @@ class Copy:
             file.write_text(mutant.apply(text))
             for each in stale:
                 each.unlink()
-            return self.run(["-x", "-q", "--quick", *tests], seconds, mutant.room == "kernels")
+            return self.run(["-x", "-q", *arguments], seconds, mutant.room == "kernels")
         finally:
             file.write_text(text)
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -191,7 +193,7 @@ def calls(copy: Copy, file: Path) -> dict[str, Any]:
     known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"ran": {}, "seconds": {}, "failed": []}
     found = copy.root.parent / "calls"
     for folder in ("", *ROOMS, "peers"):
-        tests = [f"tests/{each.relative_to(ROOT / 'tests')}" for each in (ROOT / "tests" / folder).glob("test_*.py")]
+        tests = [str(each.relative_to(copy.root)) for each in (copy.root / "tests" / folder).glob("test_*.py")]
         tests = sorted(each for each in tests if each not in PINNED and each not in known["seconds"])
         if tests:
             copy.run(["-q", "--quick", "--calls", str(found), *tests], 3600)
@@ -223,37 +225,45 @@ def main() -> None:
     parser.add_argument("--room", choices=ROOMS, action="append", help="these alone")
     parser.add_argument("--log", type=Path, default=Path("mutants.jsonl"), help="a line for each mutant")
     parser.add_argument("--resume", action="store_true", help="leave out mutants that the log has")
+    parser.add_argument("--slow", action="store_true", help="ask slow tests about those that survived")
     parser.add_argument("--part", default="0/1", help="I/N: every N-th mutant, for several processes with one log each")
     asked = parser.parse_args()
     part, parts = map(int, asked.part.split("/"))
-    if not asked.resume:
+    if not (asked.resume or asked.slow):
         asked.log.unlink(missing_ok=True)
-    results = [json.loads(line) for line in asked.log.read_text().splitlines()] if asked.log.exists() else []
-    done = {each["mutant"] for each in results}
+    lines = asked.log.read_text().splitlines() if asked.log.exists() else []
+    results = {each["mutant"]: each for each in map(json.loads, lines)}
     load_libraries()
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(folder)
         known = calls(copy, asked.log.with_suffix(".calls"))
-        nearest = Nearest(ROOT, known)
-        for mutant in drawn(asked.sample, asked.seed, asked.room or ROOMS)[part::parts]:
-            if mutant.name() in done:
+        nearest = Nearest(copy.root, known)
+        without = [f"--deselect={each}" for each in known["failed"]]
+        for mutant in drawn(copy.root, asked.sample, asked.seed, asked.room or ROOMS)[part::parts]:
+            before = results.get(mutant.name())
+            left = before is None if not asked.slow else before is not None and before["end"] == "passed"
+            if not left or (before is not None and before["slow"]):
                 continue
             tests, seconds = [], 0.0
             for test in nearest.files(mutant.file, mutant.function):
                 seconds += known["seconds"][test]
                 if not tests or seconds < MOST:
                     tests.append(test)
-            without = [f"--deselect={each}" for each in known["failed"]]
             began = time.monotonic()
-            end, by = copy.changed(mutant, [*without, *tests], SECONDS + 3 * seconds) if tests else ("passed", "")
+            end, by = "passed", ""
+            if asked.slow and tests:
+                end, by = copy.changed(mutant, ["-m", "slow", *without, *tests[:NEAREST]], SLOW)
+                end = "passed" if end == "endless" else end  # slow tests may take longer than they are given
+            elif tests:
+                end, by = copy.changed(mutant, ["--quick", *without, *tests], SECONDS + 3 * seconds)
             line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}
-            line |= {"tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
-            results.append(line)
+            line |= {"slow": asked.slow, "tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
+            results[mutant.name()] = line
             with asked.log.open("a") as log:
                 log.write(json.dumps(line) + "\n")
             if end == "passed":
                 print(f"survived {len(tests)} files of tests: {mutant.name()}", flush=True)
-    print(table(results))
+    print(table(list(results.values())))
 
 
 if __name__ == "__main__":

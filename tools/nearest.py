@@ -3,7 +3,8 @@
 Nothing here is a list of files by hand. A file of tests is near to a function if one of its tests runs that function
 (of compiled kernels: runs one that names it), and nearer in this order: it has the module's name in the module's room
 of `tests/`; it imports the module, or a name that the module makes public; it lies in the same room of `tests/`; it
-names the room. Files that hold what was printed before (`PINNED`) are no evidence for a definition and left out.
+names the room; it does none of this. Files that hold what was printed before (`PINNED`) are no evidence for a
+definition and left out.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Nearest:
 
     def __init__(self, root: Path, calls: dict[str, Any]) -> None:
         self.calls = calls
-        self.names = {file: _names(root / file) for file in calls["ran"]}
+        self.names = {file: _names(root / file) for file in calls["ran"] if (root / file).exists()}
         self.source = root / "src" / "calibrant"
         self.trees: dict[str, ast.Module] = {}
         self.kernels = {f"kernels/{each.name}": self._tree(f"kernels/{each.name}") for each in self._files("kernels")}
@@ -87,11 +88,11 @@ class Nearest:
         wanted = {(file, function)} | (self._callers(function) if file in self.kernels else set())
         near = []
         for test, ran in self.calls["ran"].items():
+            if test not in self.names:
+                continue  # it is gone
             here = {tuple(each.split(":")) for each in ran}
             if any(_runs(here, *each) for each in wanted):
-                distance = self._distance(test, file)
-                if distance < 4:
-                    near.append((distance, self.calls["seconds"][test], test))
+                near.append((self._distance(test, file), self.calls["seconds"][test], test))
         return [test for _, _, test in sorted(near)]
 
     def _distance(self, test: str, file: str) -> int:

@@ -111,6 +111,39 @@ def test_each_segment_is_its_own_gate_and_shares_the_level_of_beyond(tmp_path):
     assert first.startswith("  place = north: beyond, at least 0.2")
 
 
+def test_checks_of_all_kinds_share_the_level_of_beyond(tmp_path, rows, monkeypatch):
+    """All rows, two named segments, the segments that are found, and a baseline: five."""
+    from calibrant.findings import gate_checks
+
+    seen = {}
+
+    def recorded(name):
+        function = getattr(gate_checks, name)
+
+        def call(*arguments, **named):
+            seen[name] = (named["level"], named["shares"])
+            return function(*arguments, **named)
+
+        monkeypatch.setattr(gate_checks, name, call)
+
+    recorded("bounded_in_table")
+    recorded("not_worse")
+    options = {"by": ("place",), "find": ("place",), "baseline": str(rows), "max_worse": 0.02}
+    found = gated(one_bad(tmp_path), **options)
+    assert len(found.checks) == 5
+    assert seen == {"bounded_in_table": (0.05, 5), "not_worse": (0.05, 5)}
+    bad = np.where(PLACE == "north", BENT, CALIBRATED)
+    shared = calibration_gate(bad, ROWS, max_distance=0.1, level=0.01)
+    assert found.checks[0].result.lower_distance.low == pytest.approx(shared.lower_distance.low, abs=1e-12)
+    assert found.checks[3].result.level == pytest.approx(0.01)
+    held = found.checks[3].result
+    north = next(each for each in held.beyond if each.name == "place = north")
+    inside = np.array(PLACE) == "north"
+    off, miss = bad[inside] - ROWS[inside], 0.05 / 5 / held.n_tested / 2
+    ends = last_refuted(off, miss), -last_refuted(-off, miss)
+    assert tuple(north.bias_interval) == pytest.approx(ends, abs=1e-3)
+
+
 def test_each_segment_of_groups_is_its_own_gate_of_groups(tmp_path):
     patient = [None if i == 7 else i // 3 for i in range(6_000)]
     v = [*ROWS[:-1], np.nan]

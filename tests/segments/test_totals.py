@@ -105,4 +105,4 @@ def test_bounds_at_knots_are_where_the_capital_of_all_stakes_reaches_their_numbe
         step = 1.0 / row_bets._STEPS
         assert capital(end, at) >= 1.0 / 0.02
         assert capital(end + step, at) < 1.0 / 0.02
-    assert ((0.0 < row_bets._STAKES) & (row_bets._STAKES <= 1.0)).all()
+    assert ((row_bets._STAKES > 0.0) & (row_bets._STAKES <= 1.0)).all()
