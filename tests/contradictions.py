@@ -1,10 +1,12 @@
 """Audits of every kind, and a reader of their JSON who looks for what does not fit together.
 
-``python -m tests.contradictions 1000`` audits that many tables, gates every tenth as well, and prints what was found;
-the suite reads a few.
+``python -m tests.contradictions 1000`` audits that many tables of a new seed, gates every tenth as well, and prints
+what was found; ``tools/long_runs.py contradictions`` does it in several processes, and the suite reads a few.
 """
 
+import argparse
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -206,21 +208,32 @@ def faults(audit):
     return wrong
 
 
+def found_in(cases, seed):
+    """What was found in so many tables of this seed, a text each, and how many have which answer."""
+    states, found = Counter(), []
+    for number in range(cases):
+        table = int(np.random.default_rng([seed, number]).integers(2**31))
+        audit = audited(table)
+        states[audit.answer.state] += 1
+        found += [f"audited({table}): {what}: {audit.answer.sentence}" for what in faults(audit)]
+        if number % 10 == 0:
+            audit, gated = searched(table)
+            wrong = [*faults(audit), *apart(audit, gated)]
+            found += [f"searched({table}): {what}: {audit.answer.sentence}" for what in wrong]
+    return found, states
+
+
 def main():
     """Audit so many tables, and print what was found."""
-    n, states, found = int(sys.argv[1]) if len(sys.argv) > 1 else 1000, Counter(), 0
-    for seed in range(n):
-        audit = audited(seed)
-        states[audit.answer.state] += 1
-        wrong = faults(audit)
-        if seed % 10 == 0:
-            audit, gated = searched(seed)
-            wrong += [*faults(audit), *apart(audit, gated)]
-        for what in wrong:
-            found += 1
-            print(f"table {seed}: {what}: {audit.answer.sentence}")
-    print(f"{n} audits, {found} contradictions; states: {dict(states)}")
-    return found > 0
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="?", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4)))
+    said = parser.parse_args()
+    print(f"seed {said.seed}", flush=True)
+    found, states = found_in(said.cases, said.seed)
+    print(*found, sep="\n")
+    print(f"{said.cases} audits, {len(found)} contradictions; states: {dict(states)}")
+    return bool(found)
 
 
 if __name__ == "__main__":

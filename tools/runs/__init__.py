@@ -2,7 +2,8 @@
 
 A module has `WHAT`, one sentence of what is generated and what would be a finding, and ``run(cases, seed)``, which
 returns a `Found`. It is called many times, with a part of the cases and a seed of its own each; a run that goes through
-a fixed list has `PARTS`, the number of its parts, and is called with ``run(part, seed)`` for each instead.
+a fixed list has `PARTS`, the number of its parts, and is called with ``run(part, seed)`` for each instead. `SMALL` is
+how many cases the continuous integration looks at, some seconds; a run with `PARTS` has ``some(cases, seed)`` for it.
 """
 
 from __future__ import annotations

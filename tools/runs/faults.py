@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from faulty import write_inputs
 
 from runs import Found
@@ -76,6 +77,8 @@ _CODES = {"Ctrl-C": {130}, "told to end": {143}, "killed": {-9}}
 _NAMES = list(_tasks(""))
 _LIMITS = [320, 500, 630, *(650 + 40 * i for i in range(17))]  # MB; twenty of them
 PARTS = len(_NAMES) + 2
+SMALL = 20
+_FIRST_CALLS = 60  # among which `some` draws: few tasks make more
 
 
 def run(part: int, seed: int) -> Found:
@@ -87,6 +90,19 @@ def run(part: int, seed: int) -> Found:
         return _with_killed_workers()
     with tempfile.TemporaryDirectory() as folder, Server(Path(folder)) as server:
         return _every_call(server, _NAMES[part])
+
+
+def some(cases: int, seed: int) -> Found:
+    """As many cases of one task, in ways and at calls that are drawn."""
+    rng = np.random.default_rng(seed)
+    name, findings = str(rng.choice(_NAMES)), []
+    with tempfile.TemporaryDirectory() as folder, Server(Path(folder)) as server:
+        wanted = server.case(name)
+        for _ in range(cases):
+            how, at = str(rng.choice(list(HOWS))), int(rng.integers(1, _FIRST_CALLS))
+            done = server.case(name, at, HOWS[how])
+            findings += [f"{name}, {how} at call {at} ({done.where}): {said}" for said in _wrong(done, wanted, how)]
+    return Found(cases, findings)
 
 
 def _every_call(server: Server, name: str) -> Found:
