@@ -142,3 +142,12 @@ def test_predictions_an_ulp_apart_are_drawn(step):
 )
 def test_confidence_is_told_to_its_last_digit(level, said):
     assert confidence(level) == said
+
+
+@pytest.mark.parametrize("n", [2, 3, 40, 400])
+def test_the_isotonic_curve_is_a_number_between_the_smallest_doubles(n):
+    y_prob = np.arange(n) * 5e-324
+    found = audit(np.arange(n) >= n // 2, y_prob, n_resamples=0, random_state=0).reliability
+    assert ((found.isotonic >= 0.0) & (found.isotonic <= 1.0)).all()
+    assert (np.diff(found.isotonic) >= 0.0).all()
+    assert (np.diff(found.prediction) >= 0.0).all()

@@ -23,6 +23,7 @@ from __future__ import annotations
 __all__ = ["Reliability"]
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,7 @@ _ARCSINE_WIDTH = 1e-3
 _BLOCK = 256  # resamples at a time
 _VANISHED = 39.0  # bandwidths away a Gaussian is 0 in doubles
 _NOTHING = 1e-290  # a density below this is none: dividing by it may overflow
+_SCALE = 2.0**64  # without rounding: among the smallest doubles steps would be rounded, and slopes infinite
 _TIE = 1e-12  # rounding of a sum over strata, whose terms add up to at most 1: closer values are equal
 
 
@@ -145,7 +147,8 @@ def reliability(
     else:
         bandwidth = noise_bandwidth(sample)
         strata = stratify(sample, bandwidth / _STRATA_PER_BANDWIDTH, by_weight=grouped is None)
-        at = np.linspace(sample.prediction[0], sample.prediction[-1], POINTS)
+        first, last = sample.prediction[[0, -1]] * _SCALE
+        at = np.linspace(first, last, POINTS) / _SCALE
         near = reflected_gaussian(at, strata.prediction, bandwidth)
         near[_distance(at, strata.prediction[strata.mass > 0.0]) > bandwidth] = 0.0
     density = rows_dot(near, strata.mass)
@@ -178,7 +181,7 @@ def reliability(
         outside, leaves = float(min(1.0, mass[beyond].sum())), bool(beyond.any())
     kind = "levels" if bandwidth is None else "curve"
     corp = corp_from_sample(sample) if corp is None else corp
-    isotonic = np.asarray(np.interp(at, corp.prediction, corp.recalibrated))
+    isotonic = np.asarray(np.interp(at * _SCALE, corp.prediction * _SCALE, corp.recalibrated))
     # A rate lies between 0 and 1; whether the curve leaves the band was looked at before.
     outcome = np.clip(at + curves[:, 0], 0.0, 1.0)
     lower, upper = (None if each is None else np.clip(each, 0.0, 1.0) for each in (lower, upper))
@@ -250,7 +253,8 @@ def noise_bandwidth(sample: Sample) -> float:
     span = float(v[-1] - v[0])
     share = sample.squared_weight / sample.total_weight / sample.total_weight
     noise = float((share * (v * (1.0 - v))).sum())
-    return float(max(np.cbrt(span * noise / (4.0 * math.sqrt(math.pi) * _SLOPE**2)), span / _FINEST))
+    narrowest = max(span / _FINEST, sys.float_info.min)  # of the smallest doubles a part may be 0
+    return float(max(np.cbrt(span * noise / (4.0 * math.sqrt(math.pi) * _SLOPE**2)), narrowest))
 
 
 def stratify(sample: Sample, width: float, *, by_weight: bool = True) -> Strata:
