@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 
 KINDS = ("constant", "level", "guard", "decision", "boundary", "swap")
-_LEVEL = re.compile(r"(^|_)(level|levels|alpha|delta|failure|looks|share)($|_)")
+_LEVEL = re.compile(r"(^|_)(level|levels|alpha|delta|failure|looks|miss)($|_)")
 _PROOF = re.compile(
     r"level|alpha|delta|log|sqrt|exp|tail|bound|moment|varian|cumul|skew|width|radius|margin|slack|round|ulp|eps|"
     r"toler|error|least|most|quantile|ppf|isf|cdf|beta|gap|weight|limit|square|resid"

@@ -1,7 +1,7 @@
-"""Which test files hold a function: a plugin of pytest that notes which functions run, and the order to ask them in.
+"""Which tests hold a function: a plugin of pytest that notes which functions each test runs, and the order to ask them.
 
-Nothing here is a list of files by hand. A file of tests is near to a function if one of its tests runs that function
-(of compiled kernels: runs one that names it), and nearer in this order: it has the module's name in the module's room
+Nothing here is a list of files by hand. A test is near to a function if it runs it (of compiled kernels: if it runs
+one that names it), and nearer in this order of its file: it has the module's name in the module's room
 of `tests/`; it imports the module, or a name that the module makes public; it lies in the same room of `tests/`; it
 names the room; it does none of this. Files that hold what was printed before (`PINNED`) are no evidence for a
 definition and left out.
@@ -14,7 +14,6 @@ import json
 import sys
 import threading
 import time
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,12 @@ A_FILE = "tests/{}/test_{}.py"
 
 
 class Calls:
-    """`pytest -p nearest --calls FILE`: functions of the package that ran in each file of tests, and its seconds."""
+    """`pytest -p nearest --calls FILE`: functions of the package that each test runs, and its seconds."""
 
     def __init__(self, file: str) -> None:
         self.file = Path(file)
-        self.ran: dict[str, set[str]] = defaultdict(set)
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.ran: dict[str, list[str]] = {}
+        self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.codes: set[Any] = set()
 
@@ -48,20 +47,20 @@ class Calls:
         finally:
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
-            test = item.nodeid.partition("::")[0]
-            self.seconds[test] += time.process_time() - began
+            self.seconds[item.nodeid] = time.process_time() - began
+            names = set()
             for code in self.codes:
                 _, inside, below = code.co_filename.partition("/src/calibrant/")
                 if inside:
-                    self.ran[test].add(f"{below}:{code.co_qualname.partition('.<locals>')[0]}")
+                    names.add(f"{below}:{code.co_qualname.partition('.<locals>')[0].split('.')[-1]}")
+            self.ran[item.nodeid] = sorted(names)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed.append(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        ran = {test: sorted(names) for test, names in self.ran.items()}
-        self.file.write_text(json.dumps({"ran": ran, "seconds": self.seconds, "failed": self.failed}))
+        self.file.write_text(json.dumps({"ran": self.ran, "seconds": self.seconds, "failed": self.failed}))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -74,25 +73,32 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Nearest:
-    """Files of tests for each function, nearest first."""
+    """Tests of each function, those in the nearest files first."""
 
     def __init__(self, root: Path, calls: dict[str, Any]) -> None:
         self.calls = calls
-        self.names = {file: _names(root / file) for file in calls["ran"] if (root / file).exists()}
+        failed = set(calls["failed"])
+        self.tests = {
+            test: {tuple(each.split(":")) for each in ran}
+            for test, ran in calls["ran"].items()
+            if test not in failed and (root / test.partition("::")[0]).exists()
+        }
+        self.names = {file: _names(root / file) for file in {test.partition("::")[0] for test in self.tests}}
         self.source = root / "src" / "calibrant"
         self.trees: dict[str, ast.Module] = {}
         self.kernels = {f"kernels/{each.name}": self._tree(f"kernels/{each.name}") for each in self._files("kernels")}
 
-    def files(self, file: str, function: str) -> list[str]:
-        """The files that run a function of a module; of one that is compiled, those that run what names it."""
+    def of(self, file: str, function: str) -> list[str]:
+        """The tests that run a function of a module; of one that is compiled, those that run what names it."""
         wanted = {(file, function)} | (self._callers(function) if file in self.kernels else set())
         near = []
-        for test, ran in self.calls["ran"].items():
-            if test not in self.names:
-                continue  # it is gone
-            here = {tuple(each.split(":")) for each in ran}
-            if any(_runs(here, *each) for each in wanted):
-                near.append((self._distance(test, file), self.calls["seconds"][test], test))
+        distance: dict[str, int] = {}
+        for test, ran in self.tests.items():
+            if any(each in ran if each[1] else any(one[0] == each[0] for one in ran) for each in wanted):
+                held_by = test.partition("::")[0]
+                if held_by not in distance:
+                    distance[held_by] = self._distance(held_by, file)
+                near.append((distance[held_by], self.calls["seconds"][test], test))
         return [test for _, _, test in sorted(near)]
 
     def _distance(self, test: str, file: str) -> int:
@@ -131,13 +137,6 @@ class Nearest:
         if file not in self.trees:
             self.trees[file] = ast.parse((self.source / file).read_text())
         return self.trees[file]
-
-
-def _runs(here: set[tuple[str, ...]], file: str, function: str) -> bool:
-    """Whether a function is among those that ran; of a class or a whole module, any of its functions."""
-    if not function:
-        return any(each[0] == file for each in here)
-    return any(each[0] == file and (each[1] == function or each[1].split(".")[-1] == function) for each in here)
 
 
 def _functions(tree: ast.Module) -> list[tuple[str, ast.AST]]:

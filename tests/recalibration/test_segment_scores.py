@@ -1,0 +1,62 @@
+"""Repairs are chosen by the interval of what they gain, at the level, each over the one that was kept before it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from calibrant.recalibration.by_segment.scores import compared
+from calibrant.recalibration.judging import mean_with_interval
+
+MASS = np.full(50, 0.02)
+
+
+@dataclass
+class Losses:
+    """Losses that are said instead of computed."""
+
+    mass = MASS
+    group = None
+
+    def losses(self, loss):
+        return {"brier": loss / 2.0, "log": loss}
+
+
+def loss(mean, spread, seed=0):
+    noise = np.random.default_rng(seed).normal(size=50)
+    return mean + spread * (noise - noise.mean()) / noise.std()
+
+
+def test_the_mean_has_the_normal_interval_of_its_level():
+    values = loss(1.0, 0.3)
+    for level in (0.5, 0.1, 0.001):
+        mean, interval = mean_with_interval(values, MASS, level)
+        half = norm.isf(level / 2) * np.sqrt((MASS**2 * (values - 1.0) ** 2).sum())
+        assert (mean, interval.high - mean, mean - interval.low) == pytest.approx((1.0, half, half), rel=0.05)
+    wide, narrow = (mean_with_interval(values, MASS, level)[1] for level in (0.01, 0.2))
+    assert (wide.high - 1.0) / (narrow.high - 1.0) == pytest.approx(norm.isf(0.005) / norm.isf(0.1))
+    assert mean_with_interval(np.append(values[1:], np.inf), MASS, 0.1)[0] == np.inf
+    none = np.where(np.arange(50) < 49, MASS, 0.0)
+    assert np.isfinite(mean_with_interval(np.append(values[1:], np.inf), none, 0.1)[0])
+
+
+@pytest.mark.parametrize("level", [0.3, 0.02])
+def test_a_richer_repair_is_kept_where_the_whole_interval_of_its_gain_is_above_zero(level):
+    made = {
+        "unchanged": loss(1.0, 0.2),
+        "global": loss(0.9, 0.2),
+        "segments": loss(0.85, 0.2, 1),
+        "boosting": loss(0.5, 0.1),
+    }
+    chosen, scores = compared(Losses(), made, "global", level)
+    by_name = {score.method: score for score in scores}
+    assert [score.log for score in scores] == pytest.approx([1.0, 0.9, 0.85, 0.5])
+    assert [score.brier for score in scores] == pytest.approx([0.5, 0.45, 0.425, 0.25])
+    gain = mean_with_interval(made["global"] - made["segments"], MASS, level)[1]
+    assert by_name["segments"].gain_interval == gain
+    assert by_name["segments"].simpler == "global"
+    assert by_name["segments"].kept == (gain.low > 0.0) == (level == 0.3)
+    before = "segments" if by_name["segments"].kept else "global"
+    assert (by_name["boosting"].simpler, by_name["boosting"].kept, chosen) == (before, True, "boosting")
+    assert (by_name["unchanged"].kept, by_name["unchanged"].simpler) == (False, None)
