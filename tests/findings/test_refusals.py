@@ -1,0 +1,164 @@
+"""What a gate and an audit of tables refuse, and by which name, before a number is made of it."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calibrant import CalibrationGate, CalibrationSketch, InputError
+from calibrant.door.errors import FileError
+from calibrant.findings import table as of_audit
+from calibrant.findings.gate_checks import check_opened, check_state
+from calibrant.findings.keeping import keep_rows
+from calibrant.findings.table import Told
+from calibrant.findings.table_gate import Asked
+from calibrant.findings.watched import gate_so_far
+from calibrant.scale import opened
+from calibrant.scale.opening import open_table
+
+pytestmark = pytest.mark.usefixtures("one_database")
+
+
+def asking(**options):
+    return Asked(**{"max_distance": None, "level": 0.05, **options})
+
+
+RNG = np.random.default_rng(0)
+V = RNG.integers(1, 64, 400) / 64
+Y = (RNG.random(400) < V).astype(int)
+
+
+@pytest.fixture
+def rows(tmp_path):
+    columns = {"y_true": Y, "y_prob": V, "weight": np.full(400, 2.0), "place": np.where(V > 0.5, "n", "s")}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+@pytest.fixture
+def classes(tmp_path):
+    table = np.stack([V, (1 - V) / 2, (1 - V) / 2], axis=1)
+    columns = {"y_true": Y, **{f"prob_{k}": table[:, k] for k in range(3)}}
+    pq.write_table(pa.table(columns), tmp_path / "classes.parquet")
+    return tmp_path / "classes.parquet"
+
+
+@pytest.mark.parametrize(
+    ("asked", "argument", "said"),
+    [
+        ({}, "max_distance", "is missing"),
+        ({"max_distance": 0.1, "max_regret": 0.1}, "max_distance", "is given beside --max-regret"),
+        ({"max_distance": 0.1, "threshold": 0.2}, "threshold", "needs --max-regret"),
+        ({"max_distance": 0.1, "again": True}, "--again", "needs --anytime"),
+        ({"max_regret": 0.1, "state": "s"}, "--anytime", "needs --max-distance"),
+        ({"max_distance": 0.1, "state": "s", "trials": "n"}, "--anytime", "takes single rows"),
+        ({"max_distance": 0.1, "state": "s", "groups": "g"}, "--anytime", "assumes independent rows"),
+        ({"max_distance": 0.1, "trials": "n", "sample_weight": "w"}, "trials", "is one column of weights"),
+        ({"max_distance": 0.1, "max_weight": 0.0}, "max_weight", "is 0.0"),
+        ({"max_distance": 0.0}, "max_distance", "is 0.0"),
+        ({"max_distance": 0.1, "level": 0.6}, "level", "is 0.6"),
+        ({"max_regret": 1.0}, "max_regret", "is 1.0"),
+        ({"max_regret": 0.1, "threshold": 1.5}, "threshold", "is 1.5"),
+    ],
+)
+def test_what_can_be_no_gate_is_refused_before_anything_is_read(asked, argument, said):
+    with pytest.raises(InputError) as told:
+        asking(**asked)
+    assert (told.value.argument, told.value.problem.startswith(said)) == (argument, True)
+
+
+def test_what_can_be_one_is_taken():
+    for asked in (
+        {"max_distance": 0.1, "state": "s", "again": True},
+        {"max_regret": 0.1, "threshold": 0.2},
+        {"max_distance": 0.1, "trials": "n"},
+        {"max_distance": 0.1, "groups": "g", "max_weight": 3.0},
+    ):
+        assert asking(**asked).level == 0.05
+
+
+def refused(call, argument, said):
+    with pytest.raises(InputError) as told:
+        call()
+    assert told.value.argument == argument
+    assert said in told.value.problem
+
+
+def test_classes_and_sketches_have_no_columns_for_options_of_rows(classes, rows, tmp_path):
+    for option in ("by", "find"):
+        asked = asking(max_distance=0.1, **{option: ("y_true",)})
+        refused(
+            lambda asked=asked: check_opened(open_table(classes), asked, Told()), option, "is for single predictions"
+        )
+        audit = of_audit.Asked(**{option: ("y_true",)})
+        refused(
+            lambda audit=audit: of_audit.audit_opened(open_table(classes), audit, Told()),
+            option,
+            "is for single predictions",
+        )
+    sketch = tmp_path / "kept.parquet"
+    keep_rows(open_table(rows), sketch, of_audit.Asked(unweighted=True), Told())
+    for option in ("groups", "pos_label"):
+        asked = asking(max_distance=0.1, **{option: "place"})
+        with pytest.raises(InputError) as told:
+            check_opened(open_table(sketch), asked, Told())
+        assert told.value.argument in (option, "max_weight")
+    refused(
+        lambda: keep_rows(open_table(sketch), tmp_path / "again.parquet", of_audit.Asked(), Told()),
+        "FILE",
+        "holds sketches already",
+    )
+    refused(
+        lambda: keep_rows(open_table(classes), tmp_path / "of.parquet", of_audit.Asked(), Told()),
+        "y_prob",
+        "names columns of classes",
+    )
+
+
+def test_weights_need_their_bound_and_a_bound_needs_weights(rows, tmp_path, monkeypatch):
+    refused(lambda: check_opened(open_table(rows), asking(max_distance=0.1, max_weight=None), Told()), "max_weight", "")
+    plain = tmp_path / "plain.parquet"
+    pq.write_table(pq.read_table(rows).select(["y_true", "y_prob"]), plain)
+    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    audit = of_audit.Asked(max_weight=2.0)
+    refused(lambda: of_audit.audit_opened(open_table(plain), audit, Told()), "max_weight", "has no effect")
+    groups = of_audit.Asked(groups="place")
+    refused(lambda: of_audit.audit_opened(open_table(rows), groups, Told()), "groups", "does not tell groups apart")
+
+
+def test_a_period_is_compared_only_where_there_are_periods():
+    refused(lambda: of_audit.Asked(reference="2020"), "reference", "is one of the periods")
+    assert of_audit.Asked(reference="2020", drift="day").reference == "2020"
+
+
+def test_the_state_of_a_gate_is_what_it_was_begun_with(tmp_path, rows):
+    state = tmp_path / "state"
+    refused(lambda: gate_so_far(state), "--anytime", "does not exist")
+    plain = tmp_path / "plain.parquet"
+    pq.write_table(pq.read_table(rows).select(["y_true", "y_prob"]), plain)
+    asked = asking(max_distance=0.1, state=state)
+    check_opened(open_table(plain), asked, Told())
+    assert check_state(state, 0.1).checks[0].result == check_state(state).checks[0].result == gate_so_far(state)
+    refused(lambda: check_state(state, 0.2), "max_distance", "was begun with 0.1")
+    for other, name in (
+        (asking(max_distance=0.2, state=state), "max_distance"),
+        (asking(max_distance=0.1, level=0.01, state=state), "level"),
+        (asking(max_distance=0.1, max_weight=2.0, state=state), "max_weight"),
+    ):
+        refused(lambda other=other: check_opened(open_table(plain), other, Told()), name, "was begun with")
+    refused(lambda: check_opened(open_table(plain), asked, Told()), "FILE", "holds exactly the rows of a batch")
+    twice = check_opened(open_table(plain), asking(max_distance=0.1, state=state, again=True), Told())
+    assert twice.checks[0].result.n_rows == 800
+    state.write_bytes(b"no state")
+    for call in (lambda: gate_so_far(state), lambda: check_opened(open_table(plain), asked, Told())):
+        with pytest.raises(FileError) as told:
+            call()
+        assert told.value.argument == "--anytime"
+
+
+def test_a_gate_of_sketches_is_that_of_their_sum():
+    parts = [CalibrationSketch().update(Y[k::2], V[k::2]) for k in range(2)]
+    gate = CalibrationGate(max_distance=0.3)
+    for part in parts:
+        gate.update_sketch(part)
+    assert gate.reading().n_rows == 400
