@@ -116,3 +116,51 @@ def event_probabilities(chances):
     for p in map(Fraction, chances):
         found = [a * (1 - p) + b * p for a, b in zip([*found, 0], [0, *found], strict=True)]
     return found
+
+
+def least_cost(cost, rows, right):
+    """Minimum of cost x over x >= 0 with rows x = right, right >= 0: the simplex method by Bland's rule."""
+    n = len(cost)
+    table = [
+        [*map(Fraction, row), *(Fraction(k == at) for k in range(len(rows))), Fraction(b)]
+        for at, (row, b) in enumerate(zip(rows, right, strict=True))
+    ]
+    basis = [n + k for k in range(len(rows))]  # one imagined variable a row, which the first phase drives out
+
+    def pivot(at, enter):
+        table[at] = [each / table[at][enter] for each in table[at]]
+        for other, row in enumerate(table):
+            if other != at and row[enter]:
+                table[other] = [a - row[enter] * b for a, b in zip(row, table[at], strict=True)]
+        basis[at] = enter
+
+    def total(price, k):
+        return sum(price[b] * row[k] for b, row in zip(basis, table, strict=True))
+
+    imagined = [Fraction(0)] * n + [Fraction(1)] * len(rows)
+    for price in (imagined, [*map(Fraction, cost), *([Fraction(0)] * len(rows))]):
+        while (enter := next((k for k in range(n) if price[k] < total(price, k)), None)) is not None:
+            pivot(
+                min((row[-1] / row[enter], basis[at], at) for at, row in enumerate(table) if row[enter] > 0)[2], enter
+            )
+        if price is imagined:
+            assert total(price, -1) == 0
+            for at in [at for at, b in enumerate(basis) if b >= n][::-1]:
+                real = next((k for k in range(n) if table[at][k]), None)
+                if real is None:  # the row says what others say
+                    del table[at], basis[at]
+                else:
+                    pivot(at, real)
+    return total(price, -1)
+
+
+def restricted_lower_distance(y_true, y_prob, sample_weight, values):
+    """Least cost of moving every mass (v, y) to calibrated values among these: Lemma 18's program itself."""
+    shares = masses(y_true, y_prob, sample_weight)
+    values = [Fraction(float(each)) for each in values]
+    kinds = sorted(key for key, mass in shares.items() if mass)
+    pairs = [(u, kind) for u in values for kind in kinds]
+    held = [[kind == other for _, other in pairs] for kind in kinds]
+    calibrated = [[(u == value) * (y - u) for u, (_, y) in pairs] for value in values]
+    cost = [abs(u - v) for u, (v, _) in pairs]
+    return least_cost(cost, held + calibrated, [shares[kind] for kind in kinds] + [Fraction(0)] * len(values))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-_ULPS = [
+ULPS = [
     0.0,
     np.nextafter(0.0, 1.0),
     0.5,
@@ -15,7 +15,7 @@ _ULPS = [
 ]
 _PREDICTIONS = st.one_of(
     st.floats(0.0, 1.0),
-    st.sampled_from(_ULPS),
+    st.sampled_from(ULPS),
     st.integers(0, 10).map(lambda k: k / 10),
     st.integers(0, 30).map(lambda k: 0.3 + k * 1e-9),
 )
@@ -77,7 +77,7 @@ def _more_predictions(rng, chosen, size):
     kinds = [
         rng.random(size),
         np.where(rng.random(size) < 0.5, tiny, 1.0 - tiny),
-        rng.choice(_ULPS, size),
+        rng.choice(ULPS, size),
         rng.integers(0, 11, size) / 10,
         0.3 + rng.integers(0, 31, size) * 1e-9,
         rng.choice(chosen, size),

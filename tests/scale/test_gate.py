@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from calibrant import CalibrationGate, CalibrationSketch, InputError, calibration_gate
+from calibrant import CalibrationGate, CalibrationSketch, InputError, Interval, calibration_gate
 from calibrant.cli import app
 from calibrant.door.errors import FileError
 from calibrant.door.sample import Sample
@@ -373,3 +373,32 @@ def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):
         done = run(path, "--max-distance", 0.05, *options)
         assert done.exit_code == 2, options
         assert told in done.output, (told, done.output)
+
+
+def test_a_batch_without_weight_is_a_part_like_any_other():
+    """Refused by itself, it is fine as a part of a whole: first, between and last, as rows and as a sketch."""
+    rng = np.random.default_rng(0)
+    v = rng.random(400)
+    y, weight = (rng.random(400) < v).astype(float), rng.integers(0, 3, 400) * 1.0
+    weight[:100] = weight[200:300] = 0.0
+    batches = [(y[k : k + 50], v[k : k + 50], weight[k : k + 50]) for k in range(0, 400, 50)]
+    readings = []
+    for as_sketch in (False, True):
+        gate = CalibrationGate(max_distance=0.2, max_weight=2.0)
+        for one, other, of in batches:
+            if as_sketch:
+                found = gate.update_sketch(CalibrationSketch().update(one, other, sample_weight=of))
+            else:
+                found = gate.update(one, other, sample_weight=of)
+            again = CalibrationGate.from_bytes(gate.to_bytes())
+            assert again.reading() == gate.reading() == found
+        readings.append(found)
+    assert {found.n_rows for found in readings} == {400}
+    assert readings[0].lower_distance.high < 1.0
+    nothing = CalibrationGate(max_distance=0.2, max_weight=2.0).update(y[:9], v[:9], sample_weight=np.zeros(9))
+    assert (nothing.verdict, nothing.lower_distance, nothing.n_rows) == ("undecided", Interval(0.0, 1.0), 9)
+    parts = [CalibrationSketch().update(*batch[:2], sample_weight=batch[2]) for batch in batches]
+    whole = CalibrationSketch().update(y, v, sample_weight=weight)
+    assert CalibrationSketch.merge(parts).sample.prediction.tolist() == whole.sample.prediction.tolist()
+    with pytest.raises(InputError, match="sample_weight: is zero in every row"):
+        parts[0].audit()

@@ -56,10 +56,11 @@ class Cases:
             As the door does, and if trials or groups cannot be used.
         """
         y, v, w = read_columns(y_true, y_prob, sample_weight)
-        number = None if trials is None else read_trials(trials, v.size)
+        y, v, w = y + 0.0, v + 0.0, None if w is None else w + 0.0  # copies, since a curve keeps them
+        number = None if trials is None else read_trials(trials, v.size) + 0.0
         if number is not None:
             w = number if w is None else w * number
-        return cls(y, v + 0.0, w, number, None if groups is None else read_groups(groups, v.size))
+        return cls(y, v, w, number, None if groups is None else read_groups(groups, v.size))
 
     def single(self) -> Cases:
         """Trials as rows of their own, in an order that contents decide, so that sums do not depend on the one given.

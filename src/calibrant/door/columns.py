@@ -22,6 +22,7 @@ NOT_SWAPPED = (
 )
 """What is allowed, where more may be said of it to someone who sees a table."""
 
+NO_WEIGHT = "is zero in every row; at least one row needs weight"
 LIGHTEST, HEAVIEST = 1e-140, 1e140
 """Between them the largest weight must lie: its square, and sums of 2**53 such squares, are finite and not lost."""
 
@@ -51,9 +52,11 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 
 
 def read_columns(
-    y_true: Column, y_prob: Column, sample_weight: Column | None
+    y_true: Column, y_prob: Column, sample_weight: Column | None, *, batch: bool = False
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return outcomes, predictions and weights as validated float64 arrays of one length.
+
+    A `batch` is a part of the rows that are asked about: its weights may all be zero.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def read_columns(
     if sample_weight is None:
         _check_not_swapped(outcome, prediction)
         return outcome, prediction, None
-    check_weights(read["sample_weight"][0])
+    check_weights(read["sample_weight"][0], batch=batch)
     return outcome, prediction, read["sample_weight"][0]
 
 
@@ -288,12 +291,13 @@ def _check_outcomes(outcome: FloatArray) -> None:
     raise InputError("y_true", message, row=row)
 
 
-def check_weights(weight: FloatArray) -> None:
-    """Raise unless weights are finite, not negative, and not all zero."""
+def check_weights(weight: FloatArray, *, batch: bool = False) -> None:
+    """Raise unless weights are finite, not negative, and not all zero, which those of a batch may be."""
     _check_each_weight(weight)
     if weight.max() == 0.0:
-        raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
-    if not LIGHTEST < weight.max() < HEAVIEST:
+        if not batch:
+            raise InputError("sample_weight", NO_WEIGHT)
+    elif not LIGHTEST < weight.max() < HEAVIEST:
         raise InputError(
             "sample_weight", f"has {weight.max():.3g} as its largest value; scale the weights to lie near 1"
         )

@@ -27,8 +27,10 @@ def read_draws(
     trials: Column | None = None,
     groups: Any = None,
     max_weight: float | None = None,
+    *,
+    batch: bool = False,
 ) -> tuple[Sample, Units]:
-    """Read columns, once.
+    """Read columns, once; a `batch` as in `read_columns`.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def read_draws(
             raise InputError("max_weight", problem)
         sample = Rows.of(y_true, y_prob).sample
         return sample, Units.of_sample(sample)
-    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+    outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight, batch=batch)
     if trials is None:
         require_single_outcomes(outcome)
     count = None if trials is None else read_trials(trials, prediction.size, 2.0**53)

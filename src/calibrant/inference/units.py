@@ -185,7 +185,7 @@ class Units:
         """The lines as a sample, in cells of equal numbers of lines where they are many: to learn from."""
         copies = self.copies if self.unit is None else self.copies[self.unit]
         weight = self.w * copies
-        if self.v.size <= 2 * _CELLS:
+        if self.v.size <= 2 * _CELLS or not weight.any():
             return Sample.of_arrays(self.y, self.v, weight)
         first = np.unique(np.linspace(0, self.v.size, _CELLS, endpoint=False).astype(np.int64))
         total = np.add.reduceat(weight, first)

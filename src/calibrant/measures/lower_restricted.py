@@ -15,6 +15,9 @@ from calibrant.measures.lower_check import label_masses
 
 FloatArray = npt.NDArray[np.float64]
 
+_UNIT = 2.0**14  # that the solver is given of a mass, and of a length, of 1: its tolerances are no shares of them
+_LEAST = 1e-10  # tolerance that it takes
+
 
 def restricted_lower_distance(
     y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, values: npt.ArrayLike
@@ -38,7 +41,7 @@ def restricted_lower_distance(
     float
         The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample, and whose u is among
         `values` and calibrated, E[y | u] = u. Attained by a coupling, so never below the exact minimum except by
-        rounding; above it by at most about 1e-9.
+        rounding; above it by at most 1e-9.
 
     Raises
     ------
@@ -100,10 +103,11 @@ def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: Flo
     taken = [coo_array((share, (at, np.arange(allowed.size))), (n, allowed.size)) for share in (1.0 - allowed, allowed)]
     held = [np.bincount(np.searchsorted(places, v), mass, n) for mass in (p, q)]
     solved = linprog(
-        np.concatenate([gap, gap, gap, gap, np.zeros(allowed.size)]),
+        np.concatenate([_UNIT * gap, _UNIT * gap, _UNIT * gap, _UNIT * gap, np.zeros(allowed.size)]),
         A_eq=vstack([hstack([both, nothing, taken[0]]), hstack([nothing, both, taken[1]])]).tocsr(),
-        b_eq=np.concatenate(held),
+        b_eq=_UNIT * np.concatenate(held),
         method="highs-ds",
+        options={"primal_feasibility_tolerance": _LEAST, "dual_feasibility_tolerance": _LEAST},
     )
     if solved.x is None:  # rounding of the masses alone: all at 0 and 1 is calibrated
         return np.zeros(allowed.size)

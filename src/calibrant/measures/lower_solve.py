@@ -107,8 +107,6 @@ class LowerProblem:
             looks = (_ROUGH, _LOOKED * stage) if worth else ()
             for aim in (*looks, target):
                 top, bottom, _ = kernel.solve(u, p, q, aim, _STEPS, proximal, x, state, room, calibrated, lowered)
-                if aim == _ROUGH and not self._rough and enough <= 2.0 * stage:
-                    continue  # it cannot be enough; the solve stops there all the same, as for any coarser tolerance
                 loss, worst, where = self._lift_potentials(u, x, centres)
                 excess = self._lift_coupling(u, calibrated, stage / 2)
                 if self.width <= enough:
@@ -191,7 +189,7 @@ class LowerProblem:
                 cost, u, calibrated = cleared, u[kept], calibrated[kept]
                 break
         if cost < self.upper - _WORTH:
-            self.upper, self.u, self.calibrated = cost, u, calibrated
+            self.upper, self.u, self.calibrated = cost, u, calibrated.copy()  # the solver goes on in its own
         return excess
 
     def _lift_potentials(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, generator
+from calibrant.door.columns import NO_WEIGHT
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
@@ -40,6 +41,11 @@ class Answers(ABC):
     @abstractmethod
     def rounding(self) -> float:
         """At least the rounding of any sum of a cell, as a share of the cell's weight."""
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether any row has weight: without, nothing can be asked."""
+        return bool(self.cells()[1][:, sketching.WEIGHT].any())
 
     @property
     def sample(self) -> Sample:
@@ -251,7 +257,9 @@ class Answers(ABC):
     def _weighed(self) -> tuple[IntArray, FloatArray]:
         index, cells = self.cells()
         if not cells[:, sketching.WEIGHT].any():
-            raise InputError("sketch", "has no rows with weight; update it first")
+            if len(index):
+                raise InputError("sample_weight", NO_WEIGHT)
+            raise InputError("sketch", "has no rows; update it first")
         return index, cells
 
     def _sample_and_moments(self) -> tuple[Sample, Moments]:

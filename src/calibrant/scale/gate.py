@@ -31,7 +31,7 @@ from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import GateResult, check_gate
 from calibrant.inference.one_event import Spread
 from calibrant.inference.units import Units
-from calibrant.scale.pooled import draws_of_cells
+from calibrant.scale.pooled import draws_of_cells, sample_from_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.storage import UNSEALED, is_whole, read_plain, sealed
 
@@ -142,7 +142,7 @@ class CalibrationGate:
             rows = Rows.of(y_true, y_prob)
             units = Units.of_sample(rows.sample)
             return self._add(units, lambda seen: seen.update(rows.y_true, rows.y_prob), _of_rows(units, once))
-        _, units = read_draws(y_true, y_prob, sample_weight, max_weight=self.max_weight)
+        _, units = read_draws(y_true, y_prob, sample_weight, max_weight=self.max_weight, batch=True)
         return self._add(
             units, lambda seen: seen.update(units.y, units.v, sample_weight=units.w), _of_rows(units, once)
         )
@@ -181,32 +181,35 @@ class CalibrationGate:
             if digest in self._added:
                 raise InputError("once", "is True, and exactly these rows were added before")
             past, before = None, float(self._seen.n_rows)
-            if self._n_batches:
+            if self._seen.has_weight:
                 past = self._draws(self._seen)[1].pooled
             won = self._won.after(past, batch, self._n_batches, before)
             seen = join(CalibrationSketch.merge([self._seen]))  # a batch that is refused leaves the gate as it was
             squared = self._squared + batch.n_units * Spread.of(batch).squared
-            ends = self._ends(seen, won, squared)
-            self._seen, self._won, self._squared, self._proved = seen, won, squared, ends.proved
+            result = self._result(seen, won, squared)
+            self._seen, self._won, self._squared, self._proved = seen, won, squared, result.lower_distance
             self._n_batches += 1
             self._added += () if digest is None else (digest,)
-            return ends.result(self.max_distance)
+            return result
 
     def reading(self) -> GateResult:
         """Return what is proved so far: the verdict, both ends, and about how many rows would decide."""
         with self._lock:
-            if not self._n_batches:
-                return GateResult("undecided", self.max_distance, _NOTHING, self.level, 0, None, anytime=True)
-            return self._ends(self._seen, self._won, self._squared).result(self.max_distance)
+            return self._result(self._seen, self._won, self._squared)
 
-    def _ends(self, seen: CalibrationSketch, won: Won, squared: float) -> AnytimeEnds:
+    def _result(self, seen: CalibrationSketch, won: Won, squared: float) -> GateResult:
+        if not seen.has_weight:
+            return GateResult("undecided", self.max_distance, _NOTHING, self.level, seen.n_rows, None, anytime=True)
         bets = Bets.against(self.max_distance)
         sample, units, moved = self._draws(seen)
         spread = Spread.of(units).knowing(squared / units.n_units)
-        return AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved)
+        return AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved).result(self.max_distance)
 
     def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, Units | Cells, float]:
         """Its rows as a sample and as draws, and how far its distance can be from theirs."""
+        if self.max_weight is not None and sketch.n_rows and not sketch.has_weight:
+            sample = sample_from_cells(*sketch.cells(), sketch.resolution)
+            return sample, Cells.of_sample(sample, self.max_weight, 0.0), 0.0
         return draws_of_cells(sketch.sample, sketch.moments(), self.max_weight)
 
     def to_bytes(self) -> bytes:

@@ -195,9 +195,7 @@ def _check_sums(cells: FloatArray, heaviest: float | None) -> None:
     """Anything that an engine took for a good row: sums of numbers in their ranges look like this."""
     columns = dict(zip(MEASURED, cells.T[: len(MEASURED)], strict=True))
     weight = columns["weight"]
-    if heaviest == 0.0:
-        raise InputError("sample_weight", "is zero in every row; at least one row needs weight")
-    if heaviest is not None and not LIGHTEST < heaviest < HEAVIEST:
+    if heaviest and not LIGHTEST < heaviest < HEAVIEST:
         raise InputError("sample_weight", f"has {heaviest:.3g} as its largest value; scale the weights to lie near 1")
     sound = np.isfinite(cells).all() and columns["low"].min() >= 0.0 and columns["high"].max() <= 1.0
     rate = np.divide(columns["weighted_outcome"], weight, out=np.zeros_like(weight), where=weight > 0.0)

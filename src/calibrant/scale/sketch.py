@@ -77,7 +77,7 @@ class CalibrationSketch(Answers):
         InputError
             Naming the argument, the first bad row and what is allowed; nothing is added then.
         """
-        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
+        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight, batch=True)
         if weight is None:
             weight = _NO_WEIGHTS
         with self._lock:
