@@ -194,6 +194,7 @@ CALLS: dict[str, Callable[..., Callable[[], Any]]] = dict(
         _fits("HistogramBinning"),
         _fits("ScalingBinning"),
         _fits("PolynomialScaling"),
+        _fits("AveragedScaling"),
         _fits("NearestCalibrated"),
         _plain("choose_recalibrator", **FEW),
         # tables

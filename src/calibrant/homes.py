@@ -4,6 +4,7 @@ HOMES = {
     "Advice": "findings.advice",
     "Answer": "findings.answer",
     "Audit": "findings.found",
+    "AveragedScaling": "recalibration.averaged",
     "BetaScaling": "recalibration.scaling",
     "BinaryReduction": "door.classes",
     "Bracket": "door.ends",

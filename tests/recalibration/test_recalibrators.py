@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError, interval_calibration_error
 from calibrant.recalibration import (
+    AveragedScaling,
     BetaScaling,
     HistogramBinning,
     IsotonicScaling,
@@ -47,6 +48,7 @@ EVERY = pytest.mark.parametrize(
         ScalingBinning(n_bins=4),
         ScalingBinning(n_bins=3, scaling=PolynomialScaling()),
         NearestCalibrated(),
+        AveragedScaling(),
     ],
     ids=str,
 )

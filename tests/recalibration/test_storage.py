@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from calibrant import FileError, InputError
 from calibrant.recalibration import (
+    AveragedScaling,
     BetaScaling,
     DirichletScaling,
     HistogramBinning,
@@ -44,6 +45,7 @@ BINARY = [
     ScalingBinning(n_bins=4),
     ScalingBinning(n_bins=3, scaling=PolynomialScaling()),
     NearestCalibrated(),
+    AveragedScaling(),
 ]
 SEVERAL = [TemperatureScaling(clip=np.float32(1e-6)), VectorScaling(penalty=2), DirichletScaling()]
 P = np.linspace(0.0, 1.0, 40)

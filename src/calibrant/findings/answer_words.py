@@ -46,6 +46,7 @@ METHODS = {
     "isotonic": "isotonic regression",
     "constant": "one answer for all rows",
     "nearest": "the nearest calibrated predictor",
+    "averaged": "the averaged map",
     "vector": "vector scaling",
     "dirichlet": "Dirichlet scaling",
 }

@@ -1,5 +1,6 @@
 """Written by tools/public_names.py."""
 
+from calibrant.recalibration.averaged import AveragedScaling as AveragedScaling
 from calibrant.recalibration.base import Recalibrator as Recalibrator
 from calibrant.recalibration.binning import HistogramBinning as HistogramBinning
 from calibrant.recalibration.binning import IsotonicScaling as IsotonicScaling
@@ -23,6 +24,7 @@ from calibrant.recalibration.storage import load as load
 from calibrant.recalibration.temperature import TemperatureScaling as TemperatureScaling
 
 __all__ = [
+    "AveragedScaling",
     "BetaScaling",
     "DirichletScaling",
     "HistogramBinning",

@@ -42,8 +42,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         fitted again is passed as ``sklearn.frozen.FrozenEstimator(estimator)``.
     method : str or recalibrator, default "platt"
         One of "temperature", "platt", "beta", "polynomial", "scaling_binning", "histogram", "isotonic", "nearest",
-        "vector", "dirichlet", or an unfitted recalibrator. With more than two classes, maps of one probability are
-        fitted class by class, and their results are divided by their sum.
+        "averaged", "vector", "dirichlet", or an unfitted recalibrator. With more than two classes, maps of one
+        probability are fitted class by class, and their results are divided by their sum.
     cv : int, splitter or iterable, default 5
         Number of parts that the rows are split into, with every class in each, or a splitter of scikit-learn's; every
         row is predicted once, by a copy of the classifier that was not fitted to it. Not used by a frozen one.

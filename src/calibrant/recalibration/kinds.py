@@ -60,6 +60,14 @@ def increasing(value: Any, name: str) -> FloatArray:
     return found
 
 
+def shares_by_name(value: Any, name: str) -> dict[str, float]:
+    """Numbers in [0, 1] that add up to 1, each under a name."""
+    check(type(value) is dict and all(type(each) is str for each in value), name, "must be numbers by name")
+    found = dict(zip(value, shares(list(value.values()), name).tolist(), strict=True))
+    check(abs(sum(found.values()) - 1.0) < 1e-9, name, "must add up to 1")
+    return found
+
+
 def square(value: Any, name: str) -> FloatArray:
     """A matrix with as many rows as columns."""
     check(type(value) is list and len(value) > 0, name, "must be a matrix")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from sklearn.base import clone
 
 from calibrant.door.errors import InputError
+from calibrant.recalibration.averaged import AveragedScaling
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.binning import HistogramBinning, IsotonicScaling, NearestCalibrated, ScalingBinning
 from calibrant.recalibration.multiclass import DirichletScaling, MulticlassRecalibrator, VectorScaling
@@ -22,6 +23,7 @@ Method = Literal[
     "histogram",
     "isotonic",
     "nearest",
+    "averaged",
     "vector",
     "dirichlet",
 ]
@@ -35,6 +37,7 @@ METHODS: dict[Method, type[Recalibrator] | type[MulticlassRecalibrator]] = {
     "histogram": HistogramBinning,
     "isotonic": IsotonicScaling,
     "nearest": NearestCalibrated,
+    "averaged": AveragedScaling,
     "vector": VectorScaling,
     "dirichlet": DirichletScaling,
 }

@@ -101,6 +101,8 @@ def _plain(value: Any, name: str, *, fitted: bool) -> Any:
         value = [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, list | tuple):
         return [_plain(each, name, fitted=fitted) for each in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(each, name, fitted=fitted) for key, each in value.items()}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InputError(name, f"holds a {type(value).__name__}, which JSON cannot; text and numbers are saved")

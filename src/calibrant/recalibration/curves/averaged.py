@@ -1,0 +1,335 @@
+"""One map for every size of sample: an average of smooth maps, each shrunk to the identity (docs/recalibration.md).
+
+The corrected log-odds are x + B(x) c, x the log-odds of the prediction. A member of the average says which columns of
+B may differ from 0, and how far: its coefficients have independent normal priors. Each member is fitted by its
+posterior mode and weighed by its evidence, both by Laplace's method. Nothing is drawn, and no rows are held out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+from calibrant.door.arguments import flag
+from calibrant.door.sample import Sample
+from calibrant.kernels.isotonic import isotonic
+from calibrant.measures.logistic import inner_expit
+from calibrant.recalibration.curves.base import Curve, Levels
+from calibrant.recalibration.kinds import check
+
+FloatArray = npt.NDArray[np.float64]
+
+_CELLS = 600  # of equal weight, into which neighbouring predictions are pooled
+_KNOTS, _MORE_KNOTS, _MANY_ROWS = 12, 24, 20_000
+_LEAST_SPREAD = 0.05  # of log-odds: of nearly equal ones no slope is told
+_POINTS = 400  # at which the fitted map is kept, evenly; the cells' own are added
+_STEPS, _HALVINGS, _ENOUGH = 40, 14, 1e-7
+# No fit is farther: at the mode the prior's term is at most what all rows lose at 0, 750 each, so that a coefficient is
+# at most 5 (1500 n)^(1/2), and there are 50 columns of at most 1,500 each; n is at most 2^53.
+_FARTHEST = 1e16
+_CLIP = 1e-12  # how near to 0 and 1 predictions are read where none was certain
+_CERTAIN = 1e-3  # and, at least, where some were
+
+
+class Scales(NamedTuple):
+    """Standard deviations of a member's coefficients; 0 where it has none."""
+
+    offset: float = 0.0
+    line: float = 0.0
+    temperature: float = 0.0
+    bend: float = 0.0
+    spline: float = 0.0
+    bumps: float = 0.0
+
+
+_TERMS = 4  # of the first four one column each
+_THREE = (0.15, 0.5, 1.5)
+_FOUR = (0.1, 0.3, 1.0, 3.0)
+MEMBERS: dict[str, tuple[float, tuple[Scales, ...]]] = {
+    "identity": (0.30, (Scales(),)),
+    "offset": (0.20, tuple(Scales(a) for a in _THREE)),
+    "temperature": (0.15, tuple(Scales(temperature=t) for t in _THREE)),
+    "line": (0.13, tuple(Scales(a, b) for a in _THREE for b in _THREE)),
+    "bend": (
+        0.04,
+        tuple(Scales(a, b, bend=c) for a in (0.15, 1.0) for b in (0.5, 1.5, 5.0) for c in (0.5, 1.5, 5.0)),
+    ),
+    "spline": (0.08, tuple(Scales(a, b, spline=s) for a in _THREE for b in (0.15, 0.5) for s in _FOUR)),
+    "bend and spline": (
+        0.02,
+        tuple(
+            Scales(a, b, bend=c, spline=s)
+            for a in (0.15, 1.0)
+            for b in (0.5, 1.5)
+            for c in (1.5, 5.0)
+            for s in (0.1, 0.3, 1.0)
+        ),
+    ),
+    "bumps": (0.08, tuple(Scales(a, b, bumps=s) for a in (0.15, 0.5) for b in (0.15, 0.5) for s in _FOUR)),
+}
+"""Members by name: the prior weight, shared evenly by its scales."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Neighbouring log-odds pooled: mean log-odds, effective rows and effective events of each."""
+
+    x: FloatArray
+    rows: FloatArray
+    events: FloatArray
+
+    @classmethod
+    def of(cls, x: FloatArray, rows: FloatArray, rate: FloatArray) -> Cells:
+        """Pool increasing log-odds to cells of about equal weight."""
+        middle = np.cumsum(rows) - rows / 2.0
+        cell = np.minimum(middle / rows.sum() * _CELLS, _CELLS - 1).astype(np.int64)
+        starts = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
+        total = np.add.reduceat(rows, starts)
+        return cls(np.add.reduceat(rows * x, starts) / total, total, np.add.reduceat(rows * rate, starts))
+
+    def mean(self, values: FloatArray) -> float:
+        """Mean over the rows."""
+        return float((self.rows * values).sum() / self.rows.sum())
+
+    def deviation(self, values: FloatArray) -> float:
+        """Standard deviation over the rows, no less than what a slope can be told from."""
+        return max(float(np.sqrt(self.mean((values - self.mean(values)) ** 2))), _LEAST_SPREAD)
+
+
+class Spline:
+    """Natural cubic splines through given values at the knots."""
+
+    def __init__(self, knots: FloatArray, values: FloatArray) -> None:
+        self.knots, self.values = knots, values
+        gap = np.diff(knots)
+        bent = np.zeros((knots.size, knots.size))
+        inner = np.arange(1, knots.size - 1)
+        bent[inner, inner - 1], bent[inner, inner], bent[inner, inner + 1] = gap[:-1], 2 * (gap[:-1] + gap[1:]), gap[1:]
+        bent[0, 0] = bent[-1, -1] = 1.0
+        slopes = np.diff(values, axis=0) / gap[:, None]
+        self.second = np.linalg.solve(bent, np.pad(6.0 * np.diff(slopes, axis=0), ((1, 1), (0, 0))))
+
+    def inside(self, x: FloatArray) -> FloatArray:
+        """Values at x, those beyond a last knot as at it."""
+        k, z = self.knots, np.clip(x, self.knots[0], self.knots[-1])
+        i = np.clip(np.searchsorted(k, z, side="right") - 1, 0, k.size - 2)
+        gap = (k[i + 1] - k[i])[:, None]
+        right = (z - k[i])[:, None] / gap
+        left = 1.0 - right
+        bends = (left**3 - left) * self.second[i] + (right**3 - right) * self.second[i + 1]
+        return np.asarray(left * self.values[i] + right * self.values[i + 1] + bends * gap**2 / 6.0)
+
+    def onwards(self, x: FloatArray) -> FloatArray:
+        """Values at x, beyond a last knot as a line."""
+        k, v, gap = self.knots, self.values, np.diff(self.knots)
+        first = (v[1] - v[0]) / gap[0] - gap[0] * self.second[1] / 6.0
+        last = (v[-1] - v[-2]) / gap[-1] + gap[-1] * self.second[-2] / 6.0
+        below, above = np.minimum(x - k[0], 0.0)[:, None], np.maximum(x - k[-1], 0.0)[:, None]
+        return np.asarray(self.inside(x) + below * first + above * last)
+
+
+class Basis:
+    """Columns of the correction: constant, slope, temperature, bend, a spline's, bumps'; constant beyond the rows."""
+
+    def __init__(self, cells: Cells, n_knots: int) -> None:
+        x = cells.x
+        self.ends = (float(x[0]), float(x[-1]))
+        self.centre, self.spread = cells.mean(x), cells.deviation(x)
+        self.spread_of_bend = cells.deviation(_bend(x))
+        knots = _knots(cells, n_knots, 1e-6 * self.spread)
+        self.spline = self.bumps = None
+        if knots.size >= 4:
+            walk = np.asarray(
+                np.linalg.pinv(np.diff(np.eye(knots.size), 2, axis=0)), np.float64
+            )  # what second differences add up to
+            size = np.sqrt(cells.mean((Spline(knots, walk).inside(x) ** 2).sum(axis=1)))
+            self.spline, self.bumps = Spline(knots, walk / size), Spline(knots, np.eye(knots.size))
+
+    def deviations(self, scales: Scales) -> FloatArray | None:
+        """Prior standard deviation of each column's coefficient; None where there are too few knots for them."""
+        if self.spline is None or self.bumps is None:
+            return None if scales.spline or scales.bumps else np.array(scales[:_TERMS], np.float64)
+        n = self.bumps.knots.size
+        return np.concatenate([scales[:_TERMS], np.full(n - 2, scales.spline), np.full(n, scales.bumps)])
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """The columns at log-odds x, shape (x.size, columns)."""
+        z = np.clip(x, *self.ends)
+        terms = (np.ones(z.size), (z - self.centre) / self.spread, z / self.spread, _bend(z) / self.spread_of_bend)
+        columns = np.stack(terms, axis=1)
+        if self.spline is None or self.bumps is None:
+            return columns
+        return np.concatenate([columns, self.spline.onwards(z), self.bumps.inside(z)], axis=1)
+
+
+def _bend(x: FloatArray) -> FloatArray:
+    return np.asarray(np.sign(x) * np.log1p(np.abs(x)))
+
+
+def _knots(cells: Cells, number: int, apart: float) -> FloatArray:
+    """Quantiles by the standard deviation of outcomes, so that certain predictions do not take all of them."""
+    share = np.cumsum(cells.rows * np.sqrt(expit(cells.x) * expit(-cells.x)))
+    if share[-1] <= 0.0:
+        return np.empty(0)
+    knots = np.unique(np.interp((np.arange(number) + 0.5) / number * share[-1], share, cells.x))
+    return np.asarray(knots[np.r_[True, np.diff(knots) > apart]])
+
+
+class Member(NamedTuple):
+    """A fitted member: its name, weight in the average, coefficients, and a root of their posterior covariance."""
+
+    name: str
+    weight: float
+    coefficients: FloatArray
+    root: FloatArray
+
+
+def fitted_members(cells: Cells, basis: Basis) -> list[Member]:
+    """Every member at its posterior mode, weighed by prior and evidence."""
+    columns = basis(cells.x)
+    found: list[tuple[str, float, FloatArray, FloatArray]] = []
+    for name, (prior, grid) in MEMBERS.items():
+        start = np.zeros(columns.shape[1])
+        for scales in grid:
+            deviation = basis.deviations(scales)
+            if deviation is not None:
+                start, evidence, root = _mode(columns, cells, deviation, start)
+                found.append((name, evidence + float(np.log(prior / len(grid))), start, root))
+    log_weight = np.array([each[1] for each in found])
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    return [Member(n, float(w), c, r) for (n, _, c, r), w in zip(found, weight, strict=True)]
+
+
+def _mode(
+    columns: FloatArray, cells: Cells, deviation: FloatArray, start: FloatArray
+) -> tuple[FloatArray, float, FloatArray]:
+    """Posterior mode by Newton's method, log evidence by Laplace's, and a root of the inverse of the Hessian."""
+    free = deviation > 0.0
+    used, precision, c = columns[:, free], deviation[free] ** -2.0, start[free]
+
+    def log_posterior(c: FloatArray) -> float:
+        h = cells.x + used @ c
+        return float((cells.events * h - cells.rows * np.logaddexp(0.0, h)).sum() - 0.5 * (precision * c * c).sum())
+
+    def derivatives(c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean = expit(cells.x + used @ c)
+        spread = (cells.rows * mean * expit(-cells.x - used @ c))[:, None]
+        gradient = used.T @ (cells.events - cells.rows * mean) - precision * c
+        return (used * spread).T @ used + np.diag(precision), gradient
+
+    best = log_posterior(c)
+    for _ in range(_STEPS if free.any() else 0):
+        curvature, gradient = derivatives(c)
+        step = np.linalg.solve(curvature, gradient)
+        for _ in range(_HALVINGS):
+            reached = log_posterior(c + step)
+            if reached >= best:
+                break
+            step /= 2.0
+        else:
+            break
+        c, gained, best = c + step, reached - best, reached
+        if gained < _ENOUGH:
+            break
+    coefficients, root = np.zeros(free.size), np.zeros((free.size, int(free.sum())))
+    coefficients[free] = c
+    if not free.any():
+        return coefficients, best, root
+    factor = np.linalg.cholesky(derivatives(c)[0])
+    root[free] = np.linalg.inv(factor).T
+    evidence = best + 0.5 * float(np.log(precision).sum()) - float(np.log(np.diag(factor)).sum())
+    return coefficients, evidence, root
+
+
+class AveragedCurve(Curve):
+    """Average of smooth maps, each shrunk to the identity, weighed by how well they explain the rows."""
+
+    estimator_name = "AveragedScaling"
+
+    def __init__(self, monotone: bool = True) -> None:
+        self.monotone = monotone
+
+    def _check_parameters(self) -> None:
+        flag(self.monotone, "monotone")
+
+    def _check_fitted(self) -> None:
+        size = self.log_odds_.size
+        check(self.clip_.size == 2, "clip_", "must be two distances, from 0 and from 1")
+        check((self.clip_ > 0.0) & (self.clip_ <= 1.0), "clip_", "must be two distances, from 0 and from 1")
+        for name in ("log_odds_", "corrected_", "spread_"):
+            check(np.abs(getattr(self, name)) <= _FARTHEST, name, f"must lie within {_FARTHEST:g} of 0")
+        check(size > 0, "log_odds_", "must not be empty")
+        check(bool((np.diff(self.log_odds_) > 0.0).all()), "log_odds_", "must increase")
+        check(self.corrected_.size == self.spread_.size == size, "corrected_", "must be one for each log-odds")
+        check(self.spread_ >= 0.0, "spread_", "must not be negative")
+        check(set(self.weights_) <= set(MEMBERS), "weights_", f"must be of {', '.join(MEMBERS)}")
+        super()._check_fitted()
+
+    def _fit(self, sample: Sample) -> None:
+        levels = Levels.from_sample(sample)
+        rows = levels.mass * levels.effective_rows
+        self.clip_ = _clip(levels.prediction, rows)
+        cells = Cells.of(self._log_odds(levels.prediction), rows, levels.rate)
+        basis = Basis(cells, _MORE_KNOTS if levels.effective_rows >= _MANY_ROWS else _KNOTS)
+        with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
+            members = fitted_members(cells, basis)
+            grid = np.unique(np.r_[np.linspace(*basis.ends, _POINTS), cells.x])
+            columns = basis(grid)
+            corrections = np.stack([columns @ each.coefficients for each in members])
+            weight = np.array([each.weight for each in members])
+            mean = weight @ corrections
+            own = np.stack([((columns @ each.root) ** 2).sum(axis=1) for each in members])
+        self.members_, self.basis_ = members, basis
+        self.weights_ = {name: min(1.0, float(sum(m.weight for m in members if m.name == name))) for name in MEMBERS}
+        self.log_odds_, self.corrected_ = grid, grid + mean
+        self.spread_ = np.sqrt(weight @ (own + (corrections - mean) ** 2))
+        if self.monotone:
+            light = 1e-6 * cells.rows.sum()  # of points between the cells
+            rows_at = light + np.bincount(np.searchsorted(grid, cells.x), cells.rows, grid.size)
+            self.corrected_ = isotonic(self.corrected_, rows_at)[0]
+
+    def _log_odds(self, prediction: FloatArray) -> FloatArray:
+        low, high = self.clip_
+        return np.asarray(np.log(np.maximum(prediction, low)) - np.log(np.maximum(1.0 - prediction, high)))
+
+    def _map(self, prediction: FloatArray) -> FloatArray:
+        x = self._log_odds(prediction)
+        z = np.clip(x, self.log_odds_[0], self.log_odds_[-1])
+        return inner_expit(np.interp(z, self.log_odds_, self.corrected_) + (x - z))
+
+    def _range(self) -> tuple[float, float]:
+        ends = expit(self.log_odds_)
+        found = self._map(np.r_[0.0, ends, 1.0])
+        return float(found.min()), float(found.max())
+
+    def _in_words(self) -> str:
+        name, weight = max(self.weights_.items(), key=lambda each: each[1])
+        return f"An average of smooth maps shrunk to the identity; the largest share, {weight:.0%}, is {_WORDS[name]}."
+
+
+_WORDS = {
+    "identity": "the identity",
+    "offset": "one shift of the log-odds",
+    "temperature": "one factor of the log-odds",
+    "line": "a line in the log-odds",
+    "bend": "a bent line in the log-odds",
+    "spline": "a smooth curve in the log-odds",
+    "bend and spline": "a bent line and a smooth curve in the log-odds",
+    "bumps": "local bumps in the log-odds",
+}
+
+
+def _clip(prediction: FloatArray, rows: FloatArray) -> FloatArray:
+    """How near to 0 and to 1 predictions are read: as near as any that was not certain, or as certain ones allow."""
+
+    def nearest(distance: FloatArray) -> float:
+        certain, others = float(rows[distance == 0.0].sum()), distance[distance > 0.0]
+        return min(float(others.min(initial=1.0)), min(1.0 / (2.0 + certain), _CERTAIN) if certain else _CLIP)
+
+    return np.array([nearest(prediction), nearest(1.0 - prediction)])

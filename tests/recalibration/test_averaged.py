@@ -1,0 +1,187 @@
+"""The averaged map: evidence and means against their integrals, one map for any order, near the identity when few."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from calibrant import CalibrationSketch, InputError
+from calibrant.recalibration import AveragedScaling, from_json
+from calibrant.recalibration.curves.averaged import MEMBERS, Basis, Cells, Spline, fitted_members
+from tests.oracles import averaged as oracle
+from tests.strategies import examples, samples
+
+
+def drawn(n, seed, truth=lambda p: p):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.8, 1.2, n)
+    return (rng.random(n) < truth(p)).astype(float), p
+
+
+def members_of(n, seed, truth):
+    """Cells, basis and the fitted members with their prior deviations."""
+    y, p = drawn(n, seed, truth)
+    order = np.argsort(p)
+    cells = Cells.of(logit(p[order]), np.ones(n), y[order])
+    basis = Basis(cells, 12)
+    deviations = [basis.deviations(s) for _, grid in MEMBERS.values() for s in grid]
+    priors = [math.log(prior / len(grid)) for prior, grid in MEMBERS.values() for _ in grid]
+    return cells, basis, list(zip(fitted_members(cells, basis), deviations, priors, strict=True))
+
+
+def agree(cells, chosen, others, evidence):
+    """Differences of log evidence to the identity, of the map's and the oracle's."""
+    identity = others[0]
+    member, _, prior = chosen
+    ours = math.log(member.weight) - prior - (math.log(identity[0].weight) - identity[2])
+    theirs = evidence - oracle.log_likelihood(cells.x, cells.rows, cells.events, 0.0)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("n", [60, 250, 1500])
+@pytest.mark.parametrize("power", [1.0, 1.6])
+def test_evidence_and_means_are_those_of_the_integral(n, power):
+    cells, basis, members = members_of(n, n, lambda p: p**power)
+    columns = basis(cells.x)
+    for chosen in members:
+        member, deviation, _ = chosen
+        free = deviation > 0.0
+        if not 1 <= free.sum() <= 2:
+            continue
+        evidence, mean = oracle.by_quadrature(cells.x, cells.rows, cells.events, columns[:, free], deviation[free])
+        ours, theirs = agree(cells, chosen, members, evidence)
+        assert abs(ours - theirs) < 0.05 + 3.0 / n, member.name
+        spread = np.sqrt((member.root[free] ** 2).sum(axis=1))
+        assert np.all(np.abs(member.coefficients[free] - mean) < 2.5 / np.sqrt(n) * spread), member.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 2000])
+def test_evidence_and_means_of_splines_are_those_of_a_sample(n):
+    cells, basis, members = members_of(n, n + 1, lambda p: np.clip(p + 0.15 * np.sin(6.0 * p), 0.0, 1.0))
+    columns, rng = basis(cells.x), np.random.default_rng(0)
+    for chosen in members:
+        member, deviation, _ = chosen
+        free = deviation > 0.0
+        if free.sum() <= 2 or member.weight < 0.01:
+            continue
+        evidence, mean, size = oracle.by_importance(
+            *(cells.x, cells.rows, cells.events, columns[:, free], deviation[free]),
+            *(member.coefficients[free], member.root[free], rng),
+        )
+        assert size > 500.0
+        ours, theirs = agree(cells, chosen, members, evidence)
+        assert abs(ours - theirs) < 0.2, member.name
+        off = columns[:, free] @ (member.coefficients[free] - mean)
+        spread = np.sqrt(((columns @ member.root) ** 2).sum(axis=1))
+        assert np.all(np.abs(off) < 0.35 * spread), member.name
+
+
+def test_columns_of_the_spline_are_natural_cubic_splines():
+    from scipy.interpolate import CubicSpline
+
+    knots = np.array([-3.0, -1.0, -0.5, 0.2, 2.0, 2.5])
+    values = np.random.default_rng(0).normal(size=(6, 3))
+    ours, theirs, x = Spline(knots, values), CubicSpline(knots, values, bc_type="natural"), np.linspace(-5, 4, 200)
+    inner = np.clip(x, -3.0, 2.5)
+    assert ours.inside(x) == pytest.approx(theirs(inner), abs=1e-12)
+    assert ours.onwards(x) == pytest.approx(theirs(inner) + (x - inner)[:, None] * theirs(inner, 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_order_of_rows_does_not_show(weighted):
+    y, p = drawn(3000, 1, lambda p: p**1.3)
+    p = np.round(p, 3)
+    weight = np.random.default_rng(2).integers(1, 5, 3000).astype(float) if weighted else None
+    other = np.random.default_rng(3).permutation(3000)
+    one = AveragedScaling().fit(p, y, weight)
+    two = AveragedScaling().fit(p[other], y[other], None if weight is None else weight[other])
+    assert one.to_json() == two.to_json()
+
+
+@examples(40)
+@given(samples(), st.booleans())
+def test_any_rows_give_a_map_between_0_and_1_that_keeps_the_order(sample, monotone):
+    y, p, weight = sample
+    found = AveragedScaling(monotone=monotone).fit(p, y, weight)
+    at = np.unique(np.r_[0.0, 5e-324, 1e-300, 1e-9, p, 0.5, 1.0 - 2.0**-53, 1.0])
+    q = found.predict(at)
+    assert np.all((q > 0.0) & (q < 1.0))
+    if monotone:
+        assert np.all(np.diff(q) >= 0.0)
+    low, high = found.interval(at).T
+    assert np.all(low <= high)
+    assert sum(found.weights_.values()) == pytest.approx(1.0)
+
+
+def test_few_rows_leave_predictions_nearly_as_they_are():
+    for seed in range(5):
+        y, p = drawn(30, seed)
+        assert abs(AveragedScaling().fit(p, y).predict(p) - p).max() < 0.15
+
+
+def test_many_rows_follow_any_smooth_curve():
+    def truth(p):
+        return np.clip(p + 0.12 * np.sin(2.0 * np.pi * p), 0.0, 1.0)
+
+    y, p = drawn(100_000, 5, truth)
+    at = np.linspace(0.02, 0.9, 40)
+    found = AveragedScaling().fit(p, y)
+    assert abs(found.predict(at) - truth(at)).max() < 0.02
+    low, high = found.interval(at, level=0.01).T
+    assert np.mean((low <= truth(at)) & (truth(at) <= high)) > 0.9
+
+
+def test_a_dip_is_followed_where_order_is_not_asked_for():
+    def truth(p):
+        return expit(logit(np.clip(p, 1e-6, 1 - 1e-6)) - 3.0 * np.exp(-(((p - 0.5) / 0.08) ** 2)))
+
+    rng = np.random.default_rng(0)
+    p = rng.random(50_000)
+    y = rng.random(50_000) < truth(p)
+    dip, flat = (AveragedScaling(monotone=m).fit(p, y) for m in (False, True))
+    at = np.array([0.4, 0.5])
+    assert np.diff(dip.predict(at))[0] < 0.0 <= np.diff(flat.predict(at))[0]
+
+
+def test_weights_count_as_their_effective_number():
+    y, p = drawn(2000, 7, lambda p: p**1.5)
+    one, hundredfold = AveragedScaling().fit(p, y), AveragedScaling().fit(p, y, np.full(2000, 100.0))
+    assert hundredfold.predict(p) == pytest.approx(one.predict(p), abs=1e-12)
+
+
+def test_certain_predictions_alone_are_moved():
+    p = np.r_[np.zeros(50), np.linspace(0.2, 0.8, 200), np.ones(50)]
+    y = np.r_[np.zeros(48), 1, 1, np.arange(200) % 2, np.ones(48), 0, 0]
+    found = AveragedScaling().fit(p, y)
+    assert found.clip_.tolist() == [1e-3, 1e-3]
+    assert 0.0 < found.predict([0.0])[0] < 0.2
+    far = AveragedScaling().fit(np.linspace(0.2, 0.8, 200), np.arange(200) % 2)
+    assert far.predict([1e-9])[0] < 1e-6
+
+
+def test_draws_spread_as_the_interval_says():
+    y, p = drawn(1500, 11, lambda p: p**1.4)
+    found = AveragedScaling(monotone=False).fit(p, y)
+    at = np.array([0.1, 0.4, 0.7])
+    drawn_curves = found.draws(at, 4000, random_state=0)
+    assert drawn_curves.shape == (4000, 3)
+    low, high = found.interval(at, level=0.1).T
+    assert np.mean((drawn_curves >= low) & (drawn_curves <= high), axis=0) == pytest.approx(0.9, abs=0.04)
+    assert np.array_equal(drawn_curves, found.draws(at, 4000, random_state=0))
+    again = from_json(found.to_json())
+    assert again.interval(at).tolist() == found.interval(at).tolist()
+    with pytest.raises(InputError, match="draws: needs the fit itself"):
+        again.draws(at)
+
+
+def test_a_sketch_gives_nearly_the_same_map():
+    y, p = drawn(20_000, 13, lambda p: p**1.2)
+    sketch = CalibrationSketch()
+    sketch.update(y, p)
+    at = np.linspace(0.05, 0.95, 19)
+    of_cells = AveragedScaling().fit_sample(sketch.sample)
+    assert of_cells.predict(at) == pytest.approx(AveragedScaling().fit(p, y).predict(at), abs=2e-3)
