@@ -12,10 +12,10 @@ from calibrant.door.errors import InputError
 from calibrant.findings.gate_checks import check_opened, check_state
 from calibrant.findings.table import Told
 from calibrant.findings.table_gate import Asked
-from calibrant.report.schema import GATE_SCHEMA, SCHEMA, gate_as_json
+from calibrant.report.schema import gate_as_json
 from calibrant.scale.opening import open_table
+from tests.published import AUDIT, GATE, REGRET, Document
 
-AUDIT, GATE, REGRET = f"audit-{SCHEMA}", f"gate-{GATE_SCHEMA}", f"regret-gate-{GATE_SCHEMA}"
 TITLES = [None, " ", "été 😀\u2028", '</script>"\\\x00\x1b', "\udcff"]
 KEYS = {
     "whole": [0, -7, 2**62, 3],
@@ -51,6 +51,16 @@ WEIGHTS = {
     "wide": lambda rng, n: 10.0 ** rng.integers(-60, 60, n),
     "any": lambda rng, n: rng.exponential(size=n),
 }
+
+
+def audited(found):
+    """A finding as a document."""
+    return Document(AUDIT, found.to_json(), found.to_dict())
+
+
+def gated(schema, found):
+    """A gate's result as a document."""
+    return Document(schema, gate_as_json(found), found.to_dict())
 
 
 def drawn(rng, choices):
@@ -90,7 +100,7 @@ def of_rows(rng, _):
             np.array(labels, dtype=object if isinstance(labels[0], str) else None)[y.astype(int)],
             labels[1],
         )
-    return AUDIT, calibrant.audit(y, p, **more).to_json()
+    return audited(calibrant.audit(y, p, **more))
 
 
 def of_classes(rng, _):
@@ -103,7 +113,7 @@ def of_classes(rng, _):
         more["sample_weight"] = drawn(rng, WEIGHTS)(rng, n)
     elif rng.random() < 0.2:
         more["groups"] = rng.integers(0, max(1, n // 3), n)
-    return AUDIT, calibrant.audit(np.minimum(label, k - 1), table, **more).to_json()
+    return audited(calibrant.audit(np.minimum(label, k - 1), table, **more))
 
 
 def frame(rng):
@@ -142,13 +152,13 @@ def of_table(rng, _):
     if rng.random() < 0.1:
         table = table.rename({"y": "hits"}) if isinstance(table, pl.DataFrame) else table.rename(columns={"y": "hits"})
         more["y_true"] = "hits"
-    return AUDIT, calibrant.audit_table(table, title=TITLES[int(rng.integers(len(TITLES)))], **more).to_json()
+    return audited(calibrant.audit_table(table, title=TITLES[int(rng.integers(len(TITLES)))], **more))
 
 
 def of_sketch(rng, _):
     y, p = rows(rng)
     sketch = calibrant.CalibrationSketch(resolution=int(rng.choice([8, 128, 1024]))).update(y, p)
-    return AUDIT, sketch.audit(**options(rng)).to_json()
+    return audited(sketch.audit(**options(rng)))
 
 
 def of_forecasts(rng, _):
@@ -156,7 +166,7 @@ def of_forecasts(rng, _):
     columns = {"y": y, "p": p, " ": p, "é😀": 1.0 - p, "q": drawn(rng, PREDICTIONS)(rng, p.size)}
     names = ["p", *rng.permutation([" ", "é😀", "q"])[: int(rng.integers(1, 4))].tolist()]
     more = {key: value for key, value in options(rng).items() if key != "threshold"}
-    return AUDIT, calibrant.audit_table(pd.DataFrame(columns), y_true="y", y_prob=names, **more).to_json()
+    return audited(calibrant.audit_table(pd.DataFrame(columns), y_true="y", y_prob=names, **more))
 
 
 def of_gate(rng, folder):
@@ -175,7 +185,7 @@ def of_gate(rng, folder):
     if what[3] < 0.3:
         more |= {"groups": "who", "max_weight": 50.0}
     asked = Asked(**names, **more)
-    return GATE, gate_as_json(check_opened(open_table(table), asked, Told()))
+    return gated(GATE, check_opened(open_table(table), asked, Told()))
 
 
 def of_regret(rng, _):
@@ -184,16 +194,17 @@ def of_regret(rng, _):
     asked = Asked(
         None, float(rng.choice([0.05, 1e-9])), max_regret=float(rng.choice([1e-6, 0.01, 0.5])), **names, **more
     )
-    return REGRET, gate_as_json(check_opened(open_table(table), asked, Told()))
+    return gated(REGRET, check_opened(open_table(table), asked, Told()))
 
 
 def of_anytime(rng, folder):
     state = folder / f"state-{rng.integers(2**60)}.json"
+    limit = float(rng.choice([0.02, 0.4]))
     for _ in range(int(rng.integers(1, 3))):
         y, p = rows(rng, (1, 20, 200))
-        asked = Asked(float(rng.choice([0.02, 0.4])), 0.05, "y", "p", state=state)
-        gated = check_opened(open_table(pd.DataFrame({"y": y, "p": p})), asked, Told())
-    return GATE, gate_as_json(check_state(state, 0.02) if rng.random() < 0.5 else gated)
+        asked = Asked(limit, 0.05, "y", "p", state=state)
+        found = check_opened(open_table(pd.DataFrame({"y": y, "p": p})), asked, Told())
+    return gated(GATE, check_state(state) if rng.random() < 0.5 else found)
 
 
 WAYS = (
@@ -202,8 +213,8 @@ WAYS = (
 )
 
 
-def document(number: int, seed: int, folder: Path) -> tuple[str, str] | None:
-    """The name of a schema and JSON that it is about; None where such rows are refused."""
+def document(number: int, seed: int, folder: Path) -> Document | None:
+    """A document of this seed; None where such rows are refused."""
     rng = np.random.default_rng([seed, number])
     try:
         return WAYS[number % len(WAYS)](rng, folder)
