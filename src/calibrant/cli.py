@@ -11,7 +11,7 @@ import typer
 
 from calibrant import cli_sketches
 from calibrant.cli_once import Once
-from calibrant.cli_options import EXCLUDE_BAD, FILESYSTEM, SHARE, names
+from calibrant.cli_options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, SHARE, names
 from calibrant.door.errors import FileError, InputError
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.progress import Progress
@@ -115,6 +115,7 @@ def audit_file(
     ] = None,
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
+    distinct: Annotated[bool, typer.Option("--distinct", help=DISTINCT)] = False,
 ) -> None:
     """Report how far the predictions in FILE are from calibrated; compare several files, or forecasts.
 
@@ -135,7 +136,7 @@ def audit_file(
         if len(files) > MOST_FILES:
             said = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
             raise InputError("FILE", said)
-        opened = [open_table(file, filesystem=filesystem, pos_label=pos_label) for file in files]
+        opened = [open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=distinct) for file in files]
         if html is not None:
             check_target(html, "--html", [each for table in opened for each in table.sources])
         forecasts = y_prob or []
@@ -224,9 +225,6 @@ def gate(
         Path | None,
         typer.Option(metavar="STATE", help="Add FILE's rows to those of this state, and stop at any time."),
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="With --anytime: add FILE's rows even if exactly these were added before.")
-    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
     trials: Annotated[
@@ -253,6 +251,7 @@ def gate(
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
     exclude_bad: Annotated[bool, typer.Option("--exclude-bad", help=EXCLUDE_BAD)] = False,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
+    distinct: Annotated[bool, typer.Option("--distinct", "--again", help=DISTINCT)] = False,
 ) -> None:
     """Decide, with proof, whether FILE's predictor is within a limit on its population.
 
@@ -270,8 +269,11 @@ def gate(
 
     With --anytime STATE the rows of one file after the other are added up in STATE, which the first run creates. You
     may stop as soon as there is a verdict: it is wrong with probability at most the level, however often you look. Each
-    FILE must hold new rows; rows that were added before are refused, unless --again is given. Without FILE it prints
-    what STATE proves so far.
+    FILE must hold new rows: rows that were added before are refused. Of a log that has grown only the rows behind those
+    that STATE has are added, which is said. Without FILE it prints what STATE proves so far.
+
+    Rows count once: a file that is there twice, equal contents under two names, and a total beside its parts are
+    refused; --distinct says that equal contents are other rows.
 
     With --by every segment must be within. With --find no combination of up to --max-depth of the columns may be proved
     beyond by its mean error, all of them together. With --baseline the smooth calibration error may be above the
@@ -311,12 +313,16 @@ def gate(
                 max_depth=max_depth,
                 baseline=baseline,
                 max_worse=max_worse,
-                again=again,
+                distinct=distinct,
                 groups=groups,
                 pos_label=pos_label,
                 exclude_bad=exclude_bad,
             )
-        opened = None if file is None else open_table(file, filesystem=filesystem, pos_label=pos_label)
+        opened = None
+        if file is not None:
+            alone = distinct and anytime is None
+            opened = open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=alone, argument="FILE")
+            opened.distinct = distinct
         held = [*([] if opened is None else opened.sources), *([] if baseline is None else [baseline])]
         for target, option in ((anytime, "--anytime"), (junit, "--junit"), (summary, "--summary")):
             if target is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli_options import EXCLUDE_BAD, FILESYSTEM, names
+from calibrant.cli_options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, names
 from calibrant.exits import explained, show, tell
 from calibrant.progress import Progress
 from calibrant.terminal import check_target
@@ -30,6 +30,7 @@ def sketch(
     pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
     filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
     overwrite: Annotated[bool, _OVERWRITE] = False,
+    distinct: Annotated[bool, typer.Option("--distinct", help=DISTINCT)] = False,
 ) -> None:
     """Write the calibration sketch of FILE's rows: a few megabytes that audit, gate and merge take instead of the rows.
 
@@ -42,7 +43,7 @@ def sketch(
         from calibrant.findings.table import Asked, Told
         from calibrant.scale.opening import open_table
 
-        opened = open_table(file, filesystem=filesystem, pos_label=pos_label, argument="FILE")
+        opened = open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=distinct, argument="FILE")
         check_target(out, "--out", opened.sources)
         asked = Asked(y_true, y_prob, sample_weight, by=names(by), exclude_bad=exclude_bad, unweighted=unweighted)
         found = keep_rows(opened, out, asked, Told(progress, tell), overwrite=overwrite)
@@ -60,11 +61,12 @@ def merge(
         str | None, typer.Option(help="Columns, separated by commas: add up the sketches of each of their values.")
     ] = None,
     overwrite: Annotated[bool, _OVERWRITE] = False,
+    distinct: Annotated[bool, typer.Option("--distinct", help=DISTINCT)] = False,
 ) -> None:
     """Add up sketches into one, or with --by into one for each day, segment, ...
 
-    Nothing is written unless every sketch is whole and can be added to the others. A file that is named twice is
-    refused. Sketches with exactly the same sums are reported, since the rows of a copy would count twice.
+    Nothing is written unless every sketch is whole and can be added to the others. A sketch that is there twice, or
+    that holds what another holds or the sum of others, is refused: its rows would count twice.
 
     For example: calibrant merge 'days/*.sketch' -o month.sketch
     """
@@ -75,10 +77,13 @@ def merge(
         kept = [open_sketches(file) for file in files]
         check_target(out, "--out", [each for held in kept for each in held.files])
         progress("Adding up")
-        found = keep_merged(kept, out, by=names(by), overwrite=overwrite)
+        found = keep_merged(kept, out, by=names(by), overwrite=overwrite, distinct=distinct)
         progress.stop()
-        if found.same:
-            (first, second), *more = found.same
-            also = f", and so do {len(more):,} other pairs" if more else ""
-            tell(f"{first} and {second} hold exactly the same sums{also}; rows of a copy are counted twice.")
+        if found.unlisted:
+            first, more = found.unlisted[0], len(found.unlisted) - 1
+            also = f", as were {more:,} others" if more else ""
+            tell(
+                f"{first} was written without the list of what it holds{also}: "
+                "rows that it shares with others are seen only where all their sums are equal."
+            )
         show(found.summary(out))

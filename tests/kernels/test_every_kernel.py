@@ -33,6 +33,11 @@ def ints(values, kind=np.int64):
     return np.array(list(values), kind)
 
 
+def words(m):
+    """Small enough that no product of plain Python's numbers is too large for 64 bits."""
+    return np.arange(m, dtype=np.uint64)
+
+
 def v(m):
     return np.linspace(0.1, 0.9, m)
 
@@ -215,6 +220,8 @@ ARGUMENTS = {
     "regret.running": lambda m: (p(m),),
     "regret_units.most_allowed": allowed,
     "segments.cut": lambda m: (p(m), v(m), rates(m), ints(range(m + 1)), max(m, 1), stop()),
+    "identity.add_hashes": lambda m: (words(m), words(2 * m).reshape(m, 2), words(m), ints([m]), out(1, 5)),
+    "identity.mix": lambda m: (words(m), out(m)),
     "sketching.add_cells": lambda m: (ints(range(m)), np.ones((m, 14)), out(33, 14)),
     "sketching.add_rows": lambda m: (rates(m), v(m), p(m), 16, out(33, 14)),
     "sketching.add_table": lambda m: (np.ones((m, 14)), out(m, 14)),

@@ -51,7 +51,8 @@ def test_every_kind_of_file(tmp_path, kind):
 
 def test_a_pattern_of_files(tmp_path):
     write(tmp_path, "parquet")
-    (tmp_path / "more.parquet").write_bytes((tmp_path / "rows.parquet").read_bytes())
+    (tmp_path / "rows.parquet").rename(tmp_path / "more.parquet")
+    write(tmp_path, "parquet", FRAME.assign(y_prob=FRAME["y_prob"] / 2))
     assert read_file(str(tmp_path / "*.parquet")).y_true.size == 6
 
 
@@ -86,12 +87,13 @@ def test_a_file_of_the_very_name_goes_before_the_pattern(tmp_path, name):
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "feather"])
 def test_columns_are_matched_by_name_across_files(tmp_path, kind):
-    first = write(tmp_path, kind, FRAME[["y_true", "y_prob"]])
-    (tmp_path / f"a.{kind}").write_bytes((tmp_path / f"rows.{kind}").read_bytes())
-    write(tmp_path, kind, FRAME[["y_prob", "y_true"]])
+    write(tmp_path, kind, FRAME[["y_true", "y_prob"]])
+    (tmp_path / f"rows.{kind}").rename(tmp_path / f"a.{kind}")
+    other = FRAME.assign(y_prob=FRAME["y_prob"] / 2)
+    first = write(tmp_path, kind, other[["y_prob", "y_true"]])
     columns = read_file(str(tmp_path / f"*.{kind}"))
     assert columns.y_true.tolist() == 2 * FRAME["y_true"].tolist()
-    assert columns.y_prob.tolist() == 2 * FRAME["y_prob"].tolist()
+    assert columns.y_prob.tolist() == [*FRAME["y_prob"], *other["y_prob"]]
     assert read_file(first).y_true.size == 3
 
 

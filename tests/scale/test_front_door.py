@@ -182,7 +182,7 @@ def test_what_is_wrong_with_a_folder_is_named(tmp_path, fault, where):
 def test_a_column_that_stands_twice_does_no_harm_where_nobody_asks_for_it(tmp_path):
     files, _ = BAD["a column of text twice"]
     folder = put(tmp_path, files)
-    there, here = (open_table(folder, filesystem=where).read(**NAMES) for where in (HERE, None))
+    there, here = (open_table(folder, filesystem=where, distinct=True).read(**NAMES) for where in (HERE, None))
     assert np.array_equal(there.y_prob, here.y_prob)
 
 

@@ -41,6 +41,7 @@ def audit_table(
     find: str | Sequence[str] | None = ...,
     max_depth: int = ...,
     filesystem: Any = ...,
+    distinct: bool = ...,
     progress: bool | Callable[[str], None] | None = ...,
 ) -> Audit: ...
 
@@ -69,6 +70,7 @@ def audit_table(
     find: str | Sequence[str] | None = ...,
     max_depth: int = ...,
     filesystem: Any = ...,
+    distinct: bool = ...,
     progress: bool | Callable[[str], None] | None = ...,
 ) -> Comparison: ...
 
@@ -96,6 +98,7 @@ def audit_table(
     find: str | Sequence[str] | None = None,
     max_depth: int = MAX_DEPTH,
     filesystem: Any = None,
+    distinct: bool = False,
     progress: bool | Callable[[str], None] | None = None,
 ) -> Audit | Comparison:
     """Audit a file, a data frame, a table of an engine or a sketch, with its segments and its drift.
@@ -142,6 +145,9 @@ def audit_table(
     filesystem : FileSystem or str, optional
         Where to look for a file, a folder or a pattern: a file system of pyarrow or fsspec, an address such as
         ``"s3://bucket"``, or ``"s3"``, ``"gcs"``; by default this machine. Parquet, CSV and Arrow files.
+    distinct : bool, default False
+        Say that files, or sketches, of equal contents hold other rows each; they are refused without it. The same file
+        twice is refused all the same.
 
     Returns
     -------
@@ -203,7 +209,7 @@ def audit_table(
     )
     check_band(level, n_resamples)  # before anything that takes longer
     asked.of_search  # noqa: B018 - refused before anything is read
-    opened = open_table(table, filesystem=filesystem, pos_label=pos_label)
+    opened = open_table(table, filesystem=filesystem, pos_label=pos_label, distinct=distinct)
     with watched(progress) as tell:
         if several:
             return audit_forecasts(opened, several, asked, Told(tell))

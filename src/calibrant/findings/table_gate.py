@@ -58,7 +58,7 @@ class Asked:
     by: tuple[str, ...] = ()
     baseline: str | None = None
     max_worse: float | None = None
-    again: bool = False
+    distinct: bool = False
     groups: str | None = None
     pos_label: str | None = None
     find: tuple[str, ...] = ()
@@ -84,8 +84,6 @@ class Asked:
                 raise InputError("--anytime", "needs --max-distance; a bound of regret holds for rows read once")
         if self.max_weight is not None:
             positive(self.max_weight, "max_weight")
-        if self.again and self.state is None:
-            raise InputError("--again", "needs --anytime")
         if self.state is not None and self.trials is not None:
             raise InputError("--anytime", "takes single rows; write each trial as a row")
         if self.state is not None and self.groups is not None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import ENOUGH
+from calibrant.door.values import counted
 from calibrant.door.writing import alone_with
 from calibrant.findings.table import Told
 from calibrant.findings.table_gate import Asked, named_as_in_table, read_opened
 from calibrant.inference.gate import GateResult
 from calibrant.scale import tables
 from calibrant.scale.gate import CalibrationGate
+from calibrant.scale.identities import NOTHING, Begun, Ordered
+from calibrant.scale.relations import InDuckDB
 from calibrant.scale.sketch import CalibrationSketch
 
 
@@ -41,22 +47,69 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
         raise _other("max_weight", state, asked.max_weight, gate.max_weight)
     read, names = read_opened(table, asked, told)
     told.progress("Bounds")
-    once = not asked.again
     try:
         with named_as_in_table(table, names):
             if isinstance(read, CalibrationSketch):
-                found = gate.update_sketch(read, once=once)
+                found = _add_sums(gate, table, read, names, asked, told)
             else:
-                weight = read.sample_weight if asked.weighted else None
-                found = gate.update(read.y_true, read.y_prob, sample_weight=weight, once=once)
+                found = _add_rows(gate, table, read, names, asked, told)
     except InputError as problem:
         if problem.argument != "once":
             raise
-        said = f"holds exactly the rows of a batch that {str(state)!r} already has"
-        ways = "--again adds them once more; without FILE the command says what is proved so far"
-        raise InputError("FILE", said, allowed=ways) from None
+        ways = "--distinct says that they are other rows; without FILE the command says what is proved so far"
+        raise InputError("FILE", f"{str(state)!r}: {problem.problem}", allowed=ways) from None
     gate.save(state)
     return found
+
+
+def _add_rows(
+    gate: CalibrationGate, table: tables.Table, read: tables.Rows, names: dict[str, str], asked: Asked, told: Told
+) -> GateResult:
+    """Add rows, but those of a log that has grown which are there already."""
+    weight = read.sample_weight if asked.weighted else None
+    rows = Ordered(*read_columns(read.y_true, read.y_prob, weight, batch=True), None, "", (len(read.y_true),))
+    if not read.n_excluded:
+        rows = replace(rows, **table.ids_in_order(names))
+    begun = NOTHING if asked.distinct else gate.begun(rows, certain=False)
+    if begun.count:
+        _check_begun(gate, begun, rows, len(rows.v))
+        _say_grown(begun.count, len(rows.v), told)
+    return gate.add(rows, after=begun, once=not asked.distinct, distinct=asked.distinct)
+
+
+def _add_sums(
+    gate: CalibrationGate, table: tables.Table, read: CalibrationSketch, names: dict[str, str], asked: Asked, told: Told
+) -> GateResult:
+    """Add sums of rows, likewise."""
+    claims = read.claims()
+    if isinstance(table, InDuckDB) and claims:
+        claims = (claims[0], *table.parts(names, claims[0]))
+    begun, rest = NOTHING, read
+    if isinstance(table, InDuckDB) and not asked.distinct:
+        begun = table.begun(names, gate.held, read.n_rows)
+        if begun.count:
+            _check_begun(gate, begun, None, read.n_rows)
+            _say_grown(begun.count, read.n_rows, told)
+            rest = table.within(names, begun.count)
+    return gate.add_sketch(rest, claims, after=begun, once=not asked.distinct, distinct=asked.distinct)
+
+
+def _check_begun(gate: CalibrationGate, begun: Begun, rows: Ordered | None, n_rows: int) -> None:
+    """Refuse rows of which none is new, or that may begin as they do by chance."""
+    first = gate.held[begun.sources[0]]
+    same = rows is not None and first.ids is not None and rows.ids_name == first.ids[0]
+    if first.bits < ENOUGH and not same:
+        chance = f"which may be chance (probability up to about {2.0**-first.bits:.2g})"
+        raise InputError("once", f"begins with the {counted(first.count, 'row')} of an earlier batch, {chance}")
+    if begun.count == n_rows:
+        raise InputError("once", f"its {counted(n_rows, 'row')} are those of earlier batches, and would count twice")
+
+
+def _say_grown(before: int, n_rows: int, told: Told) -> None:
+    told.say(
+        f"FILE begins with {counted(before, 'row')} that STATE has: only the {counted(n_rows - before, 'row')} after "
+        f"{'it' if before == 1 else 'them'} {'is' if n_rows - before == 1 else 'are'} added."
+    )
 
 
 def _kept(state: Path, asked: Asked) -> CalibrationGate:

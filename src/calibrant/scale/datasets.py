@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import Identity
 from calibrant.scale.engine import lacks_memory, shortened
 from calibrant.scale.folders import (
     check_folder_columns,
@@ -21,6 +22,7 @@ from calibrant.scale.folders import (
     kind_of_all,
     on_filesystem,
 )
+from calibrant.scale.identities import ids_of, ordered, suspects
 from calibrant.scale.opened import MANY_BYTES
 from calibrant.scale.readers import Dialect, dialect_of, same_names
 from calibrant.scale.relations import InDuckDB
@@ -143,6 +145,22 @@ class OpenedDataset(InDuckDB):
         table = self._dataset.to_table(columns=list(dict.fromkeys([*numbers, *keys])))
         wider = [each.with_type(pyarrow.float32()) if each.type == half else each for each in table.schema]
         return self._connection.from_arrow(table.cast(pyarrow.schema(wider)))
+
+    def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
+        """Of files whose counts of rows allow that they hold the same, where there are so many that they are summed."""
+        self._rows(list(names.values()))  # which every file has, as numbers
+        parts = list(self._dataset.get_fragments())
+        if self.summed:
+            counts = [int(part.count_rows()) for part in parts] if self.kind == "parquet" else [0] * len(parts)
+            parts = [parts[at] for at in suspects(counts, 0)]
+        ids = [] if self.summed else ids_of(self.columns, names)
+        wanted = list(dict.fromkeys([*names.values(), *ids]))
+        found = []
+        for part in parts:
+            relation = self._connection.from_arrow(part.to_table(columns=wanted, schema=self._dataset.schema))
+            rows = ordered(relation, self._numbers(relation, names), ids, self.kind)
+            found += [(part.path, each) for _, each in rows.named() if each.count]
+        return found
 
     @property
     def _as_text(self) -> bool:

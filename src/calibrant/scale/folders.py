@@ -87,6 +87,23 @@ def in_folder(folder: str) -> list[str]:
     return _some(sorted(found), folder)
 
 
+def refuse_same_file(files: Iterable[str]) -> None:
+    """Refuse a file that is named twice, under one name or as a link: its rows would count twice.
+
+    Raises
+    ------
+    FileError
+        Naming both.
+    """
+    seen: dict[object, str] = {}
+    for file in files:
+        told = Path(file).stat()
+        for key in (os.path.realpath(file), (told.st_dev, told.st_ino)):
+            if seen.setdefault(key, file) is not file:
+                also = f", also as {seen[key]!r}" if seen[key] != file else ""
+                raise FileError("file", f"{file!r} is named twice{also}, and its rows would be counted twice")
+
+
 def on_filesystem(filesystem: object, path: str) -> list[tuple[str, int]]:
     """Name and bytes of the files that a path, a folder or a pattern stands for on a file system of pyarrow.
 

@@ -10,17 +10,18 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import flag, positive, whole_from
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import ENOUGH, Identity, find_overlap, joined
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -31,13 +32,16 @@ from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import GateResult, check_gate
 from calibrant.inference.one_event import Spread
 from calibrant.inference.units import Units
+from calibrant.scale.identities import NOTHING, Begun, Ordered, find_begun
 from calibrant.scale.pooled import draws_of_cells, sample_from_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.storage import UNSEALED, is_whole, read_plain, sealed
 
-_LAYOUT = 2
+_LAYOUT, _READ = 3, (2, 3)
+_MOST_HELD = 4096  # batches that are remembered one by one
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
+_ONE = "say one of the two"
 
 
 class CalibrationGate:
@@ -101,11 +105,18 @@ class CalibrationGate:
         self._squared = 0.0  # sum of squared errors of all rows, each times its weight as a share of the most
         self._proved = _NOTHING
         self._n_batches = 0
-        self._added: tuple[str, ...] = ()
+        self._held: tuple[Identity, ...] = ()  # sources that were added
+        self._digests: tuple[str, ...] = ()  # of batches that were added with `once` before layout 3
         self._lock = threading.Lock()
 
     def update(
-        self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None, once: bool = False
+        self,
+        y_true: Column,
+        y_prob: Column,
+        *,
+        sample_weight: Column | None = None,
+        once: bool = False,
+        distinct: bool = False,
     ) -> GateResult:
         """Add a batch of rows, and say what is proved.
 
@@ -118,8 +129,10 @@ class CalibrationGate:
         sample_weight : column of shape (n,), optional
             Non-negative weights of the rows: of a gate with `max_weight`, which needs them.
         once : bool, default False
-            Remember the batch, and refuse one whose rows, in any order, were remembered before: for a job that may be
-            run twice. Not for batches of so few rows that two may be equal by chance.
+            Refuse rows that an earlier batch held also where so few may be equal by chance: for a job that may be run
+            twice. Without it such batches are added, and only copies beyond chance are refused (docs/identity.md).
+        distinct : bool, default False
+            Say that these are other rows than any before, whatever they hold.
 
         Returns
         -------
@@ -132,22 +145,43 @@ class CalibrationGate:
             If a column cannot be used, the rows and those before cannot be of one population, or they were added
             before; the gate stays as it was.
         """
-        flag(once, "once")
         if sample_weight is None and self.max_weight is not None:
             raise InputError("sample_weight", "is needed: this gate has a max_weight, so its rows have weights")
         if sample_weight is not None and self.max_weight is None:
             problem = "cannot be used: this gate has no max_weight, so its rows have no weights"
             raise InputError("sample_weight", problem)
-        if self.max_weight is None:
-            rows = Rows.of(y_true, y_prob)
-            units = Units.of_sample(rows.sample)
-            return self._add(units, lambda seen: seen.update(rows.y_true, rows.y_prob), _of_rows(units, once))
-        _, units = read_draws(y_true, y_prob, sample_weight, max_weight=self.max_weight, batch=True)
-        return self._add(
-            units, lambda seen: seen.update(units.y, units.v, sample_weight=units.w), _of_rows(units, once)
-        )
+        y, v, w = read_columns(y_true, y_prob, sample_weight, batch=True)
+        rows = Ordered(y, v, w, None, "", (len(v),))
+        known = self.begun(rows, certain=not once)
+        if known.count and not distinct:
+            raise _again("once", f"begin with the {counted(known.count, 'row')} of an earlier batch")
+        return self.add(rows, once=once, distinct=distinct)
 
-    def update_sketch(self, sketch: CalibrationSketch, *, once: bool = False) -> GateResult:
+    @property
+    def held(self) -> tuple[Identity, ...]:
+        """Sources that were added and are remembered."""
+        return self._held
+
+    def begun(self, rows: Ordered, *, certain: bool = True) -> Begun:
+        """How many of the first rows were added before, as all that earlier sources hold, and by which of these."""
+        return find_begun(rows, self._held, certain=certain)
+
+    def add(self, rows: Ordered, *, after: Begun = NOTHING, once: bool = False, distinct: bool = False) -> GateResult:
+        """As `update`, of the rows after those that were added before; what is remembered is all of them."""
+        part = slice(after.count, None)
+        y, v, w = rows.y[part], rows.v[part], None if rows.w is None else rows.w[part]
+        if self.max_weight is None:
+            checked = Rows.of(y, v)
+            units = Units.of_sample(checked.sample)
+            join = lambda seen: seen.update(checked.y_true, checked.y_prob)  # noqa: E731
+        else:
+            _, units = read_draws(y, v, w, max_weight=self.max_weight, batch=True)
+            join = lambda seen: seen.update(units.y, units.v, sample_weight=units.w)  # noqa: E731
+        ((_, whole),) = rows.named()
+        digest = _digest(units.y, units.v, units.w, units.copies) if self._digests else ""
+        return self._add(units, join, Batch((whole,), digest, after.sources, once, distinct))
+
+    def update_sketch(self, sketch: CalibrationSketch, *, once: bool = False, distinct: bool = False) -> GateResult:
         """Add a batch that is a sketch already: of the rows of one day, for example.
 
         Parameters
@@ -155,8 +189,8 @@ class CalibrationGate:
         sketch : CalibrationSketch
             Of rows that were not added before, with the default resolution. If several rows of one cell and outcome
             differ in weight, the first batch is only used to learn what to bet on later ones.
-        once : bool, default False
-            Refuse a sketch with exactly the cells of one that was added with ``once`` before.
+        once, distinct : bool, default False
+            As for `update`.
 
         Returns
         -------
@@ -167,19 +201,38 @@ class CalibrationGate:
         ------
         InputError
             If it has no rows, outcomes other than 0 and 1, another resolution, or weights where the gate has no
-            `max_weight` or a smaller one; the gate stays as it was.
+            `max_weight` or a smaller one, or it holds rows that were added before; the gate stays as it was.
         """
-        flag(once, "once")
+        return self.add_sketch(sketch, None, once=once, distinct=distinct)
+
+    def add_sketch(
+        self,
+        sketch: CalibrationSketch,
+        claims: tuple[Identity, ...] | None,
+        *,
+        after: Begun = NOTHING,
+        once: bool = False,
+        distinct: bool = False,
+    ) -> GateResult:
+        """As `update_sketch`, of rows that are known by these identities."""
         batch = CalibrationSketch.merge([sketch])  # of one moment, should others add rows meanwhile
-        digest = _digest(*batch.cells()) if once else None
-        return self._add(self._draws(batch)[1], lambda seen: seen + batch, digest)
+        digest = _digest(*batch.cells()) if self._digests else ""
+        told = Batch(claims or batch.claims(), digest, after.sources, once, distinct)
+        return self._add(
+            self._draws(batch)[1], lambda seen: CalibrationSketch.merge([seen, batch], distinct=True), told
+        )
 
     def _add(
-        self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch], digest: str | None
+        self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch], told: Batch
     ) -> GateResult:
+        flag(told.once, "once")
+        flag(told.distinct, "distinct")
+        if told.once and told.distinct:
+            raise InputError("distinct", "says that the rows are others, and once asks whether they are", allowed=_ONE)
         with self._lock:  # batches of several threads come one after the other
-            if digest in self._added:
-                raise InputError("once", "is True, and exactly these rows were added before")
+            held = tuple(each for at, each in enumerate(self._held) if at not in told.replaces)
+            if not told.distinct:
+                self._refuse_again(told, held)
             past, before = None, float(self._seen.n_rows)
             if self._seen.has_weight:
                 past = self._draws(self._seen)[1].pooled
@@ -189,8 +242,17 @@ class CalibrationGate:
             result = self._result(seen, won, squared)
             self._seen, self._won, self._squared, self._proved = seen, won, squared, result.lower_distance
             self._n_batches += 1
-            self._added += () if digest is None else (digest,)
+            self._held = _remembered((*held, *told.kept()))
             return result
+
+    def _refuse_again(self, told: Batch, held: Sequence[Identity]) -> None:
+        if told.digest in self._digests:
+            raise _again("once", "are exactly those of an earlier batch")
+        sources = [*([each] for each in held), told.claims]
+        overlap = find_overlap(sources, about=len(held))
+        if overlap is not None and (overlap.certain or told.once):
+            names = [*(f"earlier batch {at}" for at in range(1, len(held) + 1)), "this batch"]
+            raise _again("once", f"were added before: {overlap.told(names)}")
 
     def reading(self) -> GateResult:
         """Return what is proved so far: the verdict, both ends, and about how many rows would decide."""
@@ -225,7 +287,8 @@ class CalibrationGate:
                 "won": astuple(self._won),
                 "squared": self._squared,
                 "proved": [*self._proved],
-                "added": self._added,
+                "added": self._digests,
+                "held": [each.to_list() for each in self._held],
                 "seen": base64.b64encode(self._seen.to_bytes()).decode(),
             }
         return sealed(json.dumps(state).encode())
@@ -250,16 +313,21 @@ class CalibrationGate:
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> CalibrationGate:
-        if state["layout"] != _LAYOUT:
-            raise InputError("layout", f"is {state['layout']!r:.40}; this release of calibrant reads {_LAYOUT}")
+        if state["layout"] not in _READ:
+            reads = " and ".join(map(str, _READ))
+            raise InputError("layout", f"is {state['layout']!r:.40}; this release of calibrant reads {reads}")
         gate = cls(max_distance=state["max_distance"], level=state["level"], max_weight=state["max_weight"])
         gate._n_batches = whole_from(state["n_batches"], "n_batches", 0)
         n, total, weight, squares, cross, squared_weight = map(float, state["won"])
         low, high = map(float, state["proved"])
         gate._won, gate._proved = Won(n, total, weight, squares, cross, squared_weight), Interval(low, high)
-        gate._added = tuple(state["added"])
+        gate._digests = tuple(state["added"])
         gate._squared = float(state["squared"])
         gate._seen = CalibrationSketch.from_bytes(base64.b64decode(state["seen"], validate=True))
+        if state["layout"] == _LAYOUT:
+            gate._held = tuple(map(Identity.from_list, state["held"]))
+        elif gate._n_batches:
+            gate._held = gate._seen.claims()[:1]  # all that is known of them
         gate._check()
         return gate
 
@@ -269,7 +337,7 @@ class CalibrationGate:
         rows = self._seen.n_rows
         if not self._n_batches <= rows or bool(rows) != bool(self._n_batches) or not 0.0 <= n <= rows or n != n // 1:
             raise InputError("won", f"is of {n:g} rows, and there are {rows} in {self._n_batches} batches")
-        if len(self._added) > self._n_batches or not all(map(_DIGEST.fullmatch, self._added)):
+        if len(self._digests) > self._n_batches or not all(map(_DIGEST.fullmatch, self._digests)):
             raise InputError("added", "names batches that were not added")
         # Cells may count squares of weights twice, and the widths of cells add a little.
         held = 0.0 <= weight <= 1.1 * n and abs(total) <= 1.1 * n and abs(cross) <= 1.1 * squared_weight
@@ -309,9 +377,29 @@ class CalibrationGate:
         return f"CalibrationGate(max_distance={self.max_distance:g}, level={self.level:g}): {seen}"
 
 
-def _of_rows(batch: Units, once: bool) -> str | None:
-    """One text for the rows of a batch, in any order: units are in an order that their contents decide."""
-    return _digest(batch.y, batch.v, batch.w, batch.copies) if once else None
+class Batch(NamedTuple):
+    """What is known of a batch: its identities, and of which sources it holds all rows beside new ones."""
+
+    claims: tuple[Identity, ...]
+    digest: str
+    replaces: tuple[int, ...]
+    once: bool
+    distinct: bool
+
+    def kept(self) -> tuple[Identity, ...]:
+        """What is remembered of it: nothing of so few rows that nothing follows from them, unless it is asked for."""
+        parts = self.claims[1:] or self.claims
+        return tuple(each for each in parts if self.once or self.distinct or each.bits >= ENOUGH)
+
+
+def _remembered(held: tuple[Identity, ...]) -> tuple[Identity, ...]:
+    """The latest sources one by one, and the oldest together, if they are many."""
+    over = len(held) - _MOST_HELD
+    return held if over <= 0 else (joined(held[: over + 1]), *held[over + 1 :])
+
+
+def _again(argument: str, problem: str) -> InputError:
+    return InputError(argument, f"rows {problem}", allowed="distinct=True says that they are other rows")
 
 
 def _digest(*columns: npt.NDArray[Any]) -> str:

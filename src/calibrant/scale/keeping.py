@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.values import counted
 from calibrant.door.writing import write_whole_bytes
-from calibrant.kernels import sketching
+from calibrant.scale.folders import refuse_same_file
 from calibrant.scale.groups import Groups
 from calibrant.scale.kept import COLUMN, ROWS, KeptSketches
 from calibrant.scale.keys import numbers_of
@@ -27,16 +27,16 @@ _TOLD = 20
 
 
 class Written(NamedTuple):
-    """How many sketches were written, of how many rows, how many bad ones were left out, and which are the same.
+    """How many sketches were written, of how many rows, and how many bad ones were left out.
 
-    `parts` are the files that were added up, with their rows.
+    `parts` are the files that were added up, with their rows; `unlisted` those that do not say what they hold.
     """
 
     n_sketches: int
     n_rows: int
     n_excluded: int = 0
-    same: tuple[tuple[str, str], ...] = ()
     parts: tuple[tuple[str, int], ...] = ()
+    unlisted: tuple[str, ...] = ()
 
     def summary(self, path: str | os.PathLike[str]) -> str:
         """What was written where."""
@@ -85,6 +85,8 @@ def write_rows(
     groups = table.groups(names, by, FINE, exclude_bad=exclude_bad)
     if not by:
         sketch = CalibrationSketch.from_groups(groups, names, FINE)
+        if not groups.n_excluded:
+            sketch.list_parts(table.parts(names, sketch.identity))
         return _keep_one(sketch, path)._replace(n_excluded=groups.n_excluded)
     of = numbers_of(groups.keys)
     order = np.lexsort((groups.index, of))
@@ -101,67 +103,48 @@ def write_rows(
 
 
 def keep_merged(
-    kept: Sequence[KeptSketches], path: str | os.PathLike[str], *, by: Sequence[str] = (), overwrite: bool = False
+    kept: Sequence[KeptSketches],
+    path: str | os.PathLike[str],
+    *,
+    by: Sequence[str] = (),
+    overwrite: bool = False,
+    distinct: bool = False,
 ) -> Written:
     """Add up sketches, all of them or those of one key, and write what they come to.
 
     Raises
     ------
     FileError
-        If one is damaged or cannot be added to the others, or is named twice, or the place cannot be written to.
+        If one is damaged or cannot be added to the others, or holds the rows of others, or the place cannot be
+        written to.
     """
     import pyarrow
 
     check_place(path, by, overwrite)
     _check_keys(by)
     files = StampedFiles.together(each.files for each in kept)
-    _refuse_twice(files)
+    refuse_same_file(files)
     for each in kept:
         each.require(by, "by")
     together = KeptSketches(kept[0].path if len(kept) == 1 else "the sketches", files)
-    same, parts = _looked_at(files)
+    together.distinct = distinct
+    parts = together.counted()
+    unlisted = tuple(together.unlisted)
     if not by:
-        return _keep_one(together.sketch(), path)._replace(same=same, parts=parts)
+        return _keep_one(together.sketch(), path)._replace(parts=parts, unlisted=unlisted)
     import narwhals as nw
 
     of = numbers_of(nw.from_native(together.keys.select(list(by)), eager_only=True))
     of_keys = [np.flatnonzero(of == number) for number in range(int(of.max()) + 1)]
     keys = together.keys.select(list(by)).take(pyarrow.array([int(each[0]) for each in of_keys]))
     found = _keep_several(keys, (together.sketch(each.tolist()) for each in of_keys), path)
-    return found._replace(same=same, parts=parts)
+    return found._replace(parts=parts, unlisted=unlisted)
 
 
 def _check_keys(by: Sequence[str]) -> None:
     for name in by:
         if name in (COLUMN, ROWS):
             raise InputError("by", f"names {name!r}, which is what a column of the sketches is called; rename it")
-
-
-def _refuse_twice(files: Sequence[str]) -> None:
-    """A file that is named twice would count its rows twice."""
-    seen: dict[str, str] = {}
-    for file in files:
-        real = os.path.realpath(file)
-        if real in seen:
-            also = f", also as {seen[real]!r}" if seen[real] != file else ""
-            raise FileError("file", f"{file!r} is named twice{also}, and its rows would be counted twice")
-        seen[real] = file
-
-
-def _looked_at(files: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]:
-    """Pairs of sketches that hold the very same sums, as a copy under another name does; and the rows of each file."""
-    seen: dict[int, str] = {}
-    same, parts = [], []
-    for file in files:
-        rows = 0
-        for _, where, found in KeptSketches(file, StampedFiles([file])).stored():
-            rows += int(found.columns[:, sketching.COUNT].sum())
-            digest = hash((found.numbers.tobytes(), found.columns.tobytes()))
-            if digest in seen:
-                same.append((seen[digest], where))
-            seen.setdefault(digest, where)
-        parts.append((file, rows))
-    return tuple(same), tuple(parts)
 
 
 def _keep_one(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> Written:

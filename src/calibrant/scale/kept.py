@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import Identity, find_overlap, refuse
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED, coarser
 from calibrant.scale.engine import connect, lacks_memory
@@ -18,7 +19,7 @@ from calibrant.scale.folders import check_folder_columns, typed_folders
 from calibrant.scale.groups import Groups
 from calibrant.scale.keys import told_apart
 from calibrant.scale.readers import input_files
-from calibrant.scale.sketch import CalibrationSketch, restored
+from calibrant.scale.sketch import CalibrationSketch, claims_of, restored
 from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.storage import Stored, from_bytes, from_parquet, holds_sketch, read_plain
 from calibrant.scale.tables import BoolArray, Chosen, Table
@@ -84,6 +85,8 @@ class KeptSketches(Table):
         self.path, self.files = path, files
         self.name: str | None = Path(path).name
         self._one: CalibrationSketch | None = None
+        self._once = False
+        self.unlisted: list[str] = []  # sketches that do not say what was added up in them
         check_folder_columns(self.files, path)
 
     @classmethod
@@ -102,6 +105,11 @@ class KeptSketches(Table):
     def summed(self) -> bool:
         """Whether it is sums: it is."""
         return True
+
+    @property
+    def several(self) -> bool:
+        """Whether they are sketches of a folder or a pattern, or under keys."""
+        return bool(self.files) and (len(self.files) > 1 or self.files[0] != self.path or bool(self.columns))
 
     @cached_property
     def columns(self) -> list[str]:
@@ -154,6 +162,9 @@ class KeptSketches(Table):
             yield 0, "the sketch", Stored(*self._one.__reduce__()[1])
             return
         kept = None if wanted is None else set(wanted)
+        looked = wanted is None and not self._once
+        names: list[str] = []
+        claims: list[tuple[Identity, ...]] = []
         first: tuple[str, int] | None = None
         with self.files.unchanged():
             for at, (where, data) in enumerate(each for file in self.files for each in _each(file)):
@@ -163,13 +174,47 @@ class KeptSketches(Table):
                     if found.resolution != first[1]:
                         said = f"{where} has the resolution {found.resolution}, and {first[0]} {first[1]}"
                         raise FileError("file", said, allowed="sketches of one resolution can be added")
+                    if looked:
+                        names.append(where)
+                        claims.append(claims_of(found))
+                        self.unlisted += [where] if found.parts is None else []
                     yield at, where, found
+        if looked:
+            self._once = True
+            self._refuse_copies(names, claims)
+
+    def _refuse_copies(self, names: Sequence[str], claims: Sequence[tuple[Identity, ...]]) -> None:
+        if self.distinct:
+            return
+        at = [i for i, each in enumerate(claims) if each[0].count]
+
+        def apart(one: int, other: int) -> bool:
+            keys = self.keys.select(self.columns).take([at[one], at[other]]).to_pylist()
+            return bool(keys[0] != keys[1])
+
+        refuse(find_overlap([claims[i] for i in at], apart=apart), [names[i] for i in at], FileError, "file")
+
+    def counted(self) -> tuple[tuple[str, int], ...]:
+        """The rows of each file, once it is seen that none holds those of others.
+
+        Raises
+        ------
+        FileError
+            Naming those that do.
+        """
+        rows = dict.fromkeys(self.files, 0)
+        ends = np.cumsum([len(self._keys_of(file)) for file in self.files])
+        for at, _, found in self.stored():
+            rows[self.files[int(np.searchsorted(ends, at, side="right"))]] += int(
+                found.columns[:, sketching.COUNT].sum()
+            )
+        return tuple(rows.items())
 
     def sketch(self, wanted: Iterable[int] | None = None) -> CalibrationSketch:
         """All of them added up, or those of these numbers."""
         if self._one is not None:
             return self._one
-        return CalibrationSketch.merge(restored(*found) for _, _, found in self.stored(wanted))
+        return CalibrationSketch.merge((restored(*found) for _, _, found in self.stored(wanted)), distinct=True)
 
     def sketched(self, _names: Mapping[str, str], *, exclude_bad: bool = False) -> tuple[CalibrationSketch, int]:
         """All of them added up."""

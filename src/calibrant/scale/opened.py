@@ -5,24 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import HEAD, Identity
 from calibrant.scale.engine import lacks_memory, literal, shortened
 from calibrant.scale.folders import check_folder_columns, check_same, folder_columns, kind_of_all
 from calibrant.scale.harness import is_harness_log, read_harness_log
+from calibrant.scale.identities import NOTHING, Begun, Ordered, hashed, ids_of, ordered, suspects
 from calibrant.scale.readers import (
+    FILE,
     Dialect,
     arrow_reader,
     arrow_table,
     dialect_of,
+    files_of_rows,
     input_files,
     json_keys,
     looks_like,
     parquet_columns,
     parquet_names,
+    parquet_source,
     same_names,
     selected,
     text_source,
@@ -35,6 +41,8 @@ from calibrant.scale.whole import check_pages, refuse_cut_parquet
 
 MANY_BYTES = 500_000_000
 """Bytes of other files above which they are."""
+_FEW_FILES = 256
+"""Files up to which the first rows of each are read beside."""
 
 
 class OpenedFile(InDuckDB):
@@ -158,10 +166,13 @@ class OpenedFile(InDuckDB):
 
     @cached_property
     def _parquet(self) -> Any:
-        folders = bool(folder_columns(self.files))
-        return self._connection.read_parquet(
-            self._literals, union_by_name=len(self.files) > 1, hive_partitioning=folders
-        )
+        return self._read_parquet()
+
+    def _read_parquet(self, *, with_file: bool = False) -> Any:
+        several, folders = len(self.files) > 1, bool(folder_columns(self.files))
+        if with_file:
+            return self._connection.sql(f"SELECT * FROM {parquet_source(self.files, folders)}")
+        return self._connection.read_parquet(self._literals, union_by_name=several, hive_partitioning=folders)
 
     def _header(self, at: int, file: str) -> list[str]:
         """Names as one file holds them, before DuckDB makes them distinct."""
@@ -172,6 +183,93 @@ class OpenedFile(InDuckDB):
         if self.kind == "json":
             return self._json_keys
         return list(self._dialects[at].header)
+
+    def ordered(self, names: Mapping[str, str]) -> Ordered:
+        """Rows in order, with what their identities need."""
+        ids = ids_of(self.columns, names)
+        several = len(self.files) > 1
+        with self._explained():
+            relation = self._rows(list(names.values()), ids, with_file=several)
+            by_hash = dict(zip(map(self._hash_of, self.files), self.files, strict=True)) if several else None
+            return ordered(relation, self._numbers(relation, names), ids, self.kind, by_hash)
+
+    def ids_in_order(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Hashes of the ids or times of its rows and what they are called, where such a column is there."""
+        if self.is_harness_log or not ids_of(self.columns, names):
+            return {}
+        found = self.ordered(names)
+        return {"ids": found.ids, "ids_name": found.ids_name}
+
+    def begun(self, names: Mapping[str, str], held: Sequence[Identity], n_rows: int) -> Begun:
+        """The longest first part of many rows that is all of one earlier source."""
+        counts = sorted({each.count for each in held if each.count <= n_rows}, reverse=True)
+        if counts:
+            with self._explained():
+                headed = self._headed(self.files[0], names, Identity(1, None, None, 0.0))
+            some = [each for each in held if each.head is None or each.begins_as(headed)]
+            counts = [count for count in counts if any(each.count == count for each in some)]
+        for count in counts:
+            first = self.within(names, 0, count).identity
+            for at, each in enumerate(held):
+                if each.equals(first):
+                    return Begun(count, (at,))
+        return NOTHING
+
+    def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:
+        """Identities of its files, unless they are so many rows that only all of them are known."""
+        if len(self.files) == 1:
+            with self._explained():
+                return (self._headed(self.files[0], names, whole),)
+        if self.summed:
+            return ()
+        return tuple(each for _, each in self._found or self.ordered(names).named())
+
+    def _hash_of(self, file: str) -> int:
+        ((found,),) = self._connection.execute("SELECT hash(?)", [file]).fetchall()
+        return int(found)
+
+    def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
+        if not self.summed:
+            return self.ordered(names).named()
+        known = self._hashed(names)
+        return [(file, self._headed(file, names, known.get(file))) for file in self.files]
+
+    def _hashed(self, names: Mapping[str, str]) -> dict[str, Identity]:
+        """Of files whose sizes allow that they hold the same rows."""
+        if self.kind == "parquet":
+            query = "SELECT file_name, sum(num_rows) FROM parquet_file_metadata(?) GROUP BY file_name"
+            counts = dict(self._connection.execute(query, [self._literals]).fetchall())
+            chosen = suspects([int(counts[file]) for file in self.files], 0)
+        elif any(file.lower().endswith((".gz", ".zst")) for file in self.files):
+            chosen = list(range(len(self.files)))
+        else:
+            chosen = suspects([Path(file).stat().st_size for file in self.files], 100)
+        if not chosen:
+            return {}
+        relation = self._of([self.files[at] for at in chosen])._rows(list(names.values()), with_file=True)
+        found = hashed(relation, self._numbers(relation, names))
+        seen: dict[tuple[int, int | None], str] = {}
+        for file, each in found.items():
+            first = seen.setdefault((each.count, each.rows), file)
+            if first is not file:
+                bits = self._of([file]).sketched(names)[0].identity.bits
+                found |= {other: replace(found[other], bits=bits) for other in (first, file)}
+        return found
+
+    def _headed(self, file: str, names: Mapping[str, str], known: Identity | None) -> Identity:
+        """With the fingerprint of the first rows, where files are few enough to open each once more."""
+        known = known or Identity(1, None, None, 0.0)
+        if len(self.files) > _FEW_FILES:
+            return known
+        alone = self._of([file])
+        relation = alone._rows(list(names.values())).limit(HEAD)
+        ((_, begun),) = ordered(relation, self._numbers(relation, names), (), self.kind).named()
+        return replace(known, head=begun.head, head_bits=begun.head_bits)
+
+    def _of(self, files: list[str]) -> OpenedFile:
+        alone = OpenedFile(self.path, self.pos_label, StampedFiles(files))
+        alone.distinct = True
+        return alone
 
     def _in_every_file(self, wanted: Sequence[str]) -> None:
         """Raise if a column is missing in some of the files, or is text in some and not in others."""
@@ -184,7 +282,7 @@ class OpenedFile(InDuckDB):
         with_folders = {name.casefold() for name in folder_columns(self.files)}
         check_same(held, [name for name in wanted if name.casefold() not in with_folders])
 
-    def _rows(self, numbers: Sequence[str], keys: Sequence[str] = ()) -> Any:
+    def _rows(self, numbers: Sequence[str], keys: Sequence[str] = (), *, with_file: bool = False) -> Any:
         wanted = [*numbers, *keys]
         unchecked = set(wanted) - self._checked
         if unchecked and len(self.files) > 1:
@@ -194,14 +292,20 @@ class OpenedFile(InDuckDB):
                 check_pages(self._connection, file, unchecked)
         self._checked |= unchecked
         if self.kind == "csv":
-            return self._connection.sql(selected(text_source(self.files, self._dialects), wanted))
+            source = text_source(self.files, self._dialects, with_file=with_file)
+            return self._connection.sql(selected(source, [*wanted, FILE] if with_file else wanted))
         if self.kind == "json":
             columns = dict.fromkeys(wanted, "JSON")
-            return self._connection.read_json(self._literals, columns=columns, union_by_name=len(self.files) > 1)
+            named = {"filename": FILE} if with_file else {}
+            return self._connection.read_json(
+                self._literals, columns=columns, union_by_name=len(self.files) > 1, **named
+            )
         if self.kind == "arrow":
             table = arrow_table(self.files, dict.fromkeys(wanted))
+            if with_file:
+                table = table.append_column(FILE, files_of_rows(self.files))
             return self._connection.from_arrow(table)
-        return self._parquet
+        return self._read_parquet(with_file=True) if with_file else self._parquet
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

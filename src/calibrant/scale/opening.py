@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from calibrant.door.arguments import flag
 from calibrant.door.errors import InputError
 from calibrant.scale.datasets import OpenedDataset
 from calibrant.scale.filesystems import filesystem_of
@@ -15,7 +16,9 @@ from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
 
 
-def open_table(table: Any, *, filesystem: Any = None, pos_label: Any = None, argument: str = "table") -> Table:
+def open_table(
+    table: Any, *, filesystem: Any = None, pos_label: Any = None, distinct: bool = False, argument: str = "table"
+) -> Table:
     """Open whatever holds rows under named columns, or sketches of rows.
 
     Parameters
@@ -27,6 +30,8 @@ def open_table(table: Any, *, filesystem: Any = None, pos_label: Any = None, arg
         Where a name is to be looked up, as `filesystem_of` takes it; by default on this machine.
     pos_label : label, optional
         Label of the event, where the column of outcomes holds two labels.
+    distinct : bool
+        Whether files of equal contents hold other rows each.
     argument : str
         What the table is called in errors.
 
@@ -35,6 +40,15 @@ def open_table(table: Any, *, filesystem: Any = None, pos_label: Any = None, arg
     InputError
         If it is no table. FileError if a file cannot be read.
     """
+    flag(distinct, "distinct")
+    found = _open(table, filesystem, pos_label, argument)
+    if distinct and not found.several:
+        raise InputError("distinct", f"has no effect: {argument} is one source", allowed="it is for several files")
+    found.distinct = distinct
+    return found
+
+
+def _open(table: Any, filesystem: Any, pos_label: Any, argument: str) -> Table:
     named = isinstance(table, str | os.PathLike)
     if filesystem is not None:
         if not named:

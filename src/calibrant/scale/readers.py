@@ -9,13 +9,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from calibrant.door.errors import FileError, Ways
 from calibrant.scale.duck import quoted
 from calibrant.scale.engine import connect, literal
-from calibrant.scale.folders import folder_columns, in_folder
+from calibrant.scale.folders import folder_columns, in_folder, refuse_same_file
 from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.whole import arrow_source, check_arrow_stream, check_compressed, check_json, check_last_line
 
+FILE = "_calibrant_file"
+"""The column that says of which file a row is."""
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -27,7 +31,7 @@ def input_files(path: str) -> StampedFiles:
     Raises
     ------
     FileError
-        If there is none, or one is no plain file, empty, or cut or damaged.
+        If there is none, or one is no plain file, empty, or cut or damaged, or one is there twice.
     """
     try:
         path.encode()
@@ -58,6 +62,7 @@ def _checked(names: Sequence[str]) -> StampedFiles:
             check_compressed(file)
             check_last_line(file)
             check_json(file)
+        refuse_same_file(files)
     return files
 
 
@@ -99,15 +104,19 @@ class Dialect:
     names: tuple[str, ...]
     header: tuple[str, ...] = ()
 
-    def source(self, files: Sequence[str], *, header: bool = True, folders: bool = False) -> str:
+    def source(
+        self, files: Sequence[str], *, header: bool = True, folders: bool = False, with_file: bool = False
+    ) -> str:
         """A table in SQL: every column as text, lest a sample of rows decide its type; nothing is detected again."""
+        named = f", filename={_text(FILE)}" if with_file else ""
         names = self.names if header else [f"c{i}" for i in range(len(self.names))]
         held = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
         listed = ", ".join(_text(literal(file)) for file in files)
         line_end = f", new_line={_text(self.line_end)}" if self.line_end else ""
         return (
             f"read_csv([{listed}], auto_detect=false, delim={_text(self.delimiter)}, quote='\"', comment='', skip=0, "
-            f"escape={_text(self.escape)}{line_end}, header={header}, hive_partitioning={folders}, columns={{{held}}})"
+            f"escape={_text(self.escape)}{line_end}, header={header}, hive_partitioning={folders}{named}, "
+            f"columns={{{held}}})"
         )
 
 
@@ -129,15 +138,21 @@ def dialect_of(connection: Any, file: str) -> Dialect:
     return replace(dialect, header=tuple(name for line in first for name in line if name is not None))
 
 
-def text_source(files: Sequence[str], dialects: Sequence[Dialect]) -> str:
+def text_source(files: Sequence[str], dialects: Sequence[Dialect], *, with_file: bool = False) -> str:
     """All rows of text files in SQL, in order; columns are matched by name, never by position."""
     folders = bool(folder_columns(files))
     runs = [
         (dialect, [file for file, _ in run])
         for dialect, run in groupby(zip(files, dialects, strict=True), lambda each: each[1])
     ]
-    parts = [f"SELECT * FROM {dialect.source(run, folders=folders)}" for dialect, run in runs]
+    parts = [f"SELECT * FROM {dialect.source(run, folders=folders, with_file=with_file)}" for dialect, run in runs]
     return " UNION ALL BY NAME ".join(parts)
+
+
+def parquet_source(files: Sequence[str], folders: bool) -> str:
+    """All rows of Parquet files in SQL, with the file of each."""
+    listed = ", ".join(_text(literal(file)) for file in files)
+    return f"read_parquet([{listed}], union_by_name=true, hive_partitioning={folders}, filename={_text(FILE)})"
 
 
 def json_keys(connection: Any, files: Sequence[str]) -> list[str]:
@@ -207,6 +222,14 @@ def arrow_table(files: Sequence[str], wanted: Collection[str]) -> Any:
     schema = pyarrow.schema([(f.name, single if f.type == half else f.type) for f in table.schema])
     table.validate(full=True)  # damaged offsets of texts would be followed
     return table.cast(schema)
+
+
+def files_of_rows(files: Sequence[str]) -> Any:
+    """The file of each row of Arrow files."""
+    import pyarrow
+
+    counts = [arrow_reader(file).read_all().num_rows for file in files]
+    return pyarrow.array(np.repeat(np.array(files, dtype=object), counts), pyarrow.string())
 
 
 def _text(value: str) -> str:

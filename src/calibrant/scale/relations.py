@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import Identity, find_overlap, refuse
 from calibrant.scale.addressed import GRID, sum_by_address
 from calibrant.scale.duck import first_bad, group_relation, json_segments, quoted
 from calibrant.scale.eager import in_arrow
 from calibrant.scale.engine import connect, keep_groups_in_arrays
 from calibrant.scale.groups import Groups, good_groups, missing_values, refuse_bad_rows
+from calibrant.scale.identities import NOTHING, Begun
 from calibrant.scale.keys import ranks_of
 from calibrant.scale.numbers import (
     feature_sql,
@@ -26,6 +29,7 @@ from calibrant.scale.numbers import (
     numbers_in_sql,
     texts_in_rows,
 )
+from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.tables import BoolArray, Chosen, RowsWithFeatures, Table
 
@@ -52,6 +56,9 @@ class InDuckDB(Table):
 
     def __init__(self, pos_label: Any = None) -> None:
         self.pos_label = pos_label
+        self._once = False
+        self._within: tuple[int, int | None] | None = None
+        self._found: list[tuple[str, Identity]] = []
         self._connection = connect()
 
     def close(self) -> None:
@@ -62,6 +69,11 @@ class InDuckDB(Table):
     def n_files(self) -> int:
         """Over how many files rows are counted."""
         return len(self.files)
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a folder, a pattern or a dataset of files."""
+        return len(self.files) != 1 or self.files[0] != self.path
 
     @property
     def engine(self) -> str:
@@ -78,6 +90,39 @@ class InDuckDB(Table):
     @abstractmethod
     def _explained(self) -> AbstractContextManager[None]:
         """Turn what the readers raise into a message."""
+
+    @abstractmethod
+    def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
+        """File -> identity, of each that may hold rows of another."""
+
+    def begun(self, names: Mapping[str, str], held: Sequence[Identity], n_rows: int) -> Begun:  # noqa: ARG002
+        """The longest first part of many rows that is all of one earlier source."""
+        return NOTHING
+
+    def within(self, names: Mapping[str, str], start: int, stop: int | None = None) -> CalibrationSketch:
+        """The sketch of the rows from one to another, in their order."""
+        self._within = start, stop
+        try:
+            return self.sketched(names)[0]
+        finally:
+            self._within = None
+
+    def _count_once(self, names: Mapping[str, str]) -> None:
+        """Refuse, once, files that hold the same rows.
+
+        Raises
+        ------
+        FileError
+            Naming them.
+        """
+        if self._once or self.distinct or self.n_files < 2 or "y_true" not in names:
+            return
+        self._once = True
+        with self._explained():
+            self._found = found = self._identities(names)
+        folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in found]
+        overlap = find_overlap([[each] for _, each in found], apart=lambda one, other: folders[one] != folders[other])
+        refuse(overlap, [repr(file) for file, _ in found], FileError, "file")
 
     @property
     def _as_text(self) -> bool:
@@ -97,13 +142,17 @@ class InDuckDB(Table):
         """Numbers of columns as float64."""
         with self._explained():
             relation = self._rows(list(names.values()))
-            return fetch(relation, names, self._numbers(relation, names), self.path, self.n_files)
+            found = fetch(relation, names, self._numbers(relation, names), self.path, self.n_files)
+        self._count_once(names)
+        return found
 
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
         """Numbers of columns as float64 in the rows that are good, and which are."""
         with self._explained():
             relation = self._rows(list(names.values()))
-            return fetch_good(relation, self._numbers(relation, names), self.path)
+            found = fetch_good(relation, self._numbers(relation, names), self.path)
+        self._count_once(names)
+        return found
 
     def with_features(
         self,
@@ -116,6 +165,7 @@ class InDuckDB(Table):
     ) -> RowsWithFeatures:
         """Numbers of columns as float64, columns of features as Arrow, and groups as numbers."""
         self.require(features, option)
+        self._count_once(names)
         group = None if groups is None else self.ranks(groups, "groups")
         with self._explained():
             relation = self._rows(list(names.values()), features)
@@ -138,6 +188,7 @@ class InDuckDB(Table):
         from calibrant.scale.frames import OpenedFrame
 
         self.require(features, option)
+        self._count_once(names)
         with self._explained():
             relation = self._rows(list(names.values()), features)
             numbers = self._numbers(relation, names)
@@ -185,8 +236,11 @@ class InDuckDB(Table):
 
         self.require(by, option)
         with self._explained():
-            with self._in_any_order():
+            with nullcontext() if self._within else self._in_any_order():
                 relation = self._rows(list(names.values()), by)
+                if self._within:
+                    start, stop = self._within
+                    relation = relation.limit(2**62 if stop is None else stop - start, offset=start)
                 numbers = self._numbers(relation, names)
                 if self.kind == "json":
                     relation = json_segments(relation, list(dict.fromkeys(by)), option)
@@ -198,6 +252,7 @@ class InDuckDB(Table):
                 found = nw.from_native(table, eager_only=True)
             if not exclude_bad:
                 self._refuse_bad(relation, names, numbers, found)
+        self._count_once(names)
         with of_file():
             return good_groups(found, exclude_bad, "file", f"{self.path!r} ")
 

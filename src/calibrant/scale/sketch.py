@@ -6,19 +6,20 @@ __all__ = ["CalibrationSketch"]
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.arguments import power_of_two
+from calibrant.door.arguments import flag, power_of_two
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.identity import CELLS, Identity, find_overlap, identity_of_cells, refuse, without
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
 from calibrant.scale.answers import Answers
-from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, read_cells, rounding_of_plain_sums
+from calibrant.scale.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, coarser, read_cells, rounding_of_plain_sums
 from calibrant.scale.groups import Groups
 from calibrant.scale.storage import Stored, from_bytes, from_parquet, to_bytes, to_parquet
 
@@ -26,6 +27,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _NO_WEIGHTS = np.empty(0)
+MOST_PARTS = 4096
+"""Sources that a sketch lists."""
 
 
 class CalibrationSketch(Answers):
@@ -61,12 +64,13 @@ class CalibrationSketch(Answers):
     True
     """
 
-    __slots__ = ("_lock", "_rounding", "_table", "resolution")
+    __slots__ = ("_lock", "_parts", "_rounding", "_table", "resolution")
 
     def __init__(self, resolution: int = 65536) -> None:
         self.resolution = power_of_two(resolution, "resolution", *RESOLUTIONS)
         self._table = sketching.new_table(self.resolution)
         self._rounding = 0.0  # of sums made elsewhere, as a share of each cell's weight
+        self._parts: tuple[Identity, ...] | None = ()  # sources that were added up
         self._lock = threading.Lock()
 
     def update(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> CalibrationSketch:
@@ -91,15 +95,26 @@ class CalibrationSketch(Answers):
         return CalibrationSketch.merge([self, other])
 
     @classmethod
-    def merge(cls, sketches: Iterable[CalibrationSketch]) -> CalibrationSketch:
+    def merge(cls, sketches: Iterable[CalibrationSketch], *, distinct: bool = False) -> CalibrationSketch:
         """Return the sketch of the rows of all, in one table; faster than adding one by one.
+
+        Parameters
+        ----------
+        sketches : iterable of CalibrationSketch
+            Of other rows each.
+        distinct : bool, default False
+            Say that sketches of equal contents are of other rows each, and add them all.
 
         Raises
         ------
         InputError
-            If there is none or resolutions differ.
+            If there is none, resolutions differ, or one is there twice, holds the same rows as another or those of
+            several: equal contents that may well be chance are added (docs/identity.md).
         """
+        flag(distinct, "distinct")
         merged: CalibrationSketch | None = None
+        held: list[tuple[Identity, ...]] = []
+        first: CalibrationSketch | None = None
         for sketch in sketches:
             merged = cls(sketch.resolution) if merged is None else merged
             if sketch.resolution != merged.resolution:
@@ -109,8 +124,17 @@ class CalibrationSketch(Answers):
             with sketch._lock:
                 sketching.add_table(sketch._table, merged._table)
                 merged._rounding = max(merged._rounding, sketch._rounding)
+            if first is None:
+                first, merged._parts = sketch, sketch._parts
+                continue
+            held = held or [first.claims()]
+            held.append(sketch.claims())
         if merged is None:
             raise InputError("sketches", "are empty; at least one is needed")
+        if held:
+            if not distinct:
+                _refuse_copies(held)
+            merged._parts = parts_of(held)
         return merged
 
     @classmethod
@@ -161,6 +185,7 @@ class CalibrationSketch(Answers):
         exclude_bad: bool = False,
         unweighted: bool = False,
         filesystem: Any = None,
+        distinct: bool = False,
     ) -> CalibrationSketch:
         """Sketch a table: files, a folder, a pattern, a dataset of pyarrow, a data frame or a table of an engine.
 
@@ -177,6 +202,8 @@ class CalibrationSketch(Answers):
         unweighted : bool, default False
             Leave out a column that holds weights by its name, instead of asking about it.
         filesystem : FileSystem or str, optional
+            As for `audit_table`.
+        distinct : bool, default False
             As for `audit_table`.
 
         Raises
@@ -200,7 +227,7 @@ class CalibrationSketch(Answers):
         from calibrant.scale.opening import open_table
 
         resolution = cls(resolution).resolution
-        table = open_table(frame, filesystem=filesystem, argument="frame")
+        table = open_table(frame, filesystem=filesystem, distinct=distinct, argument="frame")
         names = table.spoken(y_true, y_prob, sample_weight, unweighted)
         return cls.from_groups(table.groups(names, (), resolution, exclude_bad=exclude_bad), names, resolution)
 
@@ -237,6 +264,24 @@ class CalibrationSketch(Answers):
         with self._lock:
             return int(np.count_nonzero(self._table[:, sketching.COUNT]))
 
+    @property
+    def identity(self) -> Identity:
+        """Which rows it holds, as far as their cells tell."""
+        return identity_of(self._stored())
+
+    def claims(self) -> tuple[Identity, ...]:
+        """Its own identity, and those of the sources that were added up in it, where several were; none of no rows."""
+        return claims_of(self._stored()) if self.n_rows else ()
+
+    @property
+    def parts(self) -> tuple[Identity, ...] | None:
+        """The sources that were added up in it, none for one of its own; None where that is not known."""
+        return self._parts
+
+    def list_parts(self, parts: tuple[Identity, ...]) -> None:
+        """Say which sources its rows are of."""
+        self._parts = parts if len(parts) <= MOST_PARTS else None
+
     def to_bytes(self) -> bytes:
         """Return Arrow IPC bytes, with the version of their layout."""
         return to_bytes(self._stored())
@@ -260,7 +305,7 @@ class CalibrationSketch(Answers):
         return restored, tuple(self._stored())
 
     def _stored(self) -> Stored:
-        return Stored(self.resolution, self._rounding, *self.held())
+        return Stored(self.resolution, self._rounding, *self.held(), self._parts)
 
     def __repr__(self) -> str:
         """Rows and cells in a line."""
@@ -268,9 +313,53 @@ class CalibrationSketch(Answers):
         return f"CalibrationSketch(resolution={self.resolution}): {held}"
 
 
-def restored(resolution: int, rounding: float, index: IntArray, columns: FloatArray) -> CalibrationSketch:
+def identity_of(stored: Stored) -> Identity:
+    """Which rows a sketch holds; of cells wider than usual no more than how many."""
+    index, columns = stored.numbers, stored.columns[:, : len(MEASURED)]
+    if stored.resolution < CELLS:
+        return Identity(int(columns[:, sketching.COUNT].sum()), None, None, 0.0)
+    if stored.resolution > CELLS:
+        index, columns = coarser(index, columns, stored.resolution, CELLS)
+        order = np.argsort(index, kind="stable")
+        starts = np.flatnonzero(np.diff(index[order], prepend=-1))
+        index, columns = index[order][starts], np.add.reduceat(columns[order], starts)
+    weight = np.maximum(columns[:, sketching.WEIGHT], np.finfo(np.float64).tiny)
+    mean = (index // 2 + np.where(index % 2, np.minimum(columns[:, sketching.OFFSET] / weight, 1.0), 0.0)) / CELLS
+    count, ones, rates = (columns[:, each] for each in (sketching.COUNT, sketching.ONES, sketching.FRACTIONAL))
+    return identity_of_cells(index, count, ones, rates, np.clip(mean, 0.0, 1.0))
+
+
+def claims_of(stored: Stored) -> tuple[Identity, ...]:
+    """As `CalibrationSketch.claims`."""
+    whole = identity_of(stored)
+    rest = without(whole, stored.parts or ())
+    return (whole, *(stored.parts or ()), *(() if rest is None or not stored.parts else (rest,)))
+
+
+def parts_of(held: Iterable[Sequence[Identity]]) -> tuple[Identity, ...] | None:
+    """The sources of sketches with these claims; None if they are too many to be kept."""
+    parts = tuple(part for claims in held for part in (claims[1:] or claims))
+    return parts if len(parts) <= MOST_PARTS else None
+
+
+def _refuse_copies(held: Sequence[Sequence[Identity]]) -> None:
+    """Refuse sketches that hold the same rows beyond chance: in memory nothing else tells what they are."""
+    at = [i for i, claims in enumerate(held) if claims]
+    overlap = find_overlap([held[i] for i in at], apart=lambda _one, _other: True)
+    if overlap is not None and overlap.certain:
+        refuse(overlap, [f"sketch {i}" for i in at], InputError, "sketches")
+
+
+def restored(
+    resolution: int,
+    rounding: float,
+    index: IntArray,
+    columns: FloatArray,
+    parts: tuple[Identity, ...] | None = (),
+) -> CalibrationSketch:
     """The sketch whose `held` these are."""
     sketch = CalibrationSketch(resolution)
     sketch._rounding = rounding
+    sketch._parts = parts
     sketch._table[index] = columns
     return sketch

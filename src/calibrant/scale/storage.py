@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Callable
@@ -14,12 +15,14 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import power_of_two
 from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import Identity
 from calibrant.door.writing import write_whole_bytes
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED, RESOLUTIONS, is_double_double, read_cells
 
-VERSION = 2
-_KEY = b"calibrant.sketch"
+VERSION = 3
+_READ = ("2", "3")
+_KEY, _PARTS = b"calibrant.sketch", b"calibrant.parts"
 _CELL = "cell"
 _RESTS = {  # of a sum, what its column leaves out
     sketching.WEIGHT: "weight_rest",
@@ -33,12 +36,17 @@ UNSEALED = b"sha256:" + b"0" * 64
 
 
 class Stored(NamedTuple):
-    """What a sketch is made of: its resolution, the rounding of sums made elsewhere, and the cells that hold rows."""
+    """What a sketch is made of: its resolution, the rounding of sums made elsewhere, and the cells that hold rows.
+
+    `parts` lists the sources that were added up, none for a source of its own; None where that is not known, since
+    layout 2 did not keep it.
+    """
 
     resolution: int
     rounding: float
     numbers: npt.NDArray[np.int64]
     columns: npt.NDArray[np.float64]
+    parts: tuple[Identity, ...] | None = ()
 
 
 def sealed(data: bytes) -> bytes:
@@ -55,10 +63,11 @@ def is_whole(data: bytes) -> bool:
 def _to_table(sketch: Stored) -> Any:
     import pyarrow
 
-    resolution, rounding, index, cells = sketch
+    resolution, rounding, index, cells, parts = sketch
     columns = {_CELL: index, **{name: np.ascontiguousarray(cells[:, j]) for j, name in enumerate(_COLUMNS)}}
     said = f"{VERSION} {resolution} {rounding.hex()} ".encode() + UNSEALED
-    return pyarrow.table(columns).replace_schema_metadata({_KEY: said})
+    listed = json.dumps(None if parts is None else [part.to_list() for part in parts]).encode()
+    return pyarrow.table(columns).replace_schema_metadata({_KEY: said, _PARTS: listed})
 
 
 def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError], argument: str) -> Stored:
@@ -77,9 +86,10 @@ def _from_table(data: bytes, read: Callable[[Any], Any], fail: type[InputError],
 
 
 def _from_sound_table(table: Any) -> Stored:
-    words = (table.schema.metadata or {}).get(_KEY, b"").decode("ascii").split()
-    if len(words) != 4 or words[0] != str(VERSION):
-        raise InputError("layout", f"is {words[:1]}; this release of calibrant reads {VERSION}")
+    metadata = table.schema.metadata or {}
+    words = metadata.get(_KEY, b"").decode("ascii").split()
+    if len(words) != 4 or words[0] not in _READ:
+        raise InputError("layout", f"is {words[:1]}; this release of calibrant reads {' and '.join(_READ)}")
     resolution, rounding = power_of_two(int(words[1]), "resolution", *RESOLUTIONS), float.fromhex(words[2])
     if not 0.0 <= rounding <= 1.0 or tuple(table.column_names) != (_CELL, *_COLUMNS):
         raise InputError("layout", "has other columns")
@@ -90,7 +100,11 @@ def _from_sound_table(table: Any) -> Stored:
     for at, (high, name) in enumerate(_RESTS.items()):
         if not is_double_double(columns[:, high], columns[:, len(MEASURED) + at]).all():
             raise InputError(name, "is larger than rounding can be")
-    return Stored(resolution, rounding, index, columns)
+    listed = json.loads(metadata[_PARTS]) if words[0] == str(VERSION) else None
+    parts = None if listed is None else tuple(map(Identity.from_list, listed))
+    if parts and sum(part.count for part in parts) > columns[:, sketching.COUNT].sum():
+        raise InputError("parts", "hold more rows than the cells")
+    return Stored(resolution, rounding, index, columns, parts)
 
 
 def holds_sketch(path: str | os.PathLike[str]) -> bool:

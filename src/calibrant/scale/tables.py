@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from calibrant.door.columns import NOT_NULL, IntArray
 from calibrant.door.errors import InputError
+from calibrant.door.identity import Identity
 from calibrant.scale.class_columns import choose_classes, numbers_of
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins, refuse_unspoken_weights
 from calibrant.scale.groups import Groups
@@ -119,9 +120,12 @@ class Table(ABC):
         Names that its reader does not tell apart, by what they look like to it.
     summed : bool
         Whether rows are to be summed where they lie instead of read.
+    distinct : bool
+        Whether files of equal contents hold other rows each, as the caller says.
     """
 
     name: str | None = None
+    distinct: bool = False
 
     @property
     @abstractmethod
@@ -155,6 +159,11 @@ class Table(ABC):
         return 0
 
     @property
+    def several(self) -> bool:
+        """Whether it may stand for several sources, of which two may hold the same rows."""
+        return False
+
+    @property
     def engine(self) -> str | None:
         """Who sums the rows, where somebody does."""
         return None
@@ -166,6 +175,14 @@ class Table(ABC):
 
     def close(self) -> None:  # noqa: B027 - most tables hold nothing
         """Let go of what reading took; nothing more is asked of the table but its name."""
+
+    def ids_in_order(self, names: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002
+        """Hashes of the ids or times of its rows and what they are called, as `Ordered` takes them; or nothing."""
+        return {}
+
+    def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:  # noqa: ARG002
+        """Identities of the files that all its rows, which are `whole`, come from, where they are known."""
+        return ()
 
     @abstractmethod
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,453 @@
+"""Which rows a source holds, so that the same rows count once, whatever their source is called.
+
+The rule, for every road (docs/identity.md):
+
+1. One file counts once: the same real path, or the same inode, is refused by name.
+2. An identity is a count and fingerprints that add up: sums modulo 2^64 of two hashes of each row, which order does not
+   change. `rows` hashes float32(v), y and w; `cells` hashes a row's cell of width 1/65536, which a sketch knows too.
+   Equal counts with equal fingerprints, of either kind, are equal contents. `head` hashes the first 128 rows in order.
+3. Equal contents may be chance: the outcome information is -sum over cells of log2 P(two independent batches with these
+   predictions have equal counts of events). From 40 bits on equal contents are a copy. Below, they are refused until
+   the caller says that they are distinct, or a column of ids or times tells them apart.
+4. A source that is the sum of others beside it, or begins as another does, is refused likewise.
+5. A log whose first n rows are what a state holds has grown: only its later rows are added.
+
+Fingerprints guard against accidents, not against anybody who wants two contents to look equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.errors import InputError, Ways
+from calibrant.door.values import counted
+from calibrant.kernels import identity as kernel
+from calibrant.kernels.types import UIntArray
+
+ENOUGH = 40.0
+"""Bits of outcome information from which on equal contents are a copy."""
+HEAD = 128
+"""Rows that the fingerprint of a beginning is of."""
+CELLS = 65536
+"""Cells of predictions that `cells` is of, as those of a sketch."""
+DISTINCT = Ways(
+    "leave one out; distinct=True says that they are other rows",
+    "leave one out; --distinct says that they are other rows",
+)
+_MOST = 128.0  # bits that are told
+_POINTS = 64
+_SMALL = 24  # sources of which every subset is added up
+_WORD = (1 << 64) - 1
+_NO_IDS = np.empty(0, dtype=np.uint64)
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which rows a source holds, up to their order.
+
+    Attributes
+    ----------
+    count : int
+        Rows.
+    rows, cells : int or None
+        Fingerprints of 128 bits, where they are known.
+    bits : float
+        Outcome information, up to 128.
+    head : int or None
+        Fingerprint of the first 128 rows in order, where there are so many in a known order.
+    head_bits : float
+        Outcome information of these.
+    ids : tuple of (str, int) or None
+        What is called an id or a time, and the fingerprint of its values.
+    """
+
+    count: int
+    rows: int | None
+    cells: int | None
+    bits: float
+    head: int | None = None
+    head_bits: float = 0.0
+    ids: tuple[str, int] | None = None
+
+    def equals(self, other: Identity) -> bool:
+        """Whether contents are equal, as far as both are known."""
+        if self.count != other.count:
+            return False
+        return _known_equal(self.rows, other.rows) or _known_equal(self.cells, other.cells)
+
+    def begins_as(self, other: Identity) -> bool:
+        """Whether the first rows of both are the same in the same order."""
+        return _known_equal(self.head, other.head)
+
+    def apart(self, other: Identity) -> bool:
+        """Whether ids or times tell them apart."""
+        known = self.ids is not None and other.ids is not None and self.ids[0] == other.ids[0]
+        return known and self.ids != other.ids
+
+    def bits_with(self, other: Identity) -> float:
+        """Information in that contents are equal; equal ids leave nothing to chance."""
+        return _MOST if self.ids is not None and self.ids == other.ids else min(self.bits, other.bits)
+
+    def to_list(self) -> list[Any]:
+        """As JSON."""
+        prints = [None if each is None else f"{each:032x}" for each in (self.rows, self.cells, self.head)]
+        ids = None if self.ids is None else [self.ids[0], f"{self.ids[1]:016x}"]
+        return [self.count, *prints, self.bits, self.head_bits, ids]
+
+    @classmethod
+    def from_list(cls, held: Sequence[Any]) -> Identity:
+        """From JSON; raises ValueError or TypeError for anything else."""
+        count, rows, cells, head, bits, head_bits, ids = held
+        if type(count) is not int or count < 1 or not (0.0 <= bits <= _MOST and 0.0 <= head_bits <= _MOST):
+            raise ValueError("an identity has counts and bits that no rows have")
+        prints = [None if each is None else _from_hex(each, 32) for each in (rows, cells, head)]
+        named = None if ids is None else (str(ids[0]), _from_hex(ids[1], 16))
+        return cls(count, prints[0], prints[1], float(bits), prints[2], float(head_bits), named)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Sources, by their numbers, that hold the same rows, and the information in that."""
+
+    how: str
+    one: int
+    others: tuple[int, ...]
+    count: int
+    bits: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is no chance."""
+        return self.bits >= ENOUGH
+
+    def told(self, names: Sequence[str]) -> str:
+        """What is wrong."""
+        one, others = names[self.one], [names[other] for other in self.others]
+        rows = f"the same {counted(self.count, 'row')}"
+        said = {
+            "copy": f"{one} holds {rows} as {others[0]}",
+            "begin": f"{one} begins with {rows} as {others[0]}",
+            "total": f"{one} holds the rows of {_listed(others)} together",
+        }[self.how]
+        if self.certain:
+            return f"{said}; they would count twice"
+        return f"{said}; they may be copies or equal by chance (probability up to about {2.0**-self.bits:.2g})"
+
+
+def refuse(overlap: Overlap | None, names: Sequence[str], fail: type[InputError], argument: str) -> None:
+    """Refuse sources that hold the same rows, by their names."""
+    if overlap is not None:
+        raise fail(argument, overlap.told(names), allowed=DISTINCT)
+
+
+def identities(
+    y: npt.NDArray[Any],
+    v: npt.NDArray[Any],
+    w: npt.NDArray[Any] | None = None,
+    sizes: Sequence[int] | None = None,
+    ids: UIntArray | None = None,
+    ids_name: str = "",
+) -> list[Identity]:
+    """Identities of consecutive parts of rows, of so many rows each; of all rows by default."""
+    sizes = [len(v)] if sizes is None else sizes
+    stops = np.cumsum(sizes)
+    ends = _sums(y, v, w, ids, stops)
+    sums = np.diff(ends, axis=0, prepend=np.zeros((1, kernel.LANES), dtype=np.uint64))
+    found = []
+    for stop, size, lanes in zip(stops.tolist(), sizes, sums.tolist(), strict=True):
+        part = slice(stop - size, stop)
+        head, head_bits = _head(y[part], v[part], None if w is None else w[part])
+        named = None if ids is None else (ids_name, lanes[4])
+        bits = _bits_of_rows(y[part], v[part])
+        found.append(Identity(size, _joined(*lanes[:2]), _joined(*lanes[2:4]), bits, head, head_bits, named))
+    return found
+
+
+def beginnings(
+    y: npt.NDArray[Any],
+    v: npt.NDArray[Any],
+    w: npt.NDArray[Any] | None,
+    counts: Sequence[int],
+    ids: UIntArray | None = None,
+    ids_name: str = "",
+) -> list[Identity]:
+    """Identities of the first rows, for each of these counts in rising order, without information."""
+    found = []
+    for count, lanes in zip(counts, _sums(y, v, w, ids, np.array(counts, dtype=np.int64)).tolist(), strict=True):
+        named = None if ids is None else (ids_name, lanes[4])
+        found.append(Identity(count, _joined(*lanes[:2]), _joined(*lanes[2:4]), 0.0, ids=named))
+    return found
+
+
+def identity_of_cells(
+    number: npt.NDArray[Any], count: FloatArray, ones: FloatArray, rates: FloatArray, prediction: FloatArray
+) -> Identity:
+    """The identity of rows that were added up by cell of width 1 / 65536: rows, ones and rates of each cell."""
+    with np.errstate(over="ignore"):
+        lanes = [
+            sum(
+                int((mixed(_token(number, kind) * seed) * each.astype(np.uint64)).sum(dtype=np.uint64))
+                for kind, each in enumerate((count, ones, rates))
+            )
+            & _WORD
+            for seed in (kernel.FIRST, kernel.SECOND)
+        ]
+    bits = information(count[rates == 0.0], prediction[rates == 0.0], float(ones.sum() / count.sum()))
+    return Identity(int(count.sum()), None, _joined(*lanes), bits)
+
+
+def joined(parts: Sequence[Identity]) -> Identity:
+    """The rows of several together; information at least that of the part that has most."""
+    rows, cells = (
+        None if any(each is None for each in prints) else _total(each for each in prints if each is not None)
+        for prints in ([part.rows for part in parts], [part.cells for part in parts])
+    )
+    return Identity(sum(part.count for part in parts), rows, cells, max(part.bits for part in parts))
+
+
+def without(whole: Identity, parts: Sequence[Identity]) -> Identity | None:
+    """What is left of rows without these parts, as far as cells tell; None if that is nothing, or not known."""
+    count = whole.count - sum(part.count for part in parts)
+    if count <= 0 or whole.cells is None or any(part.cells is None for part in parts):
+        return None
+    high, low = whole.cells >> 64, whole.cells & _WORD
+    for part in parts:
+        assert part.cells is not None
+        high, low = high - (part.cells >> 64) & _WORD, low - (part.cells & _WORD) & _WORD
+    return Identity(count, None, _joined(high, low), 0.0)
+
+
+def information(count: FloatArray, prediction: FloatArray, rate: float) -> float:
+    """-sum of log2 P(equal counts of events in two independent batches), up to 128 bits.
+
+    P is that of two binomial counts, of the prediction or of the rate of all rows, whichever makes it larger. It is
+    the mean of (1 - 2p(1 - p)(1 - cos t))^n over 64 equally spaced t: P and the probability of other differences that
+    are multiples of 64, so never less than P.
+    """
+    n_rows = float(count.sum())
+    rate = (rate * n_rows + 1.0) / (n_rows + 2.0)  # outcomes of one kind alone leave the other possible
+    turn = 1.0 - np.cos(np.arange(_POINTS) * (2.0 * math.pi / _POINTS))
+    bits = 0.0
+    for start in range(0, len(count), 1024):
+        n, v = count[start : start + 1024, None], prediction[start : start + 1024, None]
+        equal = [((1.0 - 2.0 * p * (1.0 - p) * turn) ** n).mean(axis=1) for p in (v, np.full_like(v, rate))]
+        bits -= float(np.log2(np.minimum(np.maximum(*equal), 1.0)).sum())
+        if bits >= _MOST:
+            return _MOST
+    return max(bits, 0.0)
+
+
+def find_overlap(
+    sources: Sequence[Sequence[Identity]],
+    *,
+    apart: Callable[[int, int], bool] = lambda _one, _other: False,
+    about: int | None = None,
+) -> Overlap | None:
+    """The first two sources that hold the same rows, or one that is the sum of others; None if there are none.
+
+    Parameters
+    ----------
+    sources : sequence of sequence of Identity
+        Of each source first its own identity, then those of what it was added up from, where that is known.
+    apart : callable
+        Whether something beside the rows tells two sources apart, where their contents do not settle it.
+    about : int, optional
+        Look for what this one has to do with the others alone.
+    """
+    for overlap in _shared(sources):
+        one, other = overlap.one, overlap.others[0]
+        if about in (None, one, other) and (
+            overlap.certain or not (apart(one, other) or sources[one][0].apart(sources[other][0]))
+        ):
+            return overlap
+    for overlap in _totals([each[0] for each in sources], about):
+        members = (overlap.one, *overlap.others)
+        if about is None or about in members:
+            told = not overlap.certain and all(apart(overlap.one, other) for other in overlap.others)
+            if not told:
+                return overlap
+    return None
+
+
+def _shared(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
+    """Pairs of sources of which one holds what the other holds or is."""
+    seen: dict[tuple[str, int, int], list[tuple[int, Identity]]] = {}
+    for at, claims in enumerate(sources):
+        for claim in claims:
+            keys = [("copy", claim.count, each) for each in (claim.rows, claim.cells) if each is not None]
+            keys += [("begin", HEAD, claim.head)] if claim.head is not None else []
+            for key in keys:
+                for other, held in seen.get(key, []):
+                    if other == at:
+                        continue
+                    if key[0] == "copy":
+                        found = Overlap("copy", at, (other,), claim.count, claim.bits_with(held))
+                    else:
+                        found = Overlap("begin", at, (other,), HEAD, min(claim.head_bits, held.head_bits))
+                    yield found
+        for claim in claims:
+            for kind, count, prints in (
+                ("copy", claim.count, claim.rows),
+                ("copy", claim.count, claim.cells),
+                ("begin", HEAD, claim.head),
+            ):
+                if prints is not None:
+                    seen.setdefault((kind, count, prints), []).append((at, claim))
+
+
+def _totals(wholes: Sequence[Identity], about: int | None) -> Iterator[Overlap]:
+    """Sources that are the sum of two or more others: of any, where sources are few, else of neighbours."""
+    few = len(wholes) <= _SMALL
+    for prints in ([each.rows for each in wholes], [each.cells for each in wholes]):
+        word_of = {at: each & _WORD for at, each in enumerate(prints) if each is not None}
+        for at in word_of if few or about is None else [about] if about in word_of else []:
+            others = [other for other in word_of if wholes[other].count < wholes[at].count]
+            if len(others) < 2:
+                continue
+            held = np.array([word_of[other] for other in others], dtype=np.uint64)
+            for subset in _adding_up(held, np.uint64(word_of[at])):
+                chosen = tuple(others[each] for each in subset)
+                if joined([wholes[each] for each in chosen]).equals(wholes[at]):
+                    yield Overlap("total", at, chosen, wholes[at].count, wholes[at].bits)
+
+
+def _adding_up(held: UIntArray, wanted: np.uint64) -> Iterator[tuple[int, ...]]:
+    """Subsets of two or more whose sum modulo 2^64 is the wanted one."""
+    n = len(held)
+    with np.errstate(over="ignore"):
+        if n > _SMALL:  # runs of neighbours, and all
+            sums = np.concatenate([[np.uint64(0)], np.cumsum(held, dtype=np.uint64)])
+            place = {int(each): at for at, each in enumerate(sums)}
+            for start, each in enumerate(sums):
+                stop = place.get(int(each + wanted), -1)
+                if stop > start + 1:
+                    yield tuple(range(start, stop))
+            return
+        low, high = _subset_sums(held[: n // 2]), _subset_sums(held[n // 2 :])
+        order = np.argsort(low)
+        rest = wanted - high
+        at = np.searchsorted(low[order], rest)
+        for of_high in np.flatnonzero(low[order][np.minimum(at, len(low) - 1)] == rest).tolist():
+            of_low = int(order[at[of_high]])
+            subset = [i for i in range(n // 2) if of_low >> i & 1]
+            subset += [n // 2 + i for i in range(n - n // 2) if of_high >> i & 1]
+            if len(subset) > 1:
+                yield tuple(subset)
+
+
+def _subset_sums(held: UIntArray) -> UIntArray:
+    sums = np.zeros(1, dtype=np.uint64)
+    for each in held:
+        sums = np.concatenate([sums, sums + each])
+    return sums
+
+
+def _sums(
+    y: npt.NDArray[Any],
+    v: npt.NDArray[Any],
+    w: npt.NDArray[Any] | None,
+    ids: UIntArray | None,
+    stops: npt.NDArray[np.int64],
+) -> UIntArray:
+    """Sums of the hashes of the first rows, for each of these counts in rising order."""
+    found = np.zeros((len(stops), kernel.LANES), dtype=np.uint64)
+    kernel.add_hashes(_keys(y, v, w), _tokens(y, v), _NO_IDS if ids is None else ids, stops, found)
+    return found
+
+
+def _keys(y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None) -> UIntArray:
+    """One number for float32(v), y and w of each row; a missing weight is 1."""
+    single = [(np.asarray(each, dtype=np.float32) + np.float32(0.0)).view(np.uint32) for each in (y, v)]
+    key: UIntArray = single[0].astype(np.uint64) << np.uint64(32) | single[1].astype(np.uint64)
+    if w is not None:
+        weight = np.asarray(w, dtype=np.float64).view(np.uint64) ^ np.float64(1.0).view(np.uint64)
+        key = key + mixed(weight)  # that of 1 is 0
+    return key
+
+
+def _tokens(y: npt.NDArray[Any], v: npt.NDArray[Any]) -> UIntArray:
+    """Tokens of each row's cell, and of an outcome of 1, or a rate, there."""
+    outcome = np.asarray(y, dtype=np.float64)
+    kind = np.where(outcome == 1.0, 1, np.where(outcome == 0.0, 0, 2))
+    number = _cells_of(v)
+    return np.column_stack([_token(number, 0), np.where(kind == 0, np.uint64(0), _token(number, kind))])
+
+
+def _token(number: npt.NDArray[Any], kind: Any) -> UIntArray:
+    """Never 0."""
+    return number.astype(np.uint64) * np.uint64(4) + np.asarray(kind + 1, dtype=np.uint64)
+
+
+def mixed(x: UIntArray) -> UIntArray:
+    """Each number mixed; 0 stays 0."""
+    found = np.empty_like(x)
+    kernel.mix(x, found)
+    return found
+
+
+def _cells_of(v: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    x = np.clip(np.nan_to_num(np.asarray(v, dtype=np.float64)), 0.0, 1.0) * CELLS
+    return (np.floor(x) + np.ceil(x)).astype(np.int64)
+
+
+def _head(y: npt.NDArray[Any], v: npt.NDArray[Any], w: npt.NDArray[Any] | None) -> tuple[int | None, float]:
+    if len(v) < HEAD:
+        return None, 0.0
+    with np.errstate(over="ignore"):
+        keys = mixed(_keys(y[:HEAD], v[:HEAD], None if w is None else w[:HEAD]))
+        keys += np.arange(HEAD, dtype=np.uint64) * kernel.FIRST
+        lanes = np.array([mixed(keys + seed).sum(dtype=np.uint64) for seed in (kernel.FIRST, kernel.SECOND)])
+    return _joined(*lanes.tolist()), _bits_of_rows(y[:HEAD], v[:HEAD])
+
+
+def _bits_of_rows(y: npt.NDArray[Any], v: npt.NDArray[Any]) -> float:
+    """Information of rows whose outcomes are 0 or 1, by cell."""
+    outcome = np.asarray(y, dtype=np.float64)
+    binary = (outcome == 0.0) | (outcome == 1.0)
+    if not binary.any():
+        return 0.0
+    number, prediction = _cells_of(v)[binary], np.clip(np.nan_to_num(np.asarray(v, np.float64)[binary]), 0.0, 1.0)
+    some = slice(0, 1 << 14)  # of more rows these tell enough, and a part never tells more than the whole
+    of, place, count = np.unique(number[some], return_inverse=True, return_counts=True)
+    mean = np.bincount(place, prediction[some], len(of)) / count
+    bits = information(count.astype(np.float64), mean, float(outcome[binary].mean()))
+    if bits >= _MOST or len(number) <= 1 << 14:
+        return bits
+    of, place, count = np.unique(number, return_inverse=True, return_counts=True)
+    mean = np.bincount(place, prediction, len(of)) / count
+    return information(count.astype(np.float64), mean, float(outcome[binary].mean()))
+
+
+def _joined(high: int, low: int) -> int:
+    return high << 64 | low
+
+
+def _total(prints: Iterator[int]) -> int:
+    """Fingerprints added up, each half modulo 2^64."""
+    high = low = 0
+    for each in prints:
+        high, low = high + (each >> 64) & _WORD, low + (each & _WORD) & _WORD
+    return _joined(high, low)
+
+
+def _from_hex(text: str, digits: int) -> int:
+    if len(text) != digits:
+        raise ValueError("an identity has a fingerprint of another length")
+    return int(text, 16)
+
+
+def _known_equal(one: int | None, other: int | None) -> bool:
+    return one is not None and one == other
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:3]) + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
