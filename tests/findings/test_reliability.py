@@ -5,8 +5,18 @@ import pytest
 
 from calibrant import audit
 from calibrant.door.ends import confidence
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.reliability import envelope, noise_bandwidth, redraw, reliability, stratify
+from calibrant.findings.reliability import (
+    Strata,
+    envelope,
+    fixed_envelope,
+    noise_bandwidth,
+    redraw,
+    redraw_groups,
+    reliability,
+    stratify,
+)
 
 
 def drawn(v, rng, weight=None):
@@ -151,3 +161,58 @@ def test_the_isotonic_curve_is_a_number_between_the_smallest_doubles(n):
     assert ((found.isotonic >= 0.0) & (found.isotonic <= 1.0)).all()
     assert (np.diff(found.isotonic) >= 0.0).all()
     assert (np.diff(found.prediction) >= 0.0).all()
+
+
+@pytest.mark.parametrize("count", [2.0, 3.0, 7.0])
+def test_unequal_weights_in_a_stratum_are_redrawn_with_their_variance(count):
+    """The variance of sum w y is p (1 - p) sum w^2, however few rows there are."""
+    one = np.ones(1)
+    strata = Strata(0.3 * one, 0.3 * one, count * 0.2 * one, count * one, 0.1 * one, 0.2 * one, 0.15 * one)
+    curves = redraw(strata, np.ones((1, 1)), 30_000, np.random.default_rng(0))
+    assert curves[0, 0] == 0.1
+    squares = count * (0.2**2 + 0.15**2)  # of rows' weights, whose mean is 0.2 and whose standard deviation 0.15
+    assert curves[0, 1:].var() == pytest.approx(0.21 * squares, rel=0.04)
+    assert curves[0, 1:].mean() == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2, 0.33])
+def test_as_many_curves_leave_the_envelope_as_the_level_has_room_for(level):
+    curves = np.random.default_rng(0).normal(size=(4, 201)) * np.array([1.0, 5.0, 0.1, 2.0])[:, None]
+    low, high = fixed_envelope(curves, np.array([1.0, 5.0, 0.1, 2.0]), level)
+    outside = ((curves < low[:, None]) | (curves > high[:, None])).any(axis=0).sum()
+    assert outside == np.floor(level * 201 + 1e-9)
+    assert (low == -high).all()
+    low, high = envelope(curves, level)
+    outside = ((curves < low[:, None] - 1e-12) | (curves > high[:, None] + 1e-12)).any(axis=0).sum()
+    assert outside == np.floor(level * 201 + 1e-9)
+    low, high = fixed_envelope(curves, np.array([1.0, 5.0, 0.0, 2.0]), level)  # a place without noise says nothing
+    assert (low[2], high[2]) == (0.0, 0.0)
+
+
+def test_of_groups_the_signs_have_the_squares_of_the_groups_and_rows_alone_their_variance():
+    rng = np.random.default_rng(2)
+    v, w, group = np.round(rng.random(40), 1), rng.uniform(0.5, 2.0, 40), np.arange(40) // 4
+    y, n = rng.integers(0, 3, 40) / 2.0, np.full(40, 2.0)
+    rows = Rows.of(y, v, w, n, group)
+    strata = stratify(rows.sample, np.inf)
+    smoother = rng.random((3, strata.first.size))
+    curves, deviation, alone = redraw_groups(strata, smoother, rows, 2_000, rng)
+    share = w * n / (w * n).sum()
+    place = np.searchsorted(strata.first, v)
+    of_rows = smoother[:, place] * share * (y - v)
+    by_group = np.stack([np.bincount(group, row) for row in of_rows])
+    assert curves[:, 0] == pytest.approx(of_rows.sum(axis=1))
+    assert deviation == pytest.approx(np.sqrt((by_group**2).sum(axis=1)))
+    assert curves[:, 1:].std(axis=1) == pytest.approx(deviation, rel=0.1)
+    assert alone == pytest.approx(np.sqrt((smoother[:, place] ** 2 * share**2 * v * (1.0 - v) / n).sum(axis=1)))
+
+
+def test_the_bandwidth_of_noise_is_where_its_slope_has_the_standard_deviation_that_is_wanted():
+    from calibrant.findings import reliability as module
+
+    v = np.linspace(0.2, 0.8, 31)
+    sample = Sample.from_columns((v > 0.5).astype(float), v, None)
+    width = noise_bandwidth(sample)
+    variance, span = (v * (1.0 - v)).sum() / 31**2, 0.6
+    noise = span * np.sqrt(variance / (2.0 * np.sqrt(np.pi) * width * span))
+    assert noise / (np.sqrt(2.0) * width) == pytest.approx(module._SLOPE, rel=1e-9)

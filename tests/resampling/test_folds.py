@@ -49,3 +49,31 @@ def test_the_same_seed_gives_the_same_folds():
     first, again, other, plain = (folds(label, 4, seed=seed)[0][1].tolist() for seed in (1, 1, 2, None))
     assert first == again
     assert first not in (other, plain)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_label_of_as_many_rows_as_parts_has_one_in_each(seed):
+    label = np.repeat([0, 1], [12, 3])
+    assert [int(label[test].sum()) for _, test in folds(label, 3, seed=seed)] == [1, 1, 1]
+    fewer = folds(np.repeat([0, 1], [12, 2]), 3, seed=None)  # then rows are cut in their order
+    assert [test.tolist() for _, test in fewer] == [list(range(5)), list(range(5, 10)), list(range(10, 14))]
+
+
+@pytest.mark.parametrize(
+    ("options", "argument", "said"),
+    [
+        ({"groups": np.zeros((6, 1))}, "groups", r"has shape \(6, 1\)"),
+        ({"groups": [1, 2, None, 4, 5, 6]}, "groups", "row 2 is None"),
+        ({"groups": np.array([1, 2, "a", 4, 5, 6], object)}, "groups", "holds names of several types"),
+        ({"cv": [(np.arange(3), np.arange(3, 6))]}, "cv", "predicts row 0 0 times"),
+        ({"cv": [(np.arange(3), np.arange(3, 6)), (np.arange(3, 6), np.arange(4))]}, "cv", "predicts row 3 2 times"),
+        (
+            {"cv": [(np.arange(3), np.arange(3, 6)), (np.arange(3, 6), np.arange(3))], "groups": [1, 1, 2, 2, 3, 3]},
+            "cv",
+            "puts rows of group 2 on both sides",
+        ),
+    ],
+)
+def test_folds_that_would_let_rows_see_themselves_are_refused(options, argument, said):
+    with pytest.raises(InputError, match=f"{argument}: {said}"):
+        folds(np.tile([0, 1], 3), **{"cv": 2, **options})
