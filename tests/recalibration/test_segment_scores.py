@@ -60,3 +60,31 @@ def test_a_richer_repair_is_kept_where_the_whole_interval_of_its_gain_is_above_z
     before = "segments" if by_name["segments"].kept else "global"
     assert (by_name["boosting"].simpler, by_name["boosting"].kept, chosen) == (before, True, "boosting")
     assert (by_name["unchanged"].kept, by_name["unchanged"].simpler) == (False, None)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_a_correction_needs_the_odds_against_all_of_its_kind(monkeypatch, blocks):
+    """Even odds that a depth needs none; of the other half each kind gets half: a block 1 / (4 blocks) of it."""
+    from calibrant.recalibration.by_segment import corrections
+
+    outcome = np.repeat([1.0, 0.0], [40, 10])
+    cell = np.arange(50) % 5
+    monkeypatch.setattr(corrections, "crossing", lambda *_: (np.zeros(50, int) if spread == "all" else cell, 5))
+    rows = corrections.Fitting(np.zeros(50), outcome, np.ones(50))
+    for spread, singles in (("all", blocks), ("cells", 5 * blocks)):
+        names = [(k,) for k in range(1, blocks + 1)]
+        start, needed = corrections._most_promising(rows, np.zeros(50), names, set(), [], [])
+        kinds = {None: blocks} if start.only is None else {start.only: singles}
+        assert needed == pytest.approx(np.log(4.0 * next(iter(kinds.values()))))
+        slope = np.bincount(np.zeros(50, int) if spread == "all" else cell, outcome - 0.5, 5)
+        bend = np.bincount(np.zeros(50, int) if spread == "all" else cell, minlength=5) / 4.0
+        spreads = corrections._SPREADS
+        ratio = 0.5 * (spreads * slope**2 / (1.0 + bend * spreads) - np.log1p(bend * spreads))
+        best = ratio.sum(axis=1).max() if start.only is None else ratio[:, start.only].max()
+        assert start.gain == pytest.approx(best)
+    for cells in (np.where(np.arange(50) < 45, 0, 1),):  # 5 rows tell too little to be corrected by themselves
+        monkeypatch.setattr(corrections, "crossing", lambda *_, cells=cells: (cells, 2))
+        weight = np.where(cells == 0, 1.0, 0.1)
+        rows = corrections.Fitting(np.zeros(50), np.where(cells == 0, outcome, 1.0), weight)
+        start, needed = corrections._most_promising(rows, np.zeros(50), [(1,)], {((1,), None)}, [], [])
+        assert (start.only, needed) == (0, pytest.approx(np.log(4.0)))

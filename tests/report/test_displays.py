@@ -50,3 +50,20 @@ def test_what_is_refused():
         ReliabilityDisplay.from_predictions([0, 1], [0.2, 1.2])
     with pytest.raises(InputError, match="n_resamples"):
         ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.2], n_resamples=3)
+
+
+def test_redraws_of_a_band_are_as_many_as_its_level_needs():
+    """Half of the level lies beyond each end: 2 / level - 1 redraws, and no more."""
+    y_prob = np.linspace(0.1, 0.9, 40)
+    y = (np.arange(40) % 3 == 0).astype(int)
+    for level, needed in ((0.25, 7), (0.1, 19)):
+        display = ReliabilityDisplay.from_predictions(y, y_prob, level=level, n_resamples=needed, random_state=0)
+        assert display.level == level
+        with pytest.raises(InputError, match=f"n_resamples: is {needed - 1}"):
+            ReliabilityDisplay.from_predictions(y, y_prob, level=level, n_resamples=needed - 1)
+    wide, narrow = (
+        ReliabilityDisplay.from_predictions(y, y_prob, level=level, n_resamples=199, random_state=0).reliability
+        for level in (0.05, 0.4)
+    )
+    assert (wide.band_upper - wide.band_lower > narrow.band_upper - narrow.band_lower).all()
+    plt.close("all")

@@ -11,7 +11,7 @@ import pytest
 from calibrant import audit
 from calibrant.findings.comparison import compare
 from calibrant.report.frame import limits
-from calibrant.report.letters import ASCII, UNICODE, picture
+from calibrant.report.letters import ASCII, UNICODE, Grid, picture
 from calibrant.terminal import page
 from tests.contradictions import audited
 
@@ -86,3 +86,23 @@ def test_print_shows_the_answer_in_about_ten_lines():
     assert max(map(len, said.splitlines())) <= 80
     assert repr(found_before()).startswith("Audit(")
     assert "●" not in found_before().summary()
+
+
+def test_a_mark_stands_in_the_row_and_column_of_its_numbers():
+    grid = Grid.of(60, (0.2, 0.8), (0.0, 1.0))
+    rows = len(grid.cells)
+    assert [grid.row(each) for each in (0.0, 1e-12, 1.0, 0.5)] == [rows - 1, rows, 0, rows - int(np.ceil(rows / 2))]
+    assert [grid.row(each) for each in (np.nan, np.inf, -np.inf)] == [-1, -1, -1]
+    assert [grid.column(each) for each in (0.2, 0.8, 0.1, 0.9)] == [0, grid.columns - 1, -1, -1]
+    middle = grid.column(0.5)
+    assert abs(grid.centres[middle] - 0.5) <= 0.5 * (grid.centres[1] - grid.centres[0]) + 1e-12
+    assert grid.centres[0] == pytest.approx(0.2 + 0.3 / grid.columns)
+    for prediction, outcome in ((0.5, np.nan), (0.1, 0.5), (0.9, 0.5)):
+        grid.put(prediction, outcome, "x")
+    assert not any("x" in row for row in grid.cells)
+    grid.put(0.5, 1.0, "x")
+    assert grid.cells[0][middle] == "x"
+    grid.put(0.5, 1.0, "y", "*")
+    assert grid.cells[0][middle] == "*"
+    assert Grid.of(1, (0.0, 1.0), (0.0, 1.0)) is None
+    assert Grid.of(10_000, (0.0, 1.0), (0.0, 1.0)).columns <= 200
