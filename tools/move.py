@@ -74,6 +74,7 @@ class House:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.sources = [root / "src", *sorted(root.glob("*/src"))]
 
     def git(self, *arguments: str) -> str:
         """What git prints."""
@@ -88,13 +89,18 @@ class House:
         """Where a module, a package or a file lies, or would."""
         if "/" in name:
             return self.root / name
-        base = self.root / "src" / name.replace(".", "/")
+        base = self.source(name) / name.replace(".", "/")
         return base if (base / "__init__.py").exists() else base.with_suffix(".py")
+
+    def source(self, name: str) -> Path:
+        """The folder that a module's package lies in."""
+        package = name.partition(".")[0]
+        return next((source for source in self.sources if (source / package).is_dir()), self.sources[0])
 
     def module(self, path: Path) -> str:
         """The dotted name of a file of the package; of others nothing."""
-        inside = path.is_relative_to(self.root / "src") and path.suffix == ".py"
-        parts = path.relative_to(self.root / "src").with_suffix("").parts if inside else ()
+        source = next((source for source in self.sources if path.is_relative_to(source)), None)
+        parts = path.relative_to(source).with_suffix("").parts if source is not None and path.suffix == ".py" else ()
         return ".".join(parts[:-1] if parts[-1:] == ("__init__",) else parts)
 
     def public(self) -> dict[str, str]:
@@ -302,7 +308,7 @@ def move(house: House, table: Table) -> list[Path]:
 def _place(house: House, name: str, target: str) -> Path:
     if "/" in target:
         return house.root / target
-    base = house.root / "src" / target.replace(".", "/")
+    base = house.source(target) / target.replace(".", "/")
     return base if house.path(name).is_dir() else base.with_suffix(".py")
 
 
@@ -311,7 +317,7 @@ def _joined(house: House, table: Table, texts: Mapping[Path, str], at: Mapping[P
     before = {target: source for source, target in at.items()}
 
     def text_of(name: str) -> str | None:
-        path = house.root / "src" / f"{name.replace('.', '/')}.py"
+        path = house.source(name) / f"{name.replace('.', '/')}.py"
         old = before.get(path, path)
         return joined.get(path) or texts.get(path) or (old.read_text() if old.exists() else None)
 
@@ -323,7 +329,7 @@ def _joined(house: House, table: Table, texts: Mapping[Path, str], at: Mapping[P
             refused.append(f"{name} into {target}: no such module")
             continue
         try:
-            path = house.root / "src" / f"{target.replace('.', '/')}.py"
+            path = house.source(target) / f"{target.replace('.', '/')}.py"
             for old, new in table.renames[name].items():
                 source = re.sub(rf"(?<![\w.]){old}\b", new, source)
             joined[path] = merged(source, there, name, target, text_of)
@@ -336,8 +342,8 @@ def _joined(house: House, table: Table, texts: Mapping[Path, str], at: Mapping[P
 
 def _new_rooms(house: House, table: Table, targets: list[Path]) -> dict[Path, str]:
     """Packages that are not there yet, each with the docstring that the table gives."""
-    source, found = house.root / "src", {}
-    folders = {parent for path in targets for parent in path.parents if source in parent.parents}
+    found = {}
+    folders = {parent for path in targets for parent in path.parents if {*parent.parents} & {*house.sources}}
     for folder in sorted(folders - set(targets)):
         init, name = folder / "__init__.py", house.module(folder / "__init__.py")
         if init.exists():
@@ -361,7 +367,8 @@ def leftovers(house: House, table: Table) -> list[str]:
     gone = [*(name for name in table.names if "/" not in name), *rooms]
     gone = [name for name in gone if not house.path(name).exists() and name not in table.names.values()]
     stems = {name.rpartition(".")[2] for name in rooms if name in gone}
-    words = [*map(re.escape, gone), *(rf"from calibrant import .*\b{stem}\b" for stem in sorted(stems))]
+    folders = [re.escape(name.replace(".", "/")) for name in rooms if name in gone]
+    words = [*map(re.escape, gone), *folders, *(rf"from calibrant import .*\b{stem}\b" for stem in sorted(stems))]
     pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(words)})(?!\w)") if words else None
     return [
         f"{path.relative_to(house.root)}:{number}: {line.strip()}"
@@ -377,7 +384,7 @@ def main(root: Path, file: Path) -> None:
     tool = root / "tools" / "public_names.py"
     if changed and tool.exists():
         subprocess.run([sys.executable, str(tool)], check=True)
-        house.git("add", "--intent-to-add", "src")
+        house.git("add", "--intent-to-add", *(str(source) for source in house.sources))
     if changed:
         files = [str(path) for path in changed]
         subprocess.run(["ruff", "check", "-q", "--fix-only", "--select", "I,F401,F811", *files], cwd=root, check=False)

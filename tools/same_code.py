@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _PLACE = re.compile(r"\bcalibrant\w*(\.\w+)+|[\w/]+\.py\b")
+_SOURCE = re.compile(r"^(\w+/)?src/(?=.*\.py$)")
 _GENERATED = {"homes.py"}
 
 
@@ -94,17 +95,21 @@ def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def of_revision(revision: str, root: Path) -> dict[str, str]:
-    """The files of the package at a revision."""
-    data = subprocess.run(["git", "archive", revision, "src"], cwd=root, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(data)) as files:
-        held = {each.name: files.extractfile(each) for each in files if each.name.endswith(".py")}
-        return {name.removeprefix("src/"): file.read().decode() for name, file in held.items() if file is not None}
+    """The packages' files at a revision, by their path within them."""
+    names = _git(root, "ls-tree", "-r", "--name-only", revision).decode().splitlines()
+    with tarfile.open(fileobj=io.BytesIO(_git(root, "archive", revision, *filter(_SOURCE.match, names)))) as files:
+        held = {each.name: files.extractfile(each) for each in files}
+        return {_SOURCE.sub("", name): file.read().decode() for name, file in held.items() if file is not None}
 
 
 def of_tree(root: Path) -> dict[str, str]:
-    """The files of the package as they are."""
-    source = root / "src"
-    return {path.relative_to(source).as_posix(): path.read_text() for path in sorted(source.rglob("*.py"))}
+    """The packages' files as they are."""
+    paths = {path.relative_to(root).as_posix(): path for path in sorted(root.glob("**/src/**/*.py"))}
+    return {_SOURCE.sub("", name): path.read_text() for name, path in paths.items() if _SOURCE.match(name)}
+
+
+def _git(root: Path, *arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True).stdout
 
 
 def main(revision: str, root: Path = ROOT) -> None:
