@@ -157,6 +157,10 @@ def test_numbers_out_of_range_are_refused_right_beyond_it():
     for level, hint in ((0.95, "0.05"), (95, "0.05"), (99.9, "0.001")):
         with pytest.raises(InputError, match=rf"For {level if level < 1 else level / 100:g} confidence pass {hint}$"):
             arguments.check_level(level)
+    for level in (100.0, 120.0):  # no confidence either
+        with pytest.raises(InputError) as told:
+            arguments.check_level(level)
+        assert "alpha" not in told.value.allowed
     for level in (0.5 + 1e-15, 1.0, 100.0, arguments.LEAST_LEVEL * (1.0 - 1e-15)):
         with pytest.raises(InputError, match="level"):
             arguments.check_level(level)

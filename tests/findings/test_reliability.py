@@ -14,6 +14,7 @@ from calibrant.findings.reliability import (
     noise_bandwidth,
     redraw,
     redraw_groups,
+    reflected_gaussian,
     reliability,
     stratify,
 )
@@ -216,3 +217,12 @@ def test_the_bandwidth_of_noise_is_where_its_slope_has_the_standard_deviation_th
     variance, span = (v * (1.0 - v)).sum() / 31**2, 0.6
     noise = span * np.sqrt(variance / (2.0 * np.sqrt(np.pi) * width * span))
     assert noise / (np.sqrt(2.0) * width) == pytest.approx(module._SLOPE, rel=1e-9)
+
+
+def test_the_kernel_is_a_gaussian_whose_mass_beyond_the_ends_comes_back():
+    at, centre = np.linspace(0.0, 1.0, 11), np.array([0.0, 0.03, 0.5, 0.98, 1.0])
+    for width in (0.02, 0.3, 0.9):
+        images = [sign * centre + 2.0 * shift for shift in range(-8, 9) for sign in (1.0, -1.0)]
+        expected = sum(np.exp(-(((at[:, None] - each) / width) ** 2) / 2.0) for each in images)
+        found = reflected_gaussian(at, centre, width)
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrationMonitor, InputError
-from calibrant.inference.monitor import _NAMES, _tilts
+from calibrant.inference.monitor import _NAMES, _in_words, _tilts
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -264,3 +264,37 @@ def test_threads_lose_no_batch():
         thread.join()
     assert (monitor.reading().n_rows, monitor.reading().n_batches) == (320, 160)
     assert monitor.reading().evalue == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_departure_is_told_by_the_way_in_which_it_moves_forecasts():
+    v = np.linspace(0.01, 0.99, 99)
+    for name, tilt in zip(_NAMES, _tilts(v), strict=True):
+        words = _in_words(name)
+        low, high = tilt[v < 0.495], tilt[v > 0.505]
+        if words == "forecasts too confident":  # what happens lies nearer to 1/2
+            assert (low > 0.0).all()
+            assert (high < 0.0).all()
+        elif words == "forecasts not confident enough":
+            assert (low < 0.0).all()
+            assert (high > 0.0).all()
+        else:
+            size = float(name.rpartition(" by ")[2].split()[0])
+            sign = 1.0 if "too low" in words else -1.0
+            ends = words.partition("between ")[2].split(" too ")[0].split(" and ")
+            least, most = map(float, ends) if len(ends) == 2 else (0.0, 1.0)
+            inside = (v >= least) & ((v < most) | (most == 1.0))
+            assert tilt == pytest.approx(np.where(inside, sign * size, 0.0), abs=1e-12)
+            assert words.endswith("too low" if sign > 0.0 else "too high")
+    assert sum("confident" in _in_words(name) for name in _NAMES) >= 2
+    assert not _tilts(np.array([0.0, 1.0])).any()
+
+
+@pytest.mark.parametrize("level", [0.3, 0.01])
+def test_it_rejects_once_the_evidence_has_reached_one_over_the_level(level):
+    monitor, most = CalibrationMonitor(level=level), 0.0
+    for _ in range(40):
+        reading = monitor.update([1], [0.4])
+        most = max(most, reading.evalue)
+        assert reading.reject == (most >= 1.0 / level)
+        assert reading.level == level
+    assert reading.reject

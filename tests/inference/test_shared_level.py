@@ -13,9 +13,11 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference import bounds as of_bounds
 from calibrant.inference import every_measure as of_measures
+from calibrant.inference import regret as of_regret
 from calibrant.inference import squared_error_interval, squared_error_rows
 from calibrant.inference.bounds import sample_distance
 from calibrant.inference.compare import compare_calibration_on_rows
+from calibrant.inference.compare_draws import draws_of_a_state
 from calibrant.inference.corp import _confidence
 from calibrant.inference.gate import Ends, calibration_gate_on_sample
 from calibrant.inference.not_worse import Side, not_worse
@@ -187,3 +189,22 @@ def test_a_distance_lies_between_its_ends_whatever_the_level():
     sample = Sample.of_arrays(y, v, None)
     ends = [Ends.of(sample, level).proved for level in (0.5, 0.05, 1e-6)]
     assert all(b.low <= a.low <= sample_distance(sample).upper <= a.high <= b.high for a, b in pairwise(ends))
+
+
+def test_states_share_the_resamples_and_none_has_too_few_for_a_tail():
+    found = [draws_of_a_state(n, states) for n, states in ((999, 3), (100, 3), (80, 3), (39, 3), (20, 3), (1000, 3))]
+    assert found == [333, 39, 39, 39, 20, 334]
+
+
+@pytest.mark.parametrize("level", [0.3, 0.01])
+def test_each_lower_end_of_regret_has_the_level_of_its_ends(level):
+    y, v = rows(600, 6, 3.0)
+    units = Units.of_sample(Sample.of_arrays(y, v, None))
+    ends = of_regret._Ends(units, level, (np.zeros(0), np.zeros(0)))
+    bounds = ends.bounds((0.9, 0.95), 0.3, 0.2, 600)
+    assert (bounds.level, bounds.threshold) == (level, 0.3)
+    for found, learn, high in (
+        (bounds.regret_interval, lambda taught: of_regret._best_cut(taught, 0.3, ends.cells), 0.9),
+        (bounds.decision_loss_interval, lambda taught: of_regret._task(taught, ends.cells), 0.95),
+    ):
+        assert (found.low, found.high) == (lower_end(units, learn, level), high)

@@ -88,3 +88,31 @@ def test_a_correction_needs_the_odds_against_all_of_its_kind(monkeypatch, blocks
         rows = corrections.Fitting(np.zeros(50), np.where(cells == 0, outcome, 1.0), weight)
         start, needed = corrections._most_promising(rows, np.zeros(50), [(1,)], {((1,), None)}, [], [])
         assert (start.only, needed) == (0, pytest.approx(np.log(4.0)))
+
+
+def test_a_method_is_worse_than_the_best_where_chance_does_not_explain_it():
+    from types import SimpleNamespace
+
+    from calibrant.door.ends import Interval
+    from calibrant.recalibration.choose import _worse
+
+    best = SimpleNamespace(method="a", lower_calibration_distance=0.10, brier=0.1)
+    made = {"a": loss(0.1, 0.02), "b": loss(0.11, 0.02, 1)}
+    for farther, half, expected in ((0.024, 0.05, False), (0.026, 0.05, True), (0.0, 0.0, False)):
+        score = SimpleNamespace(
+            method="b",
+            lower_calibration_distance=0.10 + farther,
+            smooth_calibration_error=0.2,
+            smooth_error_interval=Interval(0.2 - half, 0.2 + half),
+            brier=0.11,
+        )
+        assert _worse(score, best, made, None, "distance") == expected
+        for level in (0.5, 0.001):
+
+            def interval_of(values, level=level):
+                return mean_with_interval(values, MASS, level)
+
+            low = mean_with_interval(made["b"] - made["a"], MASS, level)[1].low
+            assert _worse(score, best, made, interval_of, "brier") == (low > 0.0)
+    assert not _worse(best, best, made, None, "distance")
+    assert _worse(SimpleNamespace(method="b", brier=np.inf), best, made, None, "brier")

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from calibrant.resampling import threads as of_threads
 from calibrant.resampling.threads import beside
 
 
@@ -45,3 +46,15 @@ def test_where_the_caller_fails_nothing_is_begun_any_more():
     with pytest.raises(KeyError):
         fail()
     assert begun == []
+
+
+@pytest.mark.parametrize(("processors", "work", "calls"), [(1, 10**9, 1), (3, 10, 1), (3, 10**9, 12)])
+def test_blocks_are_as_many_as_this_process_may_use_processors_for(monkeypatch, processors, work, calls):
+    monkeypatch.setattr(of_threads.os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
+    done = []
+    of_threads.in_blocks(lambda first, last: done.append((first, last)), 120, work=work, multiple=5)
+    ends = sorted(done)
+    assert len(ends) == calls
+    assert [first for first, _ in ends] == [0, *[last for _, last in ends[:-1]]]
+    assert ends[-1][1] == 120
+    assert all(first % 5 == 0 for first, _ in ends)

@@ -17,6 +17,7 @@ from calibrant.scale.featured import in_blocks
 from calibrant.scale.frames import OpenedFrame
 from calibrant.segments.asked import Asked
 from calibrant.segments.bounded import bounded_in_table
+from calibrant.segments.to_bound import read_to_bound
 from calibrant.segments.totals import Totals
 from tests.oracles import found_in_sums as oracle
 from tests.strategies import examples
@@ -291,3 +292,22 @@ def test_blocks_hold_every_set_and_are_no_larger_than_they_must_be(sizes, depth,
     assert all(any(set(each) <= set(block) for block in blocks) for each in sets)
     assert all(block in sets or np.prod([sizes[i] for i in block]) <= most for block in blocks)
     assert len(blocks) <= len(sets)
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_segment_is_called_off_from_its_pvalue_on(summed):
+    """At a level right below the smallest p-value nothing is called off, at the p-value itself a segment is."""
+    table = planted(4_000, times=1.6).select(["y", "p", "country"])
+    opened_table = OpenedFrame(pl.from_arrow(table).lazy() if summed else table)
+    held = read_to_bound(opened_table, NAMES, ("country",), Asked(level=0.3, n_resamples=199, random_state=0))
+    first = held.called_off(Asked(level=0.3, n_resamples=199, random_state=0))
+    assert type(held).__name__ == ("OfSums" if summed else "OfRows")
+    least = min(each.pvalue() for each in first)
+    assert len(first) >= 1
+    if summed:
+        for share, n in ((1.0 + 1e-9, 1), (1.0 - 1e-9, 0), (0.6, 0)):
+            found = held.called_off(Asked(level=min(least * share, 0.5), n_resamples=199, random_state=0))
+            assert (len(found) > 0) == bool(n)
+    assert {held.conditions(each.at)[0] for each in first} <= {f"country = {name}" for name in ("de", "fr", "jp", "us")}
+    gate = held.gate(first[0].at, 0.01, 0.05)
+    assert gate.level == 0.05
