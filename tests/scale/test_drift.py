@@ -264,6 +264,28 @@ def test_a_reference_may_be_a_range_of_periods():
     assert one == several
 
 
+@pytest.mark.parametrize("kind", ["text", "text with T", "time", "zone", "date"])
+def test_a_day_is_a_reference_whatever_holds_it(kind):
+    table = bent(0, 1.0, 1.0, 2)
+    days = np.datetime64("2026-10-01") + table["day"].to_numpy() // 3
+    times = days + np.where(kind == "date", 0, 8 * (table["day"].to_numpy() % 3)).astype("timedelta64[h]")
+    held = {
+        "text": [str(each).replace("T", " ") + ":00:00" for each in times],
+        "text with T": [f"{each}:00" for each in times],
+        "time": pa.array(times.astype("datetime64[us]")),
+        "zone": pa.array(times.astype("datetime64[us]")).cast(pa.timestamp("us", "UTC")),
+        "date": pa.array(days),
+    }[kind]
+    table = table.set_column(0, "day", pa.array(held) if isinstance(held, list) else held)
+    n = 1 if kind == "date" else 3
+    for reference, first, after in (("2026-10-02", n, 2 * n), ("2026-10-01..2026-10-02", 0, 2 * n)):
+        found = list(beside(table, reference)[0].values())
+        assert [each is None for each in found] == [True] * after + [False] * (len(found) - after)
+        assert found[-1].reference.startswith(("2026-10-01", "2026-10-02")[first > 0])
+    with pytest.raises(InputError, match="names a period that is not there"):
+        beside(table, "2026-11-01")
+
+
 @pytest.mark.slow
 def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp_path):
     path = tmp_path / "rows.csv"

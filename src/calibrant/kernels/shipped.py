@@ -2,7 +2,8 @@
 
 A wheel may hold them (`tools/compile_kernels.py`). They are used only where they fit: this version of numba and of
 Python, this kind of machine, a processor that can run them, and sources of kernels that are byte for byte those that
-were compiled. Else, or where they are damaged, a kernel is compiled on its first call, as from a wheel without them.
+were compiled. Else, or where a digest shows that they are damaged, a kernel is compiled on its first call, as from a
+wheel without them. What is compiled here and kept for the next run carries such digests as well.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import hashlib
 import json
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "machine_code"
+_DIGEST = 32  # bytes
 DESCRIPTION = "made_for.json"
 """In that folder: what `here` tells, the features of a processor that the code needs, numba's name of the target."""
 
@@ -65,11 +70,55 @@ def offer(kernel: Any) -> Any:
 
 
 def _stamp(cache: Any) -> Any:
-    """Have a cache of numba's take what it holds as stale when any kernel has changed, and return it."""
+    """Have a cache of numba's take what it holds as stale when any kernel has changed, or its file; return it."""
     file: Any = getattr(cache, "_cache_file", None)
-    if hasattr(file, "_source_stamp"):  # numba's own affair; without it a cache looks at the kernel's own file alone
+    if all(hasattr(file, name) for name in ("_source_stamp", "_load_index", "_load_data", "_open_for_write")):
         file._source_stamp = (file._source_stamp, sources())
+        file.__class__ = _sealed_files()
     return cache
+
+
+@functools.cache
+def _sealed_files() -> Any:
+    """The class of a cache's files, each with a digest of its name and bytes at its end, looked at before it is read.
+
+    Numba itself unpickles and runs whatever is there: of damaged code that ends the process. Where a digest does not
+    hold, or there is none, the kernel is compiled and its files are written again. Numba reads past no pickle's end.
+    """
+    from numba.core import caching as of_numba
+
+    caching: Any = of_numba
+
+    class SealedFiles(caching.IndexDataCacheFile):  # type: ignore[misc]
+        @contextmanager
+        def _open_for_write(self, path: str) -> Iterator[Any]:
+            data = BytesIO()
+            yield data
+            with super()._open_for_write(path) as file:
+                file.write(data.getvalue() + _seal(path, data.getvalue()))
+
+        def _load_index(self) -> Any:
+            return super()._load_index() if is_whole(self._index_path) else {}
+
+        def _load_data(self, name: str) -> Any:
+            if not is_whole(self._data_path(name)):
+                raise OSError(f"{name} is damaged")  # to numba: it is not there
+            return super()._load_data(name)
+
+    return SealedFiles
+
+
+def is_whole(path: str) -> bool:
+    """Whether a file of a cache is, to the byte, what was written under this name."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        return False
+    return data[-_DIGEST:] == _seal(path, data[:-_DIGEST])
+
+
+def _seal(path: str, data: bytes) -> bytes:
+    return hashlib.sha256(Path(path).name.encode() + b"\0" + data).digest()
 
 
 @functools.cache

@@ -62,14 +62,37 @@ def group_relation(
     listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
     # No relation is given a name: the connection may hold a table of that name.
     found = relation.project(", ".join(rows)).project(f"*, {cell} AS _cell").aggregate(f"{groups}, {listed}", groups)
+    return in_plain_arrow(found, option)
+
+
+def in_plain_arrow(relation: Any, option: str) -> Any:
+    """A relation's rows as Arrow: instants are in UTC, and durations are such that they can be sorted and kept.
+
+    Raises
+    ------
+    InputError
+        If a duration is longer than microseconds can count.
+    """
     import pyarrow
 
-    table = found.to_arrow_table()
+    table = relation.to_arrow_table()
     for at, field in enumerate(table.schema):
+        column = table.column(at)
         if getattr(field.type, "tz", None) is not None:  # the connection's zone, which is the machine's
-            instants = table.column(at).cast(pyarrow.timestamp(field.type.unit, "UTC"))
-            table = table.set_column(at, field.name, instants)
+            column = column.cast(pyarrow.timestamp(field.type.unit, "UTC"))
+        elif pyarrow.types.is_interval(field.type):
+            held = [each and _microseconds(*each) for each in column.to_pylist()]
+            try:
+                column = pyarrow.array(held, pyarrow.int64()).cast(pyarrow.duration("us"))
+            except (OverflowError, pyarrow.ArrowInvalid):
+                raise InputError(option, "names a column of durations of which one is over 290,000 years") from None
+        table = table.set_column(at, field.name, column)
     return table
+
+
+def _microseconds(months: int, days: int, nanoseconds: int) -> int:
+    """A duration as DuckDB compares it: a month has 30 days."""
+    return (30 * months + days) * 86_400_000_000 + nanoseconds // 1000
 
 
 def renamed(numbers: Mapping[str, str], resolution: int) -> list[str]:

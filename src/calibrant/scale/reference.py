@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 FINE = 2**16
 """Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence."""
+
+_DAY = re.compile(r"-?\d{4,}-\d\d-\d\d")
 
 
 def beside_reference(
@@ -64,19 +67,23 @@ def _places(reference: Any, names: Sequence[Any]) -> list[int]:
 
 
 def _from_to(wanted: Any, names: Sequence[Any]) -> range:
-    at = _place(wanted, names)
-    first = last = at
-    if at is None and isinstance(wanted, str):
-        first, last = (_place(end, names) for end in wanted.partition("..")[::2])
-    if first is None or last is None:
+    begin = end = _periods(wanted, names)
+    if not begin and isinstance(wanted, str):
+        begin, end = (_periods(each, names) for each in wanted.partition("..")[::2])
+    if not begin or not end:
         raise _no_reference(wanted, names, " names a period that is not there")
-    if first > last:
+    if begin.start >= end.stop:
         raise _no_reference(wanted, names, " begins after its end")
-    return range(first, last + 1)
+    return range(begin.start, end.stop)
 
 
-def _place(wanted: Any, names: Sequence[Any]) -> int | None:
-    return next((at for at, name in enumerate(names) if name == wanted or str(name) == str(wanted)), None)
+def _periods(wanted: Any, names: Sequence[Any]) -> range:
+    """The period of that name, or of times of day all that lie on the day that is named; none is an empty range."""
+    said = str(wanted)
+    places = [at for at, name in enumerate(names) if name == wanted or str(name) == said][:1]
+    if not places and _DAY.fullmatch(said):
+        places = [at for at, name in enumerate(names) if str(name).startswith((f"{said} ", f"{said}T"))]
+    return range(places[0], places[-1] + 1) if places else range(0)
 
 
 def _no_reference(wanted: Any, names: Sequence[Any], why: str) -> InputError:

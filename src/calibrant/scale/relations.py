@@ -13,7 +13,7 @@ from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity, find_overlap, refuse
 from calibrant.scale.addressed import GRID, sum_by_address
-from calibrant.scale.duck import first_bad, group_relation, json_segments, quoted
+from calibrant.scale.duck import first_bad, group_relation, in_plain_arrow, json_segments, quoted
 from calibrant.scale.eager import in_arrow
 from calibrant.scale.engine import connect, keep_groups_in_arrays
 from calibrant.scale.groups import Groups, good_groups, missing_values, refuse_bad_rows
@@ -213,7 +213,7 @@ class InDuckDB(Table):
             relation = self._rows([], [name])
             if self.kind == "json":
                 relation = json_segments(relation, [name], option)
-            keys = relation.project(f"{quoted(name)} AS _s0").to_arrow_table()
+            keys = in_plain_arrow(relation.project(f"{quoted(name)} AS _s0"), option)
         with of_file():
             return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": "_s0"}, option))
 
