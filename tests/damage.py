@@ -30,6 +30,7 @@ from calibrant.recalibration import (
     load,
 )
 from calibrant.scale.keeping import write_rows
+from calibrant.scale.kept import open_sketches
 from calibrant.scale.opened import OpenedFile
 from calibrant.scale.opening import open_table
 
@@ -91,11 +92,11 @@ def _keys(path: Path) -> Any:
     with file.lazily(names, ["day"], "find") as lazy:
         n_rows = lazy.n_rows()
     days = file.groups(names, ["day"], 64).keys["_s0"].to_list()
-    return [column.tolist() for column in held.arrays.values()], held.keys["day"].to_pylist(), n_rows, sorted(days)
+    return [column.tolist() for column in held.arrays.values()], held.keys["day"].to_pylist(), n_rows, sorted(days, key=str)
 
 
 def _sketches(path: Path) -> Any:
-    kept = open_table(path)
+    kept = open_sketches(str(path))
     return kept.sketch().to_bytes(), kept.keys.to_pydict()
 
 

@@ -12,10 +12,10 @@ import typer
 from calibrant import cli_sketches
 from calibrant.cli_once import Once
 from calibrant.cli_options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, SHARE, names
-from calibrant.door.errors import FileError, InputError
+from calibrant.door.errors import InputError
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.progress import Progress
-from calibrant.terminal import check_target, page
+from calibrant.terminal import check_target, page, writing
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
@@ -156,7 +156,7 @@ def audit_file(
             groups=groups,
             max_weight=max_weight,
             pos_label=pos_label,
-            reference=None if reference is None else reference.split(","),
+            reference=None if reference is None else names(reference),
             find=names(find),
             max_depth=max_depth,
         )
@@ -182,7 +182,8 @@ def audit_file(
             found = compare(titles, *parts, groups=[each.groups for each in audited], level=level, seed=seed)
         if html is not None:
             progress("Writing the report")
-            found.to_html(html)
+            with writing("--html"):
+                found.to_html(html)
         progress.stop()
         show(found.to_json() if json else page(found))
         if html is not None:
@@ -366,10 +367,8 @@ def demo(
         from calibrant.demo import comparison
 
         found = comparison(seed, progress)
-        try:
+        with writing("--folder"):
             found.to_html(target)
-        except FileError as problem:
-            raise FileError("--folder", problem.problem) from None
         progress.stop()
         show(page(found))
         show(f"Report: {target}")
@@ -405,7 +404,8 @@ def reproduce(
             return
         progress(name)
         done = registry.reproduce(name, quick=quick, data=data)
-        written = registry.write(name, done, out)
+        with writing("--out"):
+            written = registry.write(name, done, out)
         progress.stop()
         show(f"{done.finding} ({done.seconds:,.1f} s)")
         for path in written:

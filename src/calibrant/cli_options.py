@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from calibrant.door.lists import in_list
+
 EXCLUDE_BAD = "Leave out rows with nulls, NaN, text or numbers out of range."
 DISTINCT = "Count sources of equal contents as other rows each; the same file twice is refused all the same."
 FILESYSTEM = "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine."
@@ -29,4 +31,4 @@ SHARE: dict[str, Any] = {"parser": _share, "metavar": "SHARE"}
 
 def names(listed: str | None) -> tuple[str, ...]:
     """Columns that were listed."""
-    return () if listed is None else tuple(listed.split(","))
+    return () if listed is None else in_list(listed)

@@ -10,7 +10,7 @@ import typer
 from calibrant.cli_options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, names
 from calibrant.exits import explained, show, tell
 from calibrant.progress import Progress
-from calibrant.terminal import check_target
+from calibrant.terminal import check_target, writing
 
 _OUT = typer.Option("--out", "-o", help="File to write, ending in .sketch or .parquet.")
 _OVERWRITE = typer.Option("--overwrite", help="Replace OUT if it exists.")
@@ -46,7 +46,8 @@ def sketch(
         opened = open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=distinct, argument="FILE")
         check_target(out, "--out", opened.sources)
         asked = Asked(y_true, y_prob, sample_weight, by=names(by), exclude_bad=exclude_bad, unweighted=unweighted)
-        found = keep_rows(opened, out, asked, Told(progress, tell), overwrite=overwrite)
+        with writing("--out"):
+            found = keep_rows(opened, out, asked, Told(progress, tell), overwrite=overwrite)
         progress.stop()
         show(found.summary(out))
 
@@ -77,7 +78,8 @@ def merge(
         kept = [open_sketches(file) for file in files]
         check_target(out, "--out", [each for held in kept for each in held.files])
         progress("Adding up")
-        found = keep_merged(kept, out, by=names(by), overwrite=overwrite, distinct=distinct)
+        with writing("--out"):
+            found = keep_merged(kept, out, by=names(by), overwrite=overwrite, distinct=distinct)
         progress.stop()
         if found.unlisted:
             first, more = found.unlisted[0], len(found.unlisted) - 1

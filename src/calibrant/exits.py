@@ -57,7 +57,6 @@ _OPTIONS = {
     "exclude_bad": "--exclude-bad",
     "n_resamples": "--resamples",
     "random_state": "--seed",
-    "path": "--html",
     "out": "--out",
 }
 """What an argument of the audit is called here."""
@@ -148,6 +147,9 @@ def _explain(problem: BaseException) -> int:
             return 0
     if isinstance(problem, InputError) or (isinstance(problem, OSError) and problem.errno in _USERS):
         tell("calibrant: " + _in_words(problem).replace("\n", "\\n"))
+        return BAD_INPUT
+    if isinstance(problem, ImportError) and problem.name == "NUMBA_DISABLE_JIT":  # which says that it cannot be so
+        tell(f"calibrant: {problem}")
         return BAD_INPUT
     first = next(iter(str(problem).splitlines()), "")
     kind = type(problem).__name__ + (f": {first:.200}" if first else "")

@@ -6,7 +6,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,15 @@ def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
         raise FileError(option, f"the folder {str(folder)!r} cannot be written to: {problem.strerror}") from None
+
+
+@contextmanager
+def writing(option: str) -> Iterator[None]:
+    """Whatever cannot be written within is said of this option."""
+    try:
+        yield
+    except FileError as problem:
+        raise FileError(option, problem.problem) if problem.argument == "path" else problem from None
 
 
 def page(found: Audit | Comparison) -> str:

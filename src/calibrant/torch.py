@@ -8,18 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from calibrant.door.arguments import positive
 from calibrant.door.columns import FloatArray, read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.extras import optional
 from calibrant.door.sample import Sample
 from calibrant.kernels.slopes import gap_prices, one_sided
 from calibrant.kernels.sums import dot
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.scale.sketch import CalibrationSketch
+
+with optional("calibrant.torch", "torch"):
+    import torch
+    from torch import Tensor
 
 
 def smooth_calibration_loss(y_prob: Tensor, y_true: Tensor) -> Tensor:

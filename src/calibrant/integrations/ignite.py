@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from ignite.metrics import EpochMetric
-from torch import Tensor
-
+from calibrant.door.extras import optional
 from calibrant.integrations.values import check_measure, measured
+
+with optional("calibrant.integrations.ignite", "torch", "ignite"):
+    import torch
+    from ignite.metrics import EpochMetric
+    from torch import Tensor
 
 
 class CalibrationError(EpochMetric):  # type: ignore[misc]

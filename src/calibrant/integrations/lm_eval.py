@@ -7,10 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from lm_eval.api.task import ConfigurableTask
 
 from calibrant.door.errors import InputError
+from calibrant.door.extras import optional
 from calibrant.integrations.values import check_measure, measured
+
+with optional("calibrant.integrations.lm_eval", "lm_eval"):
+    from lm_eval.api.task import ConfigurableTask
 
 _PASSED_ON = "likelihood"  # what the harness calls (right choice, log-likelihoods)
 

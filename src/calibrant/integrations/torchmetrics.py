@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from torch import Tensor
-from torchmetrics import Metric
-from torchmetrics.utilities import dim_zero_cat
-
+from calibrant.door.extras import optional
 from calibrant.integrations.values import check_measure, measured, outcomes
+
+with optional("calibrant.integrations.torchmetrics", "torch", "torchmetrics"):
+    import torch
+    from torch import Tensor
+    from torchmetrics import Metric
+    from torchmetrics.utilities import dim_zero_cat
 
 
 class CalibrationError(Metric):  # type: ignore[misc]

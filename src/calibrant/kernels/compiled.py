@@ -21,6 +21,12 @@ from numba.core import event
 
 from calibrant.kernels import shipped
 
+if numba.config.DISABLE_JIT:
+    # Python's own whole numbers do not wrap as a kernel's do, and it has no instruction that counts zero bits.
+    raise InputError(
+        "NUMBA_DISABLE_JIT", "is set, and kernels give their numbers only where they are compiled; unset it"
+    )
+
 
 def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function on its first call: `numba.njit`, which fails where it finds no folder for its cache.

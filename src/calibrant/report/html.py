@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from base64 import b64encode
 from functools import cache, singledispatch
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -42,6 +44,9 @@ from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram, drift_svg
 from calibrant.report.text import beside_the_answer, facts, reality, shown_first, some_periods
 from calibrant.report.verdict import code, what_to_do
 
+_STYLED = re.compile(r'(?P<before><[^<>]*?) style="(?P<style>[^"]*)"(?P<after>[^<>]*>)')  # text holds no < of its own
+_IMPORTANT = re.compile(r"(?=;|$)")
+
 if TYPE_CHECKING:
     from calibrant.segments.found_results import FoundSegments
 
@@ -54,7 +59,7 @@ def document(finding: Any) -> str:
 
 @document.register
 def _(audit: Audit) -> str:
-    return _environment().get_template("audit.html.jinja").render(_context(audit))
+    return _sealed(_environment().get_template("audit.html.jinja").render(_context(audit)))
 
 
 @document.register
@@ -66,7 +71,33 @@ def _(comparison: Comparison) -> str:
         Markup(_renamed(column.render(_context(audit, most)), f"-{i}")) for i, audit in enumerate(comparison.audits)
     ]
     picture = _coloured(_renamed(curves_svg(comparison), "-all"), "The reliability curves of all")
-    return environment.get_template("comparison.html.jinja").render(comparison=comparison, pages=pages, picture=picture)
+    template = environment.get_template("comparison.html.jinja")
+    return _sealed(template.render(comparison=comparison, pages=pages, picture=picture))
+
+
+def _sealed(page: str) -> str:
+    """The page with every style in its style sheet, and the digests of that and of its script in its policy.
+
+    So a browser runs this script alone, whatever else comes to stand in the page.
+    """
+    rules: dict[str, str] = {}
+
+    def classed(tag: re.Match[str]) -> str:
+        name = rules.setdefault(tag["style"], f"style-{len(rules)}")
+        rest = f"{tag['before']}{tag['after']}"
+        if 'class="' in rest:
+            return rest.replace('class="', f'class="{name} ', 1)
+        return f'{tag["before"]} class="{name}"{tag["after"]}'
+
+    page = _STYLED.sub(classed, page)
+    # As strong as where they stood: no rule above goes before them.
+    listed = "".join(f".{name} {{ {_IMPORTANT.sub(' !important', rule)} }}\n" for rule, name in rules.items())
+    page = page.replace("</style>", f"{listed}</style>", 1)
+    for element in ("style", "script"):
+        inside = page.partition(f"<{element}>")[2].partition(f"</{element}>")[0]
+        digest = b64encode(sha256(inside.encode()).digest()).decode()
+        page = page.replace(f"sha256-of-{element}", f"sha256-{digest}", 1)
+    return page
 
 
 @cache

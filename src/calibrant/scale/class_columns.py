@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from calibrant.door.errors import InputError
+from calibrant.door.lists import in_list
 from calibrant.scale.columns import USUAL_NAMES, listed, present, refuse_twins
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>\d+)")
@@ -47,7 +48,7 @@ def _asked(y_prob: str | None, held: Sequence[str]) -> list[str] | None:
     if y_prob in held:
         return None
     if "," in y_prob:
-        names = [present(name.strip(), held, "y_prob") for name in y_prob.split(",")]
+        names = [present(name.strip(), held, "y_prob") for name in in_list(y_prob)]
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise InputError("y_prob", f"lists {twice[0]!r} twice; each class has a column of its own")

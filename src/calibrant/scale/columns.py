@@ -98,7 +98,8 @@ def present(name: str, columns: Sequence[str], argument: str) -> str:
     folded = {column.casefold(): column for column in columns}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
     hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
-    raise InputError(argument, f"there is no column {name!r}; there are {listed(columns)}.{hint}")
+    quotes = Ways("", "a name that holds a comma stands in double quotes") if any("," in c for c in columns) else None
+    raise InputError(argument, f"there is no column {name!r}; there are {listed(columns)}.{hint}", allowed=quotes)
 
 
 def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:

@@ -189,7 +189,7 @@ class OpenedFrame(Table):
             table = self._labelled(names["y_true"])
             return table.groups(names, by, resolution, exclude_bad=exclude_bad, option=option, more=more)
         found = group_cells(self._table, self._schema, names, by, resolution, option, more)
-        return good_groups(found, exclude_bad, self._argument, more=more)
+        return good_groups(found, exclude_bad, self._argument, more=more, option=option)
 
 
 def _arrow(truth: list[bool]) -> Any:

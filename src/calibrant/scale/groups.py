@@ -14,7 +14,7 @@ from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED
-from calibrant.scale.keys import numbers_of, ranks_of, told_apart
+from calibrant.scale.keys import numbers_of, ranks_of, refuse_far, told_apart
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -115,12 +115,17 @@ def no_rows(exclude_bad: bool) -> str:
 
 
 def good_groups(
-    found: Any, exclude_bad: bool, argument: str = "frame", of: str = "", more: Sequence[str] = ()
+    found: Any,
+    exclude_bad: bool,
+    argument: str = "frame",
+    of: str = "",
+    more: Sequence[str] = (),
+    option: str = "by",
 ) -> Groups:
     """Groups of good rows, in order as found; bad ones are refused with their count, or left out.
 
     `of` is what a message begins with where there are none. The sums called as in `more` become columns of the cells
-    behind those of `MEASURED`.
+    behind those of `MEASURED`; `option` is who named the keys.
 
     Raises
     ------
@@ -139,6 +144,7 @@ def good_groups(
     cells = stacked(found, more)
     _check_sums(cells, found["heaviest"].max() if "heaviest" in found.columns else None)
     keys, to_merge = told_apart(found.select([name for name in found.columns if name.startswith("_s")]))
+    refuse_far(keys, option)
     if to_merge:
         index, cells, keys = _merged(index, cells, keys)
     return Groups(index, cells, keys, n_bad)

@@ -17,7 +17,7 @@ from calibrant.scale.cells import MEASURED, coarser
 from calibrant.scale.engine import connect, lacks_memory
 from calibrant.scale.folders import check_folder_columns, typed_folders
 from calibrant.scale.groups import Groups
-from calibrant.scale.keys import told_apart
+from calibrant.scale.keys import refuse_far, told_apart
 from calibrant.scale.readers import input_files
 from calibrant.scale.sketch import CalibrationSketch, claims_of, restored
 from calibrant.scale.stamps import StampedFiles
@@ -259,6 +259,7 @@ class KeptSketches(Table):
         rows = np.concatenate(of)
         keys = nw.from_native(self.keys.select(list(by)).rename_columns([f"_s{i}" for i in range(len(by))]).take(rows))
         keys, _ = told_apart(keys)
+        refuse_far(keys, option)
         return Groups(np.concatenate(index), np.concatenate(cells), keys, 0).merged()
 
     def choose(

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.door.errors import InputError
+
 IntArray = npt.NDArray[np.int64]
 
 
@@ -31,6 +33,27 @@ def told_apart(keys: Any) -> tuple[Any, bool]:
                 column = pc.add(pc.if_else(pc.is_nan(column), pyarrow.scalar(None, column.type), column), 0)
         columns[name] = column
     return nw.from_native(pyarrow.table(columns), eager_only=True), changed
+
+
+def refuse_far(keys: Any, option: str) -> None:
+    """Refuse days, times and durations that Python has no value for; `option` is who named the column.
+
+    Raises
+    ------
+    InputError
+        If there is one.
+    """
+    import pyarrow
+    import pyarrow.compute as pc
+
+    for name in keys.columns:
+        column = keys[name].to_arrow()
+        if pyarrow.types.is_temporal(column.type):
+            try:
+                pc.min_max(column).as_py()
+            except (OverflowError, ValueError):
+                said = "names a column of dates or times outside the years 1 to 9999, or of durations as long"
+                raise InputError(option, said, allowed="write them as text or numbers") from None
 
 
 def ranks_of(keys: Any) -> IntArray:

@@ -254,7 +254,7 @@ class InDuckDB(Table):
                 self._refuse_bad(relation, names, numbers, found)
         self._count_once(names)
         with of_file():
-            return good_groups(found, exclude_bad, "file", f"{self.path!r} ")
+            return good_groups(found, exclude_bad, "file", f"{self.path!r} ", option=option)
 
     def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
         return numbers_in_sql(relation, names, as_text=self._as_text, pos_label=self.pos_label)

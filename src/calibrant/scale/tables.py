@@ -17,7 +17,7 @@ from calibrant.door.identity import Identity
 from calibrant.scale.class_columns import choose_classes, numbers_of
 from calibrant.scale.columns import asked_columns, choose_columns, present, refuse_twins, refuse_unspoken_weights
 from calibrant.scale.groups import Groups
-from calibrant.scale.keys import told_apart
+from calibrant.scale.keys import refuse_far, told_apart
 from calibrant.scale.sketch import CalibrationSketch
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ class RowsWithFeatures:
         import narwhals as nw
         import pyarrow
 
-        return told_apart(nw.from_native(pyarrow.table(self.keys), eager_only=True))[0]
+        keys = told_apart(nw.from_native(pyarrow.table(self.keys), eager_only=True))[0]
+        refuse_far(keys, "by")
+        return keys
 
 
 class Table(ABC):

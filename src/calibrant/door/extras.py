@@ -1,0 +1,36 @@
+"""Libraries that calibrant does not bring along: how each is installed, said where it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_INSTALLED_BY = {
+    "torch": "'calibrant[torch]'",
+    "torchmetrics": "torchmetrics 'calibrant[torch]'",
+    "ignite": "pytorch-ignite 'calibrant[torch]'",
+    "lm_eval": "lm_eval",
+}
+
+
+class MissingLibraryError(ModuleNotFoundError):
+    """A library is missing that its user installs; the message says how."""
+
+
+@contextmanager
+def optional(user: str, *libraries: str) -> Iterator[None]:
+    """Import libraries within, for `user`; what is missing is told with how it is installed.
+
+    Raises
+    ------
+    MissingLibraryError
+        If one of them is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        missing = (problem.name or "").partition(".")[0]
+        if missing not in libraries:
+            raise
+        said = f"{user} needs {missing}, which is not installed: pip install {_INSTALLED_BY[missing]}"
+        raise MissingLibraryError(said, name=missing) from None
