@@ -92,7 +92,8 @@ def _keys(path: Path) -> Any:
     with file.lazily(names, ["day"], "find") as lazy:
         n_rows = lazy.n_rows()
     days = file.groups(names, ["day"], 64).keys["_s0"].to_list()
-    return [column.tolist() for column in held.arrays.values()], held.keys["day"].to_pylist(), n_rows, sorted(days, key=str)
+    rows = [column.tolist() for column in held.arrays.values()]
+    return rows, held.keys["day"].to_pylist(), n_rows, sorted(days, key=str)
 
 
 def _sketches(path: Path) -> Any:

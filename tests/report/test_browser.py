@@ -3,6 +3,8 @@
 import html
 import shutil
 import subprocess
+from base64 import b64encode
+from hashlib import sha256
 
 import numpy as np
 import pandas as pd
@@ -35,17 +37,19 @@ parent.document.title += [innerWidth, document.documentElement.scrollWidth - pag
 </script></body>"""
 
 
-def titled(folder, page, probe, *widths):
+def titled(folder, page, probe, *widths, allow=True):
     """The title that a probe at the page's end gives; frames, because Chromium's windows are 500 px wide at least."""
     outer = folder / "outer.html"
-    inner = html.escape(page.read_text().replace("</body>", probe))
+    digest = b64encode(sha256(probe.partition("<script>")[2].partition("</script>")[0].encode()).digest()).decode()
+    allowed = page.read_text().replace("script-src ", f"script-src 'sha256-{digest}' ") if allow else page.read_text()
+    inner = html.escape(allowed.replace("</body>", probe))
     frames = [f'<iframe width="{width}" height="2000" style="border: 0" srcdoc="{inner}"></iframe>' for width in widths]
     outer.write_text("<title></title>" + "".join(frames))
     command = [BROWSER, "--headless=new", "--no-sandbox", "--enable-logging=stderr", "--window-size=1600,2100"]
     done = subprocess.run(
         [*command, "--dump-dom", outer.as_uri()], capture_output=True, text=True, timeout=600, check=True
     )
-    assert "CONSOLE" not in done.stderr
+    assert ("CONSOLE" in done.stderr) is not allow
     return done.stdout.partition("<title>")[2].partition("</title>")[0]
 
 
@@ -58,6 +62,17 @@ def test_the_cursor_tells_numbers(tmp_path):
     said = titled(tmp_path, page, CURSOR, 390)
     assert said.startswith("At 0.7")
     assert "a calibrated predictor would show" in said
+
+
+@pytest.mark.slow
+def test_a_script_that_came_into_the_page_does_not_run(tmp_path):
+    page = tmp_path / "report.html"
+    v = np.linspace(0.1, 0.9, 40)
+    audit(np.arange(40) % 2, v, n_resamples=0, random_state=0).to_html(page)
+    text = page.read_text()
+    assert "unsafe" not in text
+    assert " style=" not in text
+    assert titled(tmp_path, page, CURSOR, 390, allow=False) == ""
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,10 @@ from numba.core import event
 
 from calibrant.kernels import shipped
 
-if numba.config.DISABLE_JIT:
+if getattr(numba.config, "DISABLE_JIT", False):
     # Python's own whole numbers do not wrap as a kernel's do, and it has no instruction that counts zero bits.
-    raise InputError(
-        "NUMBA_DISABLE_JIT", "is set, and kernels give their numbers only where they are compiled; unset it"
-    )
+    said = "is set, and kernels give their numbers only where they are compiled; unset it"
+    raise ImportError(f"NUMBA_DISABLE_JIT: {said}", name="NUMBA_DISABLE_JIT")
 
 
 def _njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -49,8 +49,10 @@ def refuse_far(keys: Any, option: str) -> None:
     for name in keys.columns:
         column = keys[name].to_arrow()
         if pyarrow.types.is_temporal(column.type):
+            whole = pyarrow.types.is_duration(column.type)  # of which it tells no ends
+            ends = pc.min_max(column.cast(pyarrow.int64()) if whole else column)
             try:
-                pc.min_max(column).as_py()
+                pyarrow.array([*ends.values()]).cast(column.type).to_pylist()
             except (OverflowError, ValueError):
                 said = "names a column of dates or times outside the years 1 to 9999, or of durations as long"
                 raise InputError(option, said, allowed="write them as text or numbers") from None

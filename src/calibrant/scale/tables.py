@@ -262,9 +262,9 @@ class Table(ABC):
             If it is both named and left out, or not spoken of.
         """
         asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
-        names = {
-            argument: present(name, self.columns, argument) for argument, name in asked.items() if name is not None
-        }
+        names = {argument: name for argument, name in asked.items() if name is not None}
+        for argument, name in names.items():
+            self.require([name], argument)
         if not unweighted:
             refuse_unspoken_weights(self.columns, {*names.values(), *grouped_by})
         return names
