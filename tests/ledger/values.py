@@ -43,6 +43,13 @@ def _column(values: np.ndarray) -> Plain:
     return {**shape, "n": flat.size, "sha256": whole, "every 16th": parts[::16]}
 
 
+def condensed(parts: list[Plain]) -> Plain:
+    """A list; of very many parts, unless they are lines, the length, the digest, and every 16th."""
+    if len(parts) <= 4 * LONG or all(isinstance(each, str) for each in parts):
+        return parts
+    return {"n": len(parts), "sha256": digest(json.dumps(parts).encode()), "every 16th": parts[::16]}
+
+
 def plain(value: Any, call: Call | None = None, depth: int = 0) -> Plain:
     """A value in JSON's types: of an object its public fields, its words, and what its methods give."""
     if value is None or isinstance(value, bool):
@@ -68,7 +75,7 @@ def plain(value: Any, call: Call | None = None, depth: int = 0) -> Plain:
     if isinstance(value, tuple | list):
         if len(value) > LONG and all(isinstance(each, Real) for each in value):
             return _column(np.array(value))
-        return [plain(part, call, depth + 1) for part in value]
+        return condensed([plain(part, call, depth + 1) for part in value])
     return f"<{type(value).__name__}>"
 
 
