@@ -23,6 +23,7 @@ import calibrant
 from calibrant import inference, recalibration
 from calibrant.decisions.acting import acting_from_sample
 from calibrant.decisions.cost import cost_from_sample
+from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.comparison import compare
@@ -90,7 +91,7 @@ def sketch():
 def gated():
     rows = calibrant.calibration_gate(Y, V, max_distance=0.1)
     worse = NotWorse("undecided", "old", 0.02, calibrant.Interval(-0.1, 0.1), 0.05, 60, 60, None, "proved")
-    return Gated("new", (Check("all rows", "rows", rows), Check("baseline", "baseline", worse)))
+    return Gated("new", (Check("all rows", "rows", rows), Check("baseline", "baseline", worse)), Premises(0.05))
 
 
 def bounded():
@@ -120,6 +121,7 @@ MADE = {
     "Audit": audited,
     "BinaryReduction": lambda: calibrant.door.multiclass_sample(LABELS, TABLE).top_label(),
     "Bracket": lambda: calibrant.calibration_distance(Y, V),
+    "Premises": lambda: gated().premises,
     "CalibrationBelt": lambda: calibrant.decisions.calibration_belt(Y, V),
     "CalibrationBins": lambda: calibrant.calibration_bins(Y, V),
     "CalibrationMonitor": monitor,

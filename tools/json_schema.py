@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.door.ends import Bracket
+from calibrant.door.premises import Premises
 from calibrant.door.values import OR_NULL
 from calibrant.findings.advice import Advice
 from calibrant.findings.answer import Answer
@@ -157,6 +158,7 @@ PROVED = {**of(Bracket), "lower_source": "string", "upper_source": "string"}
 NOT_RUN = {"not_run": "string"}
 RESULT = of(TestResult, "statistic", "pvalue", "reject", "level", "method")
 CALIBRATION_TEST = RESULT | of(CalibrationTestResult, "components", "leading", "region", "pooling", "assumption")
+PREMISES = {**of(Premises), "sentences": {"*": "string"}}
 
 AUDIT: dict[str, Any] = {
     "schema": "version",
@@ -202,6 +204,7 @@ AUDIT: dict[str, Any] = {
             "exceeds_noise": "boolean|null",
         }
     ],
+    "premises": PREMISES,
     "inequalities": [{**of(Inequality), "holds": "boolean"}],
     "reliability": of(Reliability, without=("deviation",)),
     "options": {**of(Audit, "max_distance", "level", "n_resamples"), "random_state": "integer|null"},
@@ -228,8 +231,14 @@ GATE: dict[str, Any] = {
     "calibrant": "string",
     **of(GateResult),
     "checks": [tuple({**CHECK, **each} for each in LIMITED)],
+    "premises": PREMISES,
 }
-REGRET: dict[str, Any] = {"calibrant": "string", **REGRET_RESULT, "checks": [{**CHECK, **REGRET_RESULT}]}
+REGRET: dict[str, Any] = {
+    "calibrant": "string",
+    **REGRET_RESULT,
+    "checks": [{**CHECK, **REGRET_RESULT}],
+    "premises": PREMISES,
+}
 
 
 def schema() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant import cli_sketches
-from calibrant.cli_once import Once
+from calibrant.cli_once import Once, given
 from calibrant.cli_options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, SHARE, names
 from calibrant.door.errors import InputError
 from calibrant.exits import Leave, explained, show, tell
@@ -159,6 +159,7 @@ def audit_file(
             reference=None if reference is None else names(reference),
             find=names(find),
             max_depth=max_depth,
+            given=given() - ({"random_state"} if len(files) > 1 else set()),  # a comparison draws by the seed
         )
         found: Audit | Comparison
         if len(forecasts) > 1:
@@ -226,6 +227,9 @@ def gate(
         Path | None,
         typer.Option(metavar="STATE", help="Add FILE's rows to those of this state, and stop at any time."),
     ] = None,
+    so_far: Annotated[
+        bool, typer.Option("--so-far", help="With --anytime, and without FILE: say what STATE proves, and add no rows.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
     trials: Annotated[
@@ -271,7 +275,8 @@ def gate(
     With --anytime STATE the rows of one file after the other are added up in STATE, which the first run creates. You
     may stop as soon as there is a verdict: it is wrong with probability at most the level, however often you look. Each
     FILE must hold new rows: rows that were added before are refused. Of a log that has grown only the rows behind those
-    that STATE has are added, which is said. Without FILE it prints what STATE proves so far.
+    that STATE has are added, which is said. With --so-far, and without FILE, it
+    prints what STATE proves so far.
 
     Rows count once: a file that is there twice, equal contents under two names, and a total beside its parts are
     refused; --distinct says that equal contents are other rows.
@@ -288,6 +293,7 @@ def gate(
     or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1
     """
     with explained(), Progress() as progress:
+        from calibrant.findings.effects import GATE, refuse_idle
         from calibrant.findings.gate_checks import check_opened, check_state
         from calibrant.findings.table import Told
         from calibrant.findings.table_gate import Asked
@@ -296,7 +302,12 @@ def gate(
         from calibrant.scale.opening import open_table
 
         asked = None
-        if file is not None:
+        if so_far:
+            refuse_idle(GATE, given(), ["so far"] if anytime is not None else ["no state"])
+        elif file is None:
+            ways = "name it; --anytime STATE --so-far says what a state proves, without FILE"
+            raise InputError("FILE", "is missing, so that no rows can be checked", allowed=ways)
+        else:
             asked = Asked(
                 max_distance,
                 level,
@@ -318,6 +329,7 @@ def gate(
                 groups=groups,
                 pos_label=pos_label,
                 exclude_bad=exclude_bad,
+                given=given(),
             )
         opened = None
         if file is not None:
@@ -331,10 +343,10 @@ def gate(
                 held.append(str(target))
         if opened is not None and asked is not None:
             decision = check_opened(opened, asked, Told(progress, tell))
-        elif anytime is not None:
-            decision = check_state(anytime, max_distance)
         else:
-            raise InputError("FILE", "is missing", allowed="only --anytime STATE works without it")
+            assert anytime is not None
+            own = {"level": level if "level" in given() else None, "max_weight": max_weight}
+            decision = check_state(anytime, max_distance=max_distance, **own)
         progress.stop()
         if junit is not None:
             write_junit(decision, junit)
@@ -397,11 +409,16 @@ def reproduce(
             said = "computes papers' tables again with the package calibrant-papers, which is not installed"
             raise InputError("reproduce", said, allowed="in a checkout: pip install -e papers") from None
 
+        idle = sorted(given() - {"name"})
+        if name is None and idle:
+            raise InputError(f"--{idle[0]}", "has no effect without NAME: all names are listed")
         if name is None:
             progress.stop()
             for each, sentence in registry.experiments().items():
                 show(f"{each}: {sentence}")
             return
+        for option in sorted(given() & registry.idle_of(name)):
+            raise InputError(f"--{option}", f"has no effect on {name}")
         progress(name)
         done = registry.reproduce(name, quick=quick, data=data)
         with writing("--out"):

@@ -59,6 +59,7 @@ HOMES = {
     "PolynomialScaling": "recalibration.scaling",
     "PopulationBounds": "inference.bounds",
     "Potentials": "measures.lower_check",
+    "Premises": "door.premises",
     "Question": "findings.classes",
     "RecalibratedClassifier": "recalibration.classifier",
     "RecalibrationChoice": "recalibration.choice",

@@ -362,3 +362,17 @@ def test_a_bound_that_proves_more_than_the_test_is_told():
     assert 0.01 < least <= off.gate.lower_distance.low
     assert "whether this one is larger, the bound says and the test does not." in both.sentence
     assert "the bound says" not in fine.answer.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_resamples", [0, 59])
+@pytest.mark.parametrize(("power", "limit"), [(1.0, 0.3), (3.0, 0.02), (3.0, 0.9), (1.3, 0.04)])
+def test_what_the_bound_settles_is_not_called_unsettled(power, limit, n_resamples):
+    """Whatever the test says, or where it was not run: a decided gate is told as decided, an undecided one as open."""
+    y_prob = np.linspace(0.01, 0.99, 4_000)
+    y_true = np.random.default_rng(0).random(4_000) < y_prob**power
+    found = audit(y_true, y_prob, max_distance=limit, n_resamples=n_resamples, random_state=0)
+    unsettled = "these rows do not settle" in found.answer.sentence
+    assert unsettled == (found.gate.verdict == "undecided")
+    assert (f"That is within {limit}" in found.answer.sentence) == (found.gate.verdict == "within")
+    assert (f"That is above {limit}" in found.answer.sentence) == (found.gate.verdict == "beyond")

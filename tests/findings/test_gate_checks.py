@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, InputError, calibration_gate, compare_calibration, population_bounds
 from calibrant.cli import app
+from calibrant.door.premises import Premises
 from calibrant.findings.gate_checks import check_opened
 from calibrant.findings.gated import Check, Gated
 from calibrant.findings.table import Told
@@ -31,8 +32,8 @@ ROWS = np.random.default_rng(0).integers(1, 64, 6_000) / 64  # a cell of a sketc
 DRAWN = np.random.default_rng(1).random(6_000)
 CALIBRATED = (DRAWN < ROWS) * 1
 BENT = (DRAWN < ROWS**3) * 1
-SINGLE = "cannot be combined with weights, trials or groups yet: it takes single, independent rows"
-GROUPED = "cannot be combined with weights or trials yet: it takes single rows, independent or in groups"
+SINGLE = "cannot be combined with --baseline yet: it takes single, independent rows"
+GROUPED = "cannot be combined with --by or --find yet: they take single rows, independent or in groups"
 PLACE = np.where(np.arange(6_000) % 3 == 0, "north", "south")
 
 
@@ -281,7 +282,7 @@ def test_the_worst_counts():
     def of(*verdicts):
         result = calibration_gate(CALIBRATED, ROWS, max_distance=0.1)
         checks = (Check("c", "rows", GateResult(v, 0.1, result.lower_distance, 0.05, 9, None)) for v in verdicts)
-        return Gated("t", tuple(checks)).verdict
+        return Gated("t", tuple(checks), Premises(0.05)).verdict
 
     assert of("within", "within") == "within"
     assert of("within", "undecided") == "undecided"
@@ -293,9 +294,10 @@ def test_of_many_segments_a_person_is_shown_the_worst_and_machines_all(rows, mon
     result = gated(rows).rows
     verdicts = ["within", "undecided", "within", "beyond"]
     checks = [Check(f"c{i}", "segment", replace(result, verdict=each)) for i, each in enumerate(verdicts)]
-    found = Gated("t", tuple(checks))
-    assert [line.partition(":")[0].strip() for line in found.summary().splitlines()[2:]] == ["c3", "c1", "and 2 more"]
-    assert found.summary().endswith("and 2 more: 2 within; --json and --junit have all of them")
+    found = Gated("t", tuple(checks), Premises(0.05))
+    lines = found.summary().partition("\nTaken as given:")[0].splitlines()
+    assert [line.partition(":")[0].strip() for line in lines[2:]] == ["c3", "c1", "and 2 more"]
+    assert lines[-1].strip() == "and 2 more: 2 within; --json and --junit have all of them"
     assert "\n\nAnd 2 more: 2 within; --json and --junit have all of them.\n" in gate_as_markdown(found)
     assert gate_as_junit(found).count("<testcase") == len(found.to_dict()["checks"]) == 4
 
@@ -485,13 +487,19 @@ def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
     [
         (("--max-worse", 0.02), "--max-worse: says how much worse than a baseline is allowed"),
         (("--max-worse", 1.5, "--baseline", "{rows}"), "--max-worse: is 1.5"),
-        (("--by", "place", "--anytime", "{folder}/s.gate"), "--anytime: adds up the rows of one population"),
-        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), f"--by: {GROUPED}"),
-        (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), f"--baseline: {SINGLE}"),
+        (
+            ("--by", "place", "--anytime", "{folder}/s.gate"),
+            "--by: cannot be used with --anytime: it adds up",
+        ),
+        (("--by", "place", "--sample-weight", "y_prob", "--max-weight", 2), f"--sample-weight: {GROUPED}"),
+        (("--baseline", "{rows}", "--trials", "y_prob", "--max-weight", 2), f"--trials: {SINGLE}"),
         (("--by", "place", "--groups", "place", "--max-weight", 3000), "--by: names 'place', the column that was read"),
-        (("--baseline", "{rows}", "--groups", "place", "--max-weight", 9), f"--baseline: {SINGLE}"),
-        (("--find", "place", "--trials", "y_prob", "--max-weight", 2), "--find: cannot be combined with weights or"),
-        (("--trials", "a", "--sample-weight", "b", "--max-weight", 2), "--trials: is one column of weights"),
+        (("--baseline", "{rows}", "--groups", "place", "--max-weight", 9), f"--groups: {SINGLE}"),
+        (("--find", "place", "--trials", "y_prob", "--max-weight", 2), f"--trials: {GROUPED}"),
+        (
+            ("--trials", "a", "--sample-weight", "b", "--max-weight", 2),
+            "--sample-weight: cannot be used with --trials",
+        ),
         (("--by", "where"), "--by: there is no column 'where'"),
         (("--baseline", "{folder}/none.csv"), "none.csv' does not exist"),
         (("--junit", "{folder}/no/gate.xml"), "--junit: '{folder}/no' does not exist"),
@@ -511,11 +519,11 @@ def test_names_that_mean_something_to_xml_or_markdown_are_shown_as_they_are(rows
     name = "a<b>&\"'|`*\x07\x1b[31m\nnext"
     shown = "a<b>&\"'|`*\\x07\\x1b[31m\\nnext"
     result = gated(rows).rows
-    found = Gated(name, (Check(name, "rows", result),))
-    case = ElementTree.fromstring(gate_as_junit(found).partition("\n")[2])[0][0]
+    found = Gated(name, (Check(name, "rows", result),), Premises(0.05))
+    case = ElementTree.fromstring(gate_as_junit(found).partition("\n")[2]).find(".//testcase")
     assert case.get("name") == case.get("classname") == shown
     text = gate_as_markdown(found)
-    assert len(text.splitlines()) == 5
+    assert len(text.partition("Taken as given:")[0].splitlines()) == 4
     assert "\x1b" not in text
     assert "a\\<b\\>\\&\"'\\|\\`\\*" in text
 

@@ -257,7 +257,7 @@ def test_labels_of_the_event(tmp_path):
         assert found.smooth_calibration_error == pytest.approx(wanted, abs=1e-12)
     three = table.set_column(0, "label", pa.array(np.where(v > 0.9, "maybe", np.where(y, "yes", "no"))))
     for held in (three, ROADS["csv"](three, tmp_path)):
-        with pytest.raises(InputError, match="different values; pos_label is for two"):
+        with pytest.raises(InputError, match="pos_label: is for two labels, and y_true holds"):
             audit_table(held, pos_label="yes", n_resamples=0)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import calibrant
 from calibrant.door.ends import Interval
+from calibrant.door.premises import Premises
 from calibrant.findings.gate_checks import check_opened
 from calibrant.findings.gated import Check, Gated
 from calibrant.findings.table import Told
@@ -108,11 +109,11 @@ def test_gates_are_laid_out_as_the_schema_says(limit):
         Check("baseline", "baseline", worse),
         Check("found segments", "found", bounded),
     )
-    assert broken(gated(GATE, Gated("new", checks))) == []
+    assert broken(gated(GATE, Gated("new", checks, Premises(0.05)))) == []
 
 
 @pytest.mark.parametrize("threshold", [None, 0.3])
 def test_gates_of_regret_are_laid_out_as_the_schema_says(threshold):
     y_prob = np.linspace(0.1, 1.0, 400)
     bounds = regret_bounds(y_prob > 0.5, y_prob**2, max_regret=0.01, threshold=threshold)
-    assert broken(gated(REGRET, Gated("new", (Check("all rows", "rows", bounds),)))) == []
+    assert broken(gated(REGRET, Gated("new", (Check("all rows", "rows", bounds),), Premises(0.05)))) == []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -160,12 +161,22 @@ def reproduce(name: str, *, quick: bool = False, data: Path | None = None) -> Re
     InputError
         If there is none of that name, or it needs a folder.
     """
+    run = _run_of(name)
+    start = time.perf_counter()
+    return replace(run(quick, data), seconds=time.perf_counter() - start)
+
+
+def idle_of(name: str) -> set[str]:
+    """Which of `quick` and `data` an experiment has no use for: those of its parameters that begin with an underscore."""
+    return {each[1:] for each in signature(_run_of(name)).parameters if each.startswith("_")}
+
+
+def _run_of(name: str) -> Run:
     if name not in _HOME:
         raise InputError("name", f"is {name!r:.60}; see experiments() or `calibrant reproduce` for the names")
     module, function, _ = _HOME[name]
     run: Run = getattr(import_module(f"calibrant_papers.{module}"), function)
-    start = time.perf_counter()
-    return replace(run(quick, data), seconds=time.perf_counter() - start)
+    return run
 
 
 def needed(data: Path | None) -> Path:

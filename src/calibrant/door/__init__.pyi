@@ -7,6 +7,7 @@ from calibrant.door.ends import Bracket as Bracket
 from calibrant.door.ends import Interval as Interval
 from calibrant.door.errors import FileError as FileError
 from calibrant.door.errors import InputError as InputError
+from calibrant.door.premises import Premises as Premises
 from calibrant.door.values import Result as Result
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "InputError",
     "Interval",
     "MulticlassSample",
+    "Premises",
     "Result",
     "multiclass_sample",
 ]

@@ -48,8 +48,8 @@ def event_outcomes(y_true: Any, pos_label: Any) -> Any:
 def check_two_labels(label: Any, seen: set[Any], how_many: str) -> None:
     """Raise unless a label is one of two that were seen, or the other one of one kind."""
     if len(seen) > 2:
-        problem = f"holds {how_many} different values; pos_label is for two. Pass y_true == {label!r} instead"
-        raise InputError("y_true", problem)
+        problem = f"is for two labels, and y_true holds {how_many}. Pass y_true == {label!r} instead"
+        raise InputError("pos_label", problem)
     other_kind = any(isinstance(each, str) != isinstance(label, str) for each in seen)
     if label not in seen and (len(seen) == 2 or other_kind):
         raise _no_such_label(label, seen)

@@ -15,6 +15,7 @@ from calibrant.door.values import Result
 from calibrant.findings.blamed import blamed
 from calibrant.findings.examples import Example, examples, told
 from calibrant.findings.parts_off import parts_off
+from calibrant.inference.gate import asked
 
 if TYPE_CHECKING:
     from calibrant.findings.advice import Advice
@@ -51,6 +52,19 @@ def default_limit(base_rate: float, mean_prediction: float) -> float:
     """
     rarer, _ = _rarer(base_rate, mean_prediction)
     return min(USUAL_LIMIT, float(f"{_PART * rarer:.2g}")) if rarer > _NONE else USUAL_LIMIT
+
+
+def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str | None:
+    """Where a constant prediction of 0 or 1 would be within a limit, that sentence, with the default."""
+    rarer = min(base_rate, 1.0 - base_rate)
+    if rarer > limit:
+        return None
+    usual = default_limit(base_rate, mean_prediction)
+    told = f"By default an audit takes {asked(usual)}, {default_in_words(base_rate, mean_prediction)}."
+    return (
+        f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
+        f"{0 if base_rate < 0.5 else 1} everywhere would be within it.{f' {told}' if usual < USUAL_LIMIT else ''}"
+    )
 
 
 def default_in_words(base_rate: float, mean_prediction: float) -> str:

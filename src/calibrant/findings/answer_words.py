@@ -273,7 +273,7 @@ def _matters(found: Answer, audit: Audit) -> str:
     if found.interval.high <= found.max_distance:
         over = " over all rows" if found.action == "look at the parts" else ""
         return f"That is within {limit}: too small to matter{over}."
-    if found.state == "worth correcting" and found.interval.low > found.max_distance:
+    if found.state in ("worth correcting", "not tested") and found.interval.low > found.max_distance:
         return f"That is above {limit}: it matters."
     alone = _proved_by_bound_alone(found, audit)
     unsettled = "the bound says and the test does not" if alone else "these rows do not settle"

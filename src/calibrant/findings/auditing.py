@@ -21,6 +21,7 @@ from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
 from calibrant.findings.answer import decide, default_limit, rejected
+from calibrant.findings.effects import AUDIT, refuse_idle
 from calibrant.findings.evidence import evidence, population, units_drawn
 from calibrant.findings.found import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.given import Given, given
@@ -162,6 +163,9 @@ def audit(
             )
     chance = of_log_odds(cast(Column, y_prob)) if from_logits else cast(Column, y_prob)
     columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
+    if trials is None and not np.isin(columns[0], (0.0, 1.0)).all():
+        other = {"level": level != 0.05, "n_resamples": n_resamples != N_RESAMPLES}
+        refuse_idle(AUDIT, [name for name, is_other in other.items() if is_other], ["rates"])
     with watched(progress) as tell:
         done = audit_given(
             given(*columns, trials=trials, groups=groups, max_weight=max_weight),
@@ -259,6 +263,9 @@ def audit_sample(
     check_band(level, n_resamples)
     if max_distance is not None:
         check_gate(max_distance, level)
+        bounded = draws is not None or not (weights_differ(sample) or (rows is not None and not rows.plain))
+        modes = ["rates"] if not sample.binary else [] if bounded else ["unbounded"]
+        refuse_idle(AUDIT, ["max_distance"], modes)
     if threshold is not None:
         check_threshold(threshold)
     rng, seed = seeded(random_state)
@@ -348,6 +355,9 @@ def audit_sample(
         rates=not sample.binary,
         about_chance=_about_chance(sample),
         n_groups=None if rows is None else rows.n_groups,
+        trials=rows is not None and rows.trials is not None,
+        max_weight=None if draws is None else draws.most,
+        default_limit=max_distance is None,
         max_distance=limit,
         gate=gate,
         auc=auc_from_sample(sample),

@@ -52,11 +52,12 @@ def audit_forecasts(table: Table, names: Sequence[str], asked: Asked, told: Told
     rng, seed = seeded(asked.random_state)
     shared = int(rng.integers(2**31)) if seed is None else seed
     asked = replace(asked, random_state=shared)
+    given = None if asked.given is None else asked.given - {"random_state"}  # the comparison draws by it
     audited = []
     for name in forecasts:
         title = f"{name} of {asked.title or table.name}" if asked.title or table.name else name
         told_of = replace(told, say=partial(_say_of, name, told.say))
-        one = replace(asked, y_prob=name, title=title)
+        one = replace(asked, y_prob=name, title=title, given=given)
         done = audit_opened(table, one, told_of, last=name == forecasts[-1])
         rest = tuple(each for each in done.audit.not_looked_at if each not in forecasts)
         audited.append(replace(done, audit=replace(done.audit, not_looked_at=rest)))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 from calibrant.decisions.acting import Acting
 from calibrant.decisions.cost import Cost
 from calibrant.door.ends import Bracket
+from calibrant.door.premises import Premises
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
-from calibrant.findings.answer import Answer, answer
+from calibrant.findings.answer import Answer, answer, loose_limit
 from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
@@ -168,6 +169,14 @@ class Audit(Finding):
         were given.
     not_looked_at : tuple of str
         Columns of a table that nothing was asked about, in which segments could be found.
+    default_limit : bool
+        Whether `max_distance` is the default.
+    max_weight : float or None
+        The most that one row, or group, can weigh, where it was given.
+    trials : bool
+        Whether each row stands for several outcomes.
+    unweighted, exclude_bad : bool
+        Whether columns of weights, and bad rows of a table, were to be left out.
     road : str or None
         If rows were not read but summed: who summed them, and what that costs; else None.
 
@@ -216,6 +225,11 @@ class Audit(Finding):
     found_segments: FoundSegments | None = None
     road: str | None = None
     not_looked_at: tuple[str, ...] = ()
+    default_limit: bool = False
+    max_weight: float | None = None
+    trials: bool = False
+    unweighted: bool = False
+    exclude_bad: bool = False
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""
@@ -233,6 +247,33 @@ class Audit(Finding):
     def answer(self) -> Answer:
         """What it comes to: state, direction, size, interval, p-value, action, and a few sentences."""
         return answer(self)
+
+    @property
+    def premises(self) -> Premises:
+        """What is taken as given, and what was not looked at: a sentence for each."""
+        cost = self.cost_of_acting
+        lacking = [(m.title, m.not_computed) for m in self.measures.values() if m.value is None]
+        lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
+        return Premises(
+            level=self.level,
+            max_distance=self.max_distance,
+            default_limit=self.default_limit,
+            loose_limit=loose_limit(self.base_rate, self.mean_prediction, self.max_distance),
+            threshold=None if cost is None or cost.worst else cost.threshold,
+            columns=self.columns,
+            grouped=self.n_groups is not None,
+            n_groups=self.n_groups,
+            weighted=self.weighted,
+            trials=self.trials,
+            max_weight=self.max_weight,
+            unweighted=self.unweighted,
+            pos_label=self.pos_label,
+            exclude_bad=self.exclude_bad,
+            n_excluded=self.n_excluded,
+            not_looked_at=self.not_looked_at,
+            omissions=tuple(f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking),
+            perhaps_groups=self.perhaps_groups,
+        )
 
     @property
     def smooth_calibration_error(self) -> float:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from calibrant.door.errors import InputError
+from calibrant.door.premises import Premises
 from calibrant.door.rows import Rows
 from calibrant.findings.answer import default_limit
 from calibrant.findings.gate_segments import segments_to_gate
@@ -29,7 +30,7 @@ from calibrant.findings.table_gate import (
 from calibrant.findings.watched import gate_so_far, gate_with
 from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
 from calibrant.kernels.sums import dot
-from calibrant.scale.kept import OF_ROWS, KeptSketches
+from calibrant.scale.kept import KeptSketches
 from calibrant.scale.opening import open_table
 from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.sketch import CalibrationSketch
@@ -44,13 +45,33 @@ _SEED = 0
 
 def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
     """Make every check that is asked for of a table that is open."""
-    title = table.name or "table"
+    values: dict[str, Any] = {}
+    checks = _checks(table, asked, replace(told, premise=values.__setitem__))
+    premises = Premises(
+        asked.level,
+        max_distance=asked.max_distance,
+        max_regret=asked.max_regret,
+        threshold=asked.threshold,
+        grouped=asked.groups is not None,
+        weighted=asked.sample_weight is not None,
+        trials=asked.trials is not None,
+        max_weight=asked.max_weight,
+        unweighted=asked.unweighted,
+        pos_label=asked.pos_label,
+        exclude_bad=asked.exclude_bad,
+        anytime=asked.state is not None,
+        **values,
+    )
+    return Gated(table.name or "table", checks, premises)
+
+
+def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
     if asked.max_regret is not None:
-        return Gated(title, (Check("all rows", "rows", regret_opened(table, asked, told)),))
+        return (Check("all rows", "rows", regret_opened(table, asked, told)),)
     if asked.state is not None:
-        return Gated(title, (Check("all rows", "rows", gate_with(table, asked.state, asked, told)),))
+        return (Check("all rows", "rows", gate_with(table, asked.state, asked, told)),)
     if not (asked.by or asked.baseline or asked.find):
-        return Gated(title, (Check("all rows", "rows", gate_opened(table, asked, told)),))
+        return (Check("all rows", "rows", gate_opened(table, asked, told)),)
     table.require(asked.by, "by")
     table.require(asked.find if asked.find != EVERY else (), "find")
     before = None
@@ -77,7 +98,7 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
         if _very_same(side := _side(read), before):
             told.say(f"FILE and {name} hold the very same outcomes and predictions: a predictor beside itself.")
         checks.append(Check("baseline", "baseline", _compared(side, before, name, asked, shares)))
-    return Gated(title, tuple(checks))
+    return tuple(checks)
 
 
 def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) -> BoundedSegments:
@@ -85,8 +106,6 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
     limit = asked.max_distance
     assert limit is not None
     features = None if asked.find == EVERY else names_of(asked.find, "find")
-    if "y_true" not in names:
-        raise InputError("find", OF_ROWS)
     held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
     search = SearchAsked(max_depth=asked.max_depth, level=max(asked.level, LEAST_LEVEL), random_state=_SEED)
     with named_as_in_table(table, names):
@@ -103,22 +122,19 @@ def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) ->
         )
 
 
-def check_state(state: Path, max_distance: float | None = None) -> Gated:
-    """What the rows that were added to a state prove so far, about the limit that it was begun with."""
-    found = gate_so_far(state)
-    if max_distance not in (None, found.max_distance):
-        begun = f"{str(state)!r} was begun with {found.max_distance!r}"
-        raise InputError("max_distance", f"is {max_distance!r}, and {begun}", allowed="leave it out")
-    return Gated(state.name, (Check("all rows", "rows", found),))
+def check_state(state: Path, **options: float | None) -> Gated:
+    """What the rows that were added to a state prove so far; options that are given must be those it was begun with."""
+    found, premises = gate_so_far(state, **options)
+    return Gated(state.name, (Check("all rows", "rows", found),), premises)
 
 
 def _baseline(path: str, asked: Asked, told: Told) -> Side:
     """The baseline's rows, from columns of the same names, or its sketch."""
     table = open_table(path, pos_label=asked.pos_label)
-    alone = replace(asked, by=(), baseline=None, max_worse=None)
+    alone = replace(asked, by=(), find=(), baseline=None, max_worse=None, given=frozenset())
     if isinstance(table, KeptSketches):
         return _side(table.sketch())  # its columns were chosen when it was made
-    read, names = read_opened(table, alone, replace(told, say=lambda said: told.say(f"{path}: {said}")))
+    read, names = read_opened(table, alone, Told(told.progress, lambda said: told.say(f"{path}: {said}")))
     with named_as_in_table(table, names):
         return _side(read)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import outwards
+from calibrant.door.premises import Premises
 from calibrant.door.values import Result, counted
 from calibrant.inference.gate import GateResult, Verdict, asked, needs, practical, rounded_rows
 from calibrant.inference.not_worse import NotWorse
@@ -87,10 +88,13 @@ class Gated(Result):
         All of them. Each "within" is wrong with probability at most the level, which is enough for all together to be:
         one check that should not have passed must have. Among them "beyond" shares the level, so that each of those
         that are named is beyond, except with that probability.
+    premises : Premises
+        What they take as given, and did not look at.
     """
 
     title: str
     checks: tuple[Check, ...]
+    premises: Premises
 
     @property
     def rows(self) -> GateResult | RegretBounds:
@@ -152,13 +156,12 @@ class Gated(Result):
         )
 
     def summary(self) -> str:
-        """The verdict, then a line for each check, beyond first and within last; of one check its sentence."""
-        if len(self.checks) == 1:
-            return self.rows.summary()
-        checks, rest = self.shown()
-        return "\n".join(
-            [self.headline, self.what, *(f"  {check.line()}" for check in checks), *([f"  {rest}"] if rest else [])]
-        )
+        """The verdict, a line for each of several checks, beyond first and within last, and the premises."""
+        lines = [self.headline]
+        if len(self.checks) > 1:
+            checks, rest = self.shown()
+            lines += [self.what, *(f"  {check.line()}" for check in checks), *([f"  {rest}"] if rest else [])]
+        return "\n".join([*lines, self.premises.summary()])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gate of all rows, the verdict and the rows needed being those of all checks, and the checks."""
@@ -167,6 +170,7 @@ class Gated(Result):
             "verdict": self.verdict,
             "rows_needed": self.rows_needed,
             "checks": [check.to_dict() for check in self.checks],
+            "premises": self.premises.to_dict(),
         }
 
 

@@ -12,9 +12,10 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
-from calibrant.door.errors import FileError, InputError, Ways
+from calibrant.door.errors import FileError, InputError
 from calibrant.door.values import counted
 from calibrant.findings.auditing import audit_classes, audit_given, audit_sample
+from calibrant.findings.effects import AUDIT, changed, refuse_idle
 from calibrant.findings.found import Audit
 from calibrant.findings.given import given
 from calibrant.findings.parts import EVERY, check_drift, in_parts
@@ -22,7 +23,7 @@ from calibrant.findings.sketched import road_of, with_bounds
 from calibrant.findings.table_faults import in_table, or_left_out, or_several
 from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.columns import perhaps_groups
-from calibrant.scale.kept import OF_ROWS, KeptSketches
+from calibrant.scale.kept import KeptSketches
 from calibrant.scale.opened import OpenedFile
 from calibrant.scale.pooled import draws_of_cells
 from calibrant.scale.relations import InDuckDB
@@ -61,6 +62,8 @@ class Asked:
     reference: Any = None
     find: tuple[str, ...] = ()
     max_depth: int = search.MAX_DEPTH
+    given: frozenset[str] | None = None
+    """Options that were given, of the command line even where they are as by default."""
 
     def __post_init__(self) -> None:
         """Refuse what names no column, before anything is read."""
@@ -72,9 +75,11 @@ class Asked:
             text("" if name is None else name, "find")
         flag(self.exclude_bad, "exclude_bad")
         flag(self.unweighted, "unweighted")
-        if self.reference is not None and self.drift is None:
-            ways = Ways("name their column with drift=", "name their column with --drift")
-            raise InputError("reference", "is one of the periods", allowed=ways)
+        self.refuse("search" if self.find else "no search", "drift" if self.drift else "no drift")
+
+    def refuse(self, *modes: str) -> None:
+        """Raise for an option that was given and has no effect in one of these modes."""
+        refuse_idle(AUDIT, tuple(changed(self)) if self.given is None else self.given, modes)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -115,10 +120,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Who is told of the stages of the work, and of what was guessed or left out."""
+    """Who is told of the stages of the work, of what was guessed or left out, and of premises by name."""
 
     progress: Callable[[str], None] = lambda _stage: None
     say: Callable[[str], None] = lambda _said: None
+    premise: Callable[[str, Any], None] = lambda _name, _value: None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,20 +150,10 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
     told.progress("Reading")
     if isinstance(table, InDuckDB) and len(table.files) > 1:
         told.say(f"{len(table.files):,} files are read as one table.")
-    of_columns = [
-        argument
-        for argument in ("by", "drift", "find", "exclude_bad", "pos_label", "groups", "max_weight", "sample_weight")
-        if getattr(asked, argument) not in (None, (), False)
-    ]
     harness = is_harness_log(table, asked.y_true, asked.y_prob)
-    if harness and of_columns:
-        raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
-    if isinstance(table, KeptSketches):
-        _refuse_rows(asked)
+    asked.refuse(*kinds_of(table, asked.y_true, asked.y_prob))
     classes = None if harness else table.choose_classes(asked.y_prob)
     if classes is not None:
-        if of_columns and of_columns[0] not in ("groups", "max_weight", "sample_weight"):
-            raise InputError(of_columns[0], "is for single predictions; name one column as y_prob")
         return Audited(_audit_of_classes(table, classes, asked, told))
     table.require(asked.by, "by")
     table.require([asked.drift] if asked.drift else [], "drift")
@@ -175,7 +171,8 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
         raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
     summed = summed and not asked.groups
     done = _audit_of_sums(table, asked, told, last) if summed else _audit_of_rows(table, asked, told)
-    audit = in_parts(table, done.audit, asked, told)
+    audit = replace(done.audit, unweighted=asked.unweighted, exclude_bad=asked.exclude_bad)
+    audit = in_parts(table, audit, asked, told)
     cannot = harness or audit.rates or isinstance(table, KeptSketches) or (asked.groups and table.many)
     if not cannot and asked.find != EVERY:
         taken = {*audit.columns.values(), *asked.keys}
@@ -204,6 +201,15 @@ def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *,
     return rest
 
 
+def kinds_of(table: Table, y_true: str | None, y_prob: str | None) -> list[str]:
+    """What kind of table it is, where that decides which options have an effect."""
+    if is_harness_log(table, y_true, y_prob):
+        return ["log"]
+    if isinstance(table, KeptSketches):
+        return ["sketches"]
+    return [] if table.choose_classes(y_prob) is None else ["classes"]
+
+
 def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool:
     """Whether a table holds samples of lm-evaluation-harness, and no columns are named of it."""
     named_columns = y_true is not None or y_prob is not None
@@ -221,6 +227,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     told.progress("Pooling")
     try:
         columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
+        asked.refuse(*chance_of(bool(np.isin(columns[0], (0.0, 1.0)).all()), asked.n_resamples))
         rows = given(*columns, groups=read.groups, max_weight=asked.max_weight)
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
@@ -255,6 +262,7 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     title = f"{title}, rows" if title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     sample = sketch.sample
+    asked.refuse(*chance_of(sample.binary, asked.n_resamples))
     draws = None if asked.max_weight is None else draws_of_cells(sample, sketch.moments(), asked.max_weight)[1]
     audit = audit_sample(
         sample,
@@ -274,10 +282,9 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     return Audited(replace(audit, perhaps_groups=perhaps))
 
 
-def _refuse_rows(asked: Asked) -> None:
-    for argument in (*ROLES, "find", "exclude_bad", "unweighted", "groups", "pos_label"):
-        if getattr(asked, argument) not in (None, (), False):
-            raise InputError(argument, OF_ROWS)
+def chance_of(binary: bool, n_resamples: int) -> list[str]:
+    """Whether anything is said of chance, and whether anything is drawn."""
+    return [*([] if binary else ["rates"]), *([] if n_resamples else ["nothing drawn"])]
 
 
 def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: Told) -> Audit:
@@ -297,7 +304,7 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
     options = asked.of_audit | {"groups": read.groups, "max_weight": asked.max_weight}
     audit = audit_classes(sample, **options, title=asked.title or table.name, progress=told.progress)
     perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *columns})
-    return replace(audit, columns=read.names, perhaps_groups=perhaps)
+    return replace(audit, columns=read.names, perhaps_groups=perhaps, unweighted=asked.unweighted)
 
 
 def _belonging(table: Table, spoken: set[str]) -> str | None:
@@ -314,6 +321,7 @@ def _belonging(table: Table, spoken: set[str]) -> str | None:
 
 def say_excluded(n_rows: int, told: Told) -> None:
     """Say how many bad rows were left out, if any were."""
+    told.premise("n_excluded", n_rows)
     if n_rows:
         what = "is null, no number" if n_rows == 1 else "are null, no numbers"
         told.say(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")

@@ -18,20 +18,20 @@ from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.answer import USUAL_LIMIT, default_in_words, default_limit
+from calibrant.findings.answer import loose_limit
+from calibrant.findings.effects import GATE, changed, refuse_idle
 from calibrant.findings.parts import EVERY
 from calibrant.findings.sketched import road_of
-from calibrant.findings.table import Told, is_harness_log, say_excluded, say_guessed, searchable
+from calibrant.findings.table import Told, is_harness_log, kinds_of, say_excluded, say_guessed, searchable
 from calibrant.findings.table_faults import in_table, or_left_out
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
-from calibrant.inference.gate import asked as asked_limit
 from calibrant.inference.regret import RegretBounds, regret_bounds, regret_bounds_from_sample
 from calibrant.kernels.sums import dot
 from calibrant.scale import tables
 from calibrant.scale.columns import may_hold_weights, perhaps_groups
-from calibrant.scale.kept import OF_ROWS, KeptSketches
+from calibrant.scale.kept import KeptSketches
 from calibrant.scale.pooled import draws_of_cells, gate_of_cells
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.segments.asked import MAX_DEPTH
@@ -64,6 +64,8 @@ class Asked:
     find: tuple[str, ...] = ()
     max_depth: int = MAX_DEPTH
     exclude_bad: bool = False
+    given: frozenset[str] | None = None
+    """Options that were given, of the command line even where they are as by default."""
 
     def __post_init__(self) -> None:
         """Refuse, before anything is read, what can be no gate."""
@@ -74,39 +76,34 @@ class Asked:
         check_level(self.level)
         if self.max_distance is not None:
             check_gate(self.max_distance, self.level)
-            if self.threshold is not None:
-                raise InputError("threshold", "needs --max-regret")
         elif self.max_regret is not None:
             fraction(self.max_regret, "max_regret")
             if self.threshold is not None:
                 check_threshold(self.threshold)
-            if self.state is not None:
-                raise InputError("--anytime", "needs --max-distance; a bound of regret holds for rows read once")
         if self.max_weight is not None:
             positive(self.max_weight, "max_weight")
-        if self.state is not None and self.trials is not None:
-            raise InputError("--anytime", "takes single rows; write each trial as a row")
-        if self.state is not None and self.groups is not None:
-            raise InputError("--anytime", "assumes independent rows; leave out --groups")
-        if self.trials is not None and self.sample_weight is not None:
-            raise InputError("trials", "is one column of weights, and sample_weight names another")
-        self._check_others()
-
-    def _check_others(self) -> None:
-        """Refuse other checks than that of all rows where they cannot be made."""
         if self.max_worse is not None:
             fraction(self.max_worse, "max_worse")
-            if self.baseline is None:
-                raise InputError("max_worse", "says how much worse than a baseline is allowed; name it with --baseline")
-        for option, wanted in (("by", self.by), ("baseline", self.baseline), ("find", self.find)):
-            if wanted and self.max_regret is not None:
-                raise InputError(option, "is of --max-distance only")
-            if wanted and self.state is not None:
-                raise InputError("--anytime", f"adds up the rows of one population; leave out --{option}")
-            if wanted and self.weighted and not (option != "baseline" and self.in_groups):
-                taken = "single, independent rows" if option == "baseline" else "single rows, independent or in groups"
-                others = "weights, trials or groups" if option == "baseline" else "weights or trials"
-                raise InputError(option, f"cannot be combined with {others} yet: it takes {taken}")
+        self.refuse(*self._modes())
+
+    def _modes(self) -> Iterator[str]:
+        """Which of the modes it is in that decide which options have an effect."""
+        yield "distance" if self.max_regret is None else "regret"
+        yield "no state" if self.state is None else "state"
+        yield "baseline" if self.baseline else "no baseline"
+        if not self.find:
+            yield "no search"
+        if self.by or self.find:
+            yield "segments"
+            if self.groups is None:
+                yield "segments of single rows"
+        if self.trials is not None:
+            yield "trials"
+
+    def refuse(self, *modes: str) -> None:
+        """Raise for an option that was given and has no effect in one of these modes."""
+        given = {"anytime" if each == "state" else each for each in changed(self)} if self.given is None else self.given
+        refuse_idle(GATE, given, modes)
 
     @property
     def in_groups(self) -> bool:
@@ -143,6 +140,7 @@ def say_not_looked_at(table: tables.Table, names: Mapping[str, str], asked: Aske
         taken.update(filter(may_hold_weights, table.columns))
     rest = tuple(name for name in table.columns if name not in taken)
     if rest := searchable(table, names, rest, exclude_bad=asked.exclude_bad):
+        told.premise("not_looked_at", rest)
         told.say(f"{not_looked_at(rest)}; --find all gates the segments that they make.")
 
 
@@ -158,14 +156,15 @@ def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator
 def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, dict[str, str]]:
     """The rows that the gate is of, and argument -> column."""
     told.progress("Reading")
-    if is_harness_log(table, asked.y_true, asked.y_prob):
-        if asked.weighted or asked.by or asked.find or asked.exclude_bad:
-            raise InputError("file", "is a log of lm-evaluation-harness, which has no columns for such options")
+    kinds = kinds_of(table, asked.y_true, asked.y_prob)
+    asked.refuse(*kinds)
+    if "log" in kinds:
         read = table.read()
         say_guessed(read.names, read.guessed, told.say)
+        told.premise("columns", read.names)
         return read, read.names
     if isinstance(table, KeptSketches):
-        sketch = _kept(table, asked)
+        sketch = table.sketch()
         told.say(road_of(table, sketch))
         return sketch, {}
     classes = table.choose_classes(asked.y_prob)
@@ -188,23 +187,19 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
         raise or_left_out(problem) from None
     say_guessed(read.names, read.guessed, told.say)
     say_excluded(read.n_excluded, told)
-    if asked.groups is None:
+    told.premise("columns", read.names)
+    if asked.groups is not None:
+        told.premise("n_groups", np.unique(np.asarray(read.groups)).size)
+    else:
         alone = "baseline" if asked.baseline else None
         _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told, alone)
     return read, read.names
 
 
-def _kept(table: KeptSketches, asked: Asked) -> CalibrationSketch:
-    """What sketches add up to; their columns were chosen when they were made."""
-    for argument in ("y_true", "y_prob", "sample_weight", "trials", "groups", "pos_label", "unweighted", "exclude_bad"):
-        if getattr(asked, argument):
-            raise InputError(argument, OF_ROWS)
-    return table.sketch()
-
-
 def _say_independent(table: tables.Table, spoken: Collection[str], told: Told, alone: str | None = None) -> None:
     """What the proof takes for granted, where a column's name speaks against it."""
     name = perhaps_groups(table.columns, spoken)
+    told.premise("perhaps_groups", name)
     if name is not None:
         ways = f"say --groups {name} --max-weight N, the most rows that one has"
         ways = ways if alone is None else f"gate without --{alone}, which takes no groups, and {ways}"
@@ -222,6 +217,7 @@ def _summed(
     say_guessed(chosen.names, chosen.guessed, told.say)
     say_excluded(n_excluded, told)
     told.say(road_of(table, sketch))
+    told.premise("columns", chosen.names)
     _say_independent(table, set(chosen.names.values()), told)
     return sketch, chosen.names
 
@@ -229,16 +225,16 @@ def _summed(
 def _top_label(
     table: tables.Table, classes: list[str], asked: Asked, unweighted: bool, told: Told
 ) -> tuple[Read, dict[str, str]]:
-    for option in ("by", "trials", "find", "exclude_bad"):
-        if getattr(asked, option):
-            raise InputError(option, "is for single predictions; name one column as y_prob")
     table.require([] if asked.groups is None else [asked.groups], "groups")
     names = {"y_true": asked.y_true, "sample_weight": asked.sample_weight, "groups": asked.groups}
     read = table.read_classes(classes, unweighted=unweighted, **names)
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
     told.say(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
+    told.premise("columns", read.names)
     if asked.groups is None:
         _say_independent(table, {*read.names.values(), *classes}, told)
+    else:
+        told.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     with named_as_in_table(table, read.names):
         labels = multiclass_sample(
             read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes
@@ -252,6 +248,7 @@ def regret_opened(table: tables.Table, asked: Asked, told: Told) -> RegretBounds
     told.progress("Bounds")
     with named_as_in_table(table, names):
         if isinstance(read, CalibrationSketch):
+            asked.refuse("regret of sums")
             rows, _, _ = draws_of_cells(read.sample, read.moments(), None)
             return regret_bounds_from_sample(rows, asked.level, asked.threshold, asked.max_regret)
         return regret_bounds(
@@ -291,16 +288,13 @@ def _say_odd(sample: Sample, limit: float, told: Told) -> None:
         told.say(LABELS)
     if sample.ones.sum() in (0, sample.n_rows):
         told.say(one_outcome(sample.n_rows, events=bool(sample.ones.any())))
+    told.premise("loose_limit", loose_limit_of(sample, limit))
+
+
+def loose_limit_of(sample: Sample, limit: float) -> str | None:
+    """That a limit lets a constant pass, where it does."""
     rate = float(sample.weighted_outcome.sum() / sample.weight.sum())
-    rarer = min(rate, 1.0 - rate)
-    if rarer <= limit:
-        mean = dot(sample.mass(), sample.prediction)
-        usual = default_limit(rate, mean)
-        words = f" By default an audit takes {asked_limit(usual)}, {default_in_words(rate, mean)}."
-        told.say(
-            f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
-            f"{0 if rate < 0.5 else 1} everywhere would be within it.{words if usual < USUAL_LIMIT else ''}"
-        )
+    return loose_limit(rate, dot(sample.mass(), sample.prediction), limit)
 
 
 def _refuse_weights(table: tables.Table, asked: Asked, classes: list[str] | None) -> None:

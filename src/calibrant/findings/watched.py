@@ -9,10 +9,11 @@ from pathlib import Path
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import ENOUGH
+from calibrant.door.premises import Premises
 from calibrant.door.values import counted
 from calibrant.door.writing import alone_with
 from calibrant.findings.table import Told
-from calibrant.findings.table_gate import Asked, named_as_in_table, read_opened
+from calibrant.findings.table_gate import Asked, loose_limit_of, named_as_in_table, read_opened
 from calibrant.inference.gate import GateResult
 from calibrant.scale import tables
 from calibrant.scale.gate import CalibrationGate
@@ -31,14 +32,27 @@ def gate_with(table: tables.Table, state: Path, asked: Asked, told: Told) -> Gat
         raise FileError("--anytime", problem.problem) if problem.argument == "path" else problem from None
 
 
-def gate_so_far(state: Path) -> GateResult:
-    """What the rows of a state prove, with none added; its limit and level are its own."""
+def gate_so_far(state: Path, **options: float | None) -> tuple[GateResult, Premises]:
+    """What the rows of a state prove, with none added; options that are given must be its own."""
     if not os.path.lexists(state):
         raise FileError("--anytime", f"{str(state)!r} does not exist; name a FILE to begin it with")
     try:
-        return CalibrationGate.load(state).reading()
+        gate = CalibrationGate.load(state)
     except FileError as problem:
         raise FileError("--anytime", problem.problem) from None
+    for name, value in options.items():
+        if value is not None and value != getattr(gate, name):
+            raise _other(name, state, value, getattr(gate, name))
+    loose = None if gate._seen.n_rows == 0 else loose_limit_of(gate._seen.sample, gate.max_distance)
+    premises = Premises(
+        gate.level,
+        gate.max_distance,
+        weighted=gate.max_weight is not None,
+        max_weight=gate.max_weight,
+        loose_limit=loose,
+        anytime=True,
+    )
+    return gate.reading(), premises
 
 
 def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateResult:
@@ -56,9 +70,10 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
     except InputError as problem:
         if problem.argument != "once":
             raise
-        ways = "--distinct says that they are other rows; without FILE the command says what is proved so far"
+        ways = "--distinct says that they are other rows; --so-far, without FILE, says what is proved so far"
         raise InputError("FILE", f"{str(state)!r}: {problem.problem}", allowed=ways) from None
     gate.save(state)
+    told.premise("loose_limit", loose_limit_of(gate._seen.sample, gate.max_distance))
     return found
 
 

@@ -53,6 +53,9 @@ def gate_as_junit(found: Gated) -> str:
     counts = {name: str(number) for name, number in numbers.items()}
     root = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(root, "testsuite", {"name": "calibrant gate", **counts})
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, sentence in found.premises.entries.items():
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _printable(sentence)})
     for check in found.checks:
         names = {"name": _printable(check.name), "classname": _printable(found.title)}
         case = ElementTree.SubElement(suite, "testcase", names)
@@ -61,6 +64,7 @@ def gate_as_junit(found: Gated) -> str:
             ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": said})
         else:
             ElementTree.SubElement(case, "system-out").text = said
+    ElementTree.SubElement(suite, "system-out").text = _printable(" ".join(found.premises.sentences))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -78,6 +82,7 @@ def gate_as_markdown(found: Gated) -> str:
             lines.append(f"| {_marked(check.name)} | {verdict} | {_marked(check.proved)} | {check.result.n_rows:,} |")
         lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
         lines.append("")
+    lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in found.premises.sentences), ""]
     return "\n".join([*lines, f"Exit code {EXIT_CODES[found.verdict]}.", ""])
 
 

@@ -101,6 +101,7 @@ def _(audit: Audit) -> dict[str, Any]:
         "advice": advice_as_dict(audit.advice),
         "classes": None if audit.classes is None else audit.classes.to_dict(),
         "regions": [_region(region) for region in audit.regions],
+        "premises": audit.premises.to_dict(),
         "inequalities": [{**asdict(each), "holds": each.holds} for each in audit.ties.inequalities],
         "reliability": {
             "kind": table.kind,

@@ -147,6 +147,10 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         for pair in audit.classes.confusions[: _MOST_CLASSES // 4]:
             _say(console, f"- {pair.summary()} (q = {pair.qvalue:.2g})", indent="  ")
 
+    _heading(console, "Taken as given")
+    for said in audit.premises.sentences:
+        _say(console, f"- {said}", indent="  ")
+
     held, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
     _heading(console, "Do the numbers agree with one another?")
     _say(console, f"{held} of {n} inequalities between the measures, each a theorem, hold here.")
@@ -172,6 +176,8 @@ def _of_comparison(comparison: Comparison, console: Console, drawn: Sequence[str
         _heading(console, name)
         for said in audit.sentences:
             _say(console, said)
+        for said in audit.premises.summary().splitlines():
+            _say(console, said, indent="  ")
     if comparison.seed is not None:
         _foot(console, repeats(comparison.seed))
 

@@ -23,6 +23,7 @@ from calibrant.scale.folders import (
     on_filesystem,
 )
 from calibrant.scale.identities import ids_of, ordered, suspects
+from calibrant.scale.kept import COLUMN, ROWS
 from calibrant.scale.opened import MANY_BYTES
 from calibrant.scale.readers import Dialect, dialect_of, same_names
 from calibrant.scale.relations import InDuckDB
@@ -88,8 +89,8 @@ class OpenedDataset(InDuckDB):
             files = StampedFiles([file for file, _ in listed], filesystem)
         kind = kind_of_all(files, path)
         if kind not in _FORMATS:
-            said = f"{files[0]!r} is {kind}, which is read from this machine only"
-            raise FileError("file", said, allowed=f"on a file system {', '.join(_FORMATS)}")
+            said = f"cannot be used: {files[0]!r} is {kind}, which is read from this machine only"
+            raise FileError("filesystem", said, allowed=f"on a file system {', '.join(_FORMATS)}")
         check_folder_columns(files, path)
         with _explained(path, kind, files):
             dialects = _dialects(files, filesystem) if kind == "csv" else []
@@ -98,6 +99,10 @@ class OpenedDataset(InDuckDB):
         found._sizes = [size for _, size in listed]
         found._folders = folder_columns(files)
         found._headers += [dialect.header for dialect in dialects]
+        if {COLUMN, ROWS} <= set(found.columns):
+            raise FileError(
+                "filesystem", f"cannot be used: {path!r} holds sketches, which are read from this machine only"
+            )
         return found
 
     @cached_property

@@ -1,0 +1,171 @@
+"""What a result takes as given: what rows cannot show, and what was not looked at; every output reads it here."""
+
+from __future__ import annotations
+
+__all__ = ["Premises"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibrant.door.values import ReadOnly, Result, counted
+
+_NAMED = 5  # columns that a sentence names
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Premises(Result):
+    """What an audit or a gate takes as given, and what it did not look at; one sentence for each.
+
+    Attributes
+    ----------
+    level : float
+        Probability of error that was allowed.
+    max_distance : float or None
+        The limit on the distance; None where regret is limited.
+    default_limit : bool
+        Whether that is the default, and nobody gave it.
+    max_regret, threshold : float or None
+        The limit on what acting may lose, and the threshold; None where it was not given.
+    columns : mapping of str to str
+        The columns that were used, by argument.
+    n_groups : int or None
+        Number of groups; None where rows are taken as independent.
+    grouped, weighted : bool
+        Whether whole groups are drawn, and whether rows weigh differently.
+    trials : bool
+        Whether each row stands for several outcomes.
+    max_weight : float or None
+        The most that one row, or group, can weigh; None where it was not given.
+    unweighted : bool
+        Whether columns of weights were to be left out.
+    pos_label : object
+        Label of the event; None where it was not given.
+    exclude_bad : bool
+        Whether bad rows were to be left out.
+    n_excluded : int
+        How many were.
+    not_looked_at : tuple of str
+        Columns in which segments could be searched, and were not.
+    omissions : tuple of str
+        What could not be computed, and why.
+    perhaps_groups : str or None
+        A column whose name says that its rows may belong together; None where there is none.
+    loose_limit : str or None
+        That a constant prediction would pass the limit, in a sentence; None where it would not.
+    anytime : bool
+        Whether the result may be looked at after any number of rows.
+
+    See Also
+    --------
+    Audit, GateResult
+    """
+
+    level: float
+    max_distance: float | None = None
+    default_limit: bool = False
+    max_regret: float | None = None
+    threshold: float | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    grouped: bool = False
+    n_groups: int | None = None
+    weighted: bool = False
+    trials: bool = False
+    max_weight: float | None = None
+    unweighted: bool = False
+    pos_label: Any = None
+    exclude_bad: bool = False
+    n_excluded: int = 0
+    not_looked_at: tuple[str, ...] = ()
+    omissions: tuple[str, ...] = ()
+    perhaps_groups: str | None = None
+    loose_limit: str | None = None
+    anytime: bool = False
+
+    def __post_init__(self) -> None:
+        """Keep the mapping from being written to."""
+        object.__setattr__(self, "columns", ReadOnly(self.columns))
+
+    @property
+    def entries(self) -> Mapping[str, str]:
+        """A sentence for each premise, by its name."""
+        told = {
+            "loose_limit": self.loose_limit,
+            "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
+            "limit": self._limit(),
+            "independence": self._independence(),
+            "perhaps_groups": None
+            if self.perhaps_groups is None
+            else f"If rows of one {self.perhaps_groups} depend on one another, name that column as groups.",
+            "weights": self._weights(),
+            "trials": f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many."
+            if self.trials
+            else None,
+            "max_weight": self._max_weight(),
+            "unweighted": "Columns of weights were left out, as was asked (unweighted)." if self.unweighted else None,
+            "pos_label": None if self.pos_label is None else f"The event is the label {self.pos_label!s} (pos_label).",
+            "excluded": f"{counted(self.n_excluded, 'bad row')} left out (exclude_bad)." if self.exclude_bad else None,
+            "not_looked_at": self._not_looked_at(),
+            "omissions": " ".join(self.omissions) or None,
+            "fit": "Predictions are taken not to have been fitted to these rows.",
+        }
+        return ReadOnly({name: sentence for name, sentence in told.items() if sentence is not None})
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences alone."""
+        return tuple(self.entries.values())
+
+    def summary(self) -> str:
+        """A line for each premise."""
+        return "\n".join(["Taken as given:", *(f"  {sentence}" for sentence in self.sentences)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every value by name, and ``sentences``, those that apply."""
+        label = self.pos_label.item() if hasattr(self.pos_label, "item") else self.pos_label
+        plain = label if label is None or isinstance(label, bool | int | float | str) else str(label)
+        found: dict[str, Any] = Result.to_dict(self)
+        return {**found, "pos_label": plain, "sentences": dict(self.entries)}
+
+    def _limit(self) -> str | None:
+        if self.max_regret is not None:
+            at = "any threshold" if self.threshold is None else f"the threshold {self.threshold:g}"
+            return f"The limit on what acting loses per row is {self.max_regret!r} (max_regret), at {at}."
+        if self.max_distance is None:
+            return None
+        at = "" if self.threshold is None else f" Acting is looked at from the threshold {self.threshold:g} on."
+        by = "by default" if self.default_limit else "as given"
+        return f"The limit on the distance is {self.max_distance!r}, {by} (max_distance).{at}"
+
+    def _independence(self) -> str:
+        if not self.grouped:
+            when = ", and one may look at any time" if self.anytime else ""
+            return f"Rows are taken as independent of one another{when}."
+        some = "groups" if self.n_groups is None else counted(self.n_groups, "group")
+        return (
+            f"Rows of one group may depend on one another; {some} ({self._column('groups')}) are taken as independent."
+        )
+
+    def _weights(self) -> str | None:
+        if not self.weighted:
+            return None
+        return f"Rows are weighted ({self._column('sample_weight')}); weights are taken not to depend on outcomes."
+
+    def _max_weight(self) -> str | None:
+        one = "group" if self.grouped else "row"
+        if self.max_weight is not None:
+            return f"One {one} is taken to weigh at most {self.max_weight:g} (max_weight), fixed before any was drawn."
+        if self.grouped or self.weighted or self.trials:
+            return "No max_weight was given, so nothing is bounded for the population."
+        return None
+
+    def _not_looked_at(self) -> str | None:
+        if not self.not_looked_at:
+            return None
+        rest = len(self.not_looked_at) - _NAMED
+        more = f" and {counted(rest, 'other')}" if rest > 0 else ""
+        return f"Columns not looked at: {', '.join(self.not_looked_at[:_NAMED])}{more}."
+
+    def _column(self, argument: str, other: str | None = None) -> str:
+        name = self.columns.get(other or argument, self.columns.get(argument))
+        return (other or argument) if name is None else f"column {name}"

@@ -1,0 +1,288 @@
+"""No option without effect: every option of every command, in every mode, changes a result or is refused by name.
+
+The options are those that the commands declare, so that a new one fails here until it has a value in `VALUES`.
+"""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from calibrant.cli import app
+from tests import option_data
+from tests.strategies import examples
+
+pytestmark = pytest.mark.usefixtures("one_database")
+
+COMMANDS = typer.main.get_command(app).commands
+ECHOES = ("options", "premises", "level", "max_distance", "max_regret")
+"""Keys of JSON that repeat what was asked: an option that changes nothing else has no effect."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way to run a command: what it reads, and the arguments that make the mode."""
+
+    reads: str = "rows"
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of an option that matters, on data of a variant, beside what the option is about."""
+
+    args: tuple[str, ...] = ()
+    variant: str = ""
+    beside: tuple[str, ...] = ()
+
+
+MODES = {
+    "audit": {
+        "one file": Mode(),
+        "several files": Mode("two"),
+        "forecasts": Mode(args=("--y-prob", "y_prob", "--y-prob", "p_other")),
+        "classes": Mode("classes"),
+        "sketch": Mode("sketch"),
+        "keyed sketches": Mode("keyed", args=("--by", "site")),
+        "summed": Mode("summed"),
+        "log": Mode("log"),
+        "rates": Mode("rates"),
+        "drift": Mode(args=("--drift", "day")),
+        "find": Mode(args=("--find", "all")),
+        "by": Mode(args=("--by", "site")),
+        "in groups": Mode(args=("--groups", "patient")),
+        "no resamples": Mode(args=("--resamples", "0")),
+        "summed find": Mode("summed", args=("--find", "site,kind")),
+    },
+    "gate": {
+        "one file": Mode(args=("--max-distance", "0.2")),
+        "classes": Mode("classes", args=("--max-distance", "0.2")),
+        "sketch": Mode("sketch", args=("--max-distance", "0.2")),
+        "summed": Mode("summed", args=("--max-distance", "0.2")),
+        "log": Mode("log", args=("--max-distance", "0.2")),
+        "by": Mode(args=("--max-distance", "0.2", "--by", "site")),
+        "find": Mode(args=("--max-distance", "0.2", "--find", "site,kind")),
+        "baseline": Mode("baseline", args=("--max-distance", "0.2", "--baseline", "second.csv")),
+        "regret": Mode(args=("--max-regret", "0.3")),
+        "regret of a sketch": Mode("sketch", args=("--max-regret", "0.3")),
+        "anytime": Mode("anytime", args=("--max-distance", "0.2", "--anytime", "kept.gate")),
+        "so far": Mode("so far", args=("--anytime", "kept.gate", "--so-far")),
+        "in groups": Mode(args=("--max-distance", "0.2", "--groups", "patient", "--max-weight", "90")),
+        "weighted": Mode(args=("--max-distance", "0.2", "--sample-weight", "mass", "--max-weight", "90")),
+        "trials": Mode("rates", args=("--max-distance", "0.2", "--trials", "n", "--max-weight", "90")),
+    },
+    "sketch": {
+        "one file": Mode(args=("--out", "out.parquet")),
+        "by": Mode(args=("--by", "site", "--out", "out.parquet")),
+        "summed": Mode("summed", args=("--out", "out.parquet")),
+    },
+    "merge": {
+        "sketches": Mode("keyed", args=("--out", "out.parquet")),
+        "by": Mode("keyed", args=("--by", "site", "--out", "out.parquet")),
+    },
+    "demo": {"demo": Mode("nothing")},
+    "reproduce": {
+        "list": Mode("nothing"),
+        "drawn": Mode("nothing", args=("unifying-theory-lemmas",)),
+    },
+}
+
+COMMON = {
+    "--y-true": Value(("y_other",)),
+    "--y-prob": Value(("p_other",)),
+    "--sample-weight": Value(("mass",)),
+    "--by": Value(("kind",)),
+    "--exclude-bad": Value((), "bad"),
+    "--unweighted": Value((), "weight"),
+    "--pos-label": Value(("no",), "labels"),
+    "--filesystem": Value(("file://{folder}/there",)),
+    "--json": Value(),
+    "--distinct": Value((), "twice"),
+}
+VALUES = {
+    "audit": {
+        **COMMON,
+        "--max-distance": Value(("0.3",)),
+        "--threshold": Value(("0.3",)),
+        "--html": Value(("out.html",)),
+        "--level": Value(("0.3",)),
+        "--resamples": Value(("0",)),
+        "--seed": Value(("7",)),
+        "--find": Value(("kind",)),
+        "--max-depth": Value(("1",)),
+        "--drift": Value(("day",)),
+        "--reference": Value(("0",)),
+        "--groups": Value(("patient",)),
+        "--max-weight": Value(("9",)),
+    },
+    "gate": {
+        **COMMON,
+        "--max-distance": Value(("0.001",)),
+        "--max-regret": Value(("0.001",)),
+        "--threshold": Value(("0.9",)),
+        "--level": Value(("0.3",)),
+        "--groups": Value(("patient",), beside=("--max-weight", "90")),
+        "--max-weight": Value(("50",)),
+        "--anytime": Value(("kept.gate",)),
+        "--so-far": Value(),
+        "--sample-weight": Value(("mass",), beside=("--max-weight", "90")),
+        "--trials": Value(("n",), "counts", beside=("--max-weight", "90")),
+        "--find": Value(("kind",)),
+        "--max-depth": Value(("1",)),
+        "--baseline": Value(("rows.csv",)),
+        "--max-worse": Value(("0.3",)),
+        "--junit": Value(("out.xml",)),
+        "--summary": Value(("out.md",)),
+    },
+    "sketch": {
+        **{name: value for name, value in COMMON.items() if name != "--json"},
+        "--out": Value(("other.sketch",)),
+        "--overwrite": Value((), "exists"),
+    },
+    "merge": {
+        "--distinct": Value((), "twice"),
+        "--by": Value(("kind",)),
+        "--out": Value(("other.sketch",)),
+        "--overwrite": Value((), "exists"),
+    },
+    "demo": {"--folder": Value(("there",)), "--seed": Value(("3",))},
+    "reproduce": {"--out": Value(("there",)), "--data": Value(("there",)), "--quick": Value()},
+}
+
+NAMES = {
+    command: [max(each.opts, key=len) for each in COMMANDS[command].params if each.param_type_name == "option"]
+    for command in COMMANDS
+}
+
+
+def test_every_command_and_option_is_in_the_table():
+    assert set(COMMANDS) == set(MODES)
+    for command, names in NAMES.items():
+        assert set(names) == set(VALUES[command]), command
+
+
+CASES = [(command, mode, option) for command, modes in MODES.items() for mode in modes for option in NAMES[command]]
+FIRST = [(command, mode, option) for command, mode, option in CASES if mode == next(iter(MODES[command]))]
+REST = [case for case in CASES if case not in FIRST]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "mode", "option"), FIRST)
+def test_every_option_matters_or_is_refused(command, mode, option):
+    matters_or_is_refused(command, mode, option)
+
+
+@pytest.mark.slow
+@examples(len(REST))
+@given(st.sampled_from(REST))
+def test_so_it_does_in_every_mode(case):
+    matters_or_is_refused(*case)
+
+
+def matters_or_is_refused(command, mode, option):
+    how, value = MODES[command][mode], VALUES[command][option]
+    beside = tuple(each for each in value.beside if not set(value.beside) & set(how.args))
+    own = _without(how.args, option)
+    base, args = (*own, *beside), (*own, *beside, option, *value.args)
+    if command in ("audit", "gate") and option != "--json":
+        base, args = (*base, "--json"), (*args, "--json")
+    with pytest.MonkeyPatch.context() as patch:
+        if "summed" in mode:
+            patch.setattr("calibrant.scale.opened.MANY_BYTES", 0)
+        base = outcome(command, how.reads, value.variant, base)
+        done = outcome(command, how.reads, value.variant, args)
+    named = "|".join([option, *(each for each in beside if each.startswith("--"))])
+    refused = done[0] == 2 and re.search(rf"({named})\b", done[1])
+    assert base[0] != 2 or done[0] != 2 or refused, base[1][:600]
+    assert refused or (done[0] in (0, 1, 3) and stripped(done) != stripped(base)), (done[0], done[1][:600])
+
+
+def _without(args, option):
+    """The arguments that make a mode, without an option that they have: it may be given once."""
+    if option not in args or option == "--y-prob":
+        return args
+    at = args.index(option)
+    takes = at + 1 < len(args) and not args[at + 1].startswith("--")
+    return (*args[:at], *args[at + 1 + takes :])
+
+
+def stripped(done):
+    """The result without what only repeats the options."""
+    code, _, out, files = done
+    return code, _plain(out), dict(files)
+
+
+def _plain(out):
+    try:
+        return _cut(json.loads(out))
+    except ValueError:
+        return out
+
+
+def _cut(value):
+    if isinstance(value, dict):
+        return {key: _cut(each) for key, each in value.items() if key not in ECHOES}
+    return [_cut(each) for each in value] if isinstance(value, list) else value
+
+
+@cache
+def outcome(command, reads, variant, args):
+    """Exit code, errors, output and files of a run in a folder of its own."""
+    folder = Path(tempfile.mkdtemp())
+    names = option_data.build(folder, reads, variant)
+    args = tuple(each.replace("{folder}", str(folder)) for each in args)
+    names = names[:1] if reads == "baseline" else names
+    if command == "audit" and "--resamples" not in args and reads != "rates":
+        args = (*args, "--resamples", "59")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        done = CliRunner().invoke(app, [command, *names, *args])
+    finally:
+        os.chdir(here)
+    changed = {path for path in folder.rglob("*") if path.is_file() and before.get(path) != path.read_bytes()}
+    files = tuple(sorted((str(path.relative_to(folder)), path.read_bytes()) for path in changed))
+    out = done.stdout.replace(str(folder), "")
+    shutil.rmtree(folder)
+    return done.exit_code, done.stderr, out, files
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "reproduce")])
+def test_an_empty_file_is_refused_by_name(command, tmp_path, monkeypatch):
+    """As an unset variable leaves it; a folder that holds rows is where it is run."""
+    option_data.build(tmp_path, "rows", "")
+    monkeypatch.chdir(tmp_path)
+    more = {"gate": ("--max-distance", "0.9"), "sketch": ("--out", "a.sketch"), "merge": ("--out", "a.sketch")}
+    for empty in ("", " "):
+        done = CliRunner().invoke(app, [command, empty, *more.get(command, ())])
+        assert done.exit_code == 2
+        assert "is empty" in done.stderr
+
+
+@pytest.mark.parametrize("option", [name for name in NAMES["gate"] if VALUES["gate"][name].args != ()])
+def test_an_empty_value_is_refused_by_name(option, tmp_path):
+    done = CliRunner().invoke(app, ["gate", str(tmp_path / "rows.csv"), option, ""])
+    assert done.exit_code == 2
+    assert option in done.stderr
+
+
+def test_a_state_never_passes_for_new_rows(tmp_path):
+    option_data.build(tmp_path, "so far", "")
+    state = str(tmp_path / "kept.gate")
+    for args in (("--anytime", state), ("", "--anytime", state), ("--anytime", state, "--max-distance", "0.2")):
+        done = CliRunner().invoke(app, ["gate", *args])
+        assert done.exit_code == 2
+        assert re.search("FILE: is missing|'file': is empty", done.stderr)
+        assert not done.stdout
+    assert CliRunner().invoke(app, ["gate", "--anytime", state, "--so-far"]).exit_code in (0, 1, 3)
