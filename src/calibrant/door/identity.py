@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.kernels import identity as kernel
 from calibrant.kernels.types import UIntArray
@@ -202,6 +203,20 @@ def identity_of_cells(
         ]
     bits = information(count[rates == 0.0], prediction[rates == 0.0], float(ones.sum() / count.sum()))
     return Identity(int(count.sum()), None, _joined(*lanes), bits)
+
+
+def identity_of_sample(sample: Sample) -> Identity:
+    """The identity of rows that were pooled by prediction, as far as cells of width 1 / 65536 tell."""
+    number, place = np.unique(_cells_of(sample.prediction), return_inverse=True)
+    columns = (sample.count, sample.ones, sample.count * sample.prediction)
+    count, ones, total = (np.bincount(place, each, len(number)).astype(np.float64) for each in columns)
+    return identity_of_cells(number, count, ones, np.zeros(len(number)), np.clip(total / count, 0.0, 1.0))
+
+
+def remembered(held: Sequence[Identity], most: int = 4096) -> tuple[Identity, ...]:
+    """The latest sources one by one, and the oldest together, if they are many."""
+    over = len(held) - most
+    return tuple(held) if over <= 0 else (joined(held[: over + 1]), *held[over + 1 :])
 
 
 def joined(parts: Sequence[Identity]) -> Identity:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["CalibrationMonitor", "MonitorReading"]
 
 import hashlib
+import json
 import math
 import threading
 from dataclasses import dataclass
@@ -12,9 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.door.arguments import check_level
+from calibrant.door.arguments import check_level, flag
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
+from calibrant.door.identity import (
+    ENOUGH,
+    Identity,
+    beginnings,
+    find_overlap,
+    identities,
+    identity_of_sample,
+    remembered,
+)
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
@@ -25,7 +35,7 @@ _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller one
 _SLOPES = (0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
 _PARTS = (2, 4, 8)  # equal parts of [0, 1] that may err alone
 _CHUNK = 65_536  # rows at a time, to bound memory
-_SCHEMA = 2
+_SCHEMA, _READ = 3, (2, 3)
 _MOST_EVIDENCE = 1e300  # in logs
 _MOST_A_ROW = 745.2  # log of what one row can multiply the evidence by: 1 / the least forecast that is not 0
 
@@ -100,7 +110,9 @@ class CalibrationMonitor:
     begins, so that one that sets in late is found as well; the evidence is the value of the bets plus the capital not
     yet bet. By Ville's inequality it ever reaches 1 / level with probability at most level. The forecasts may depend on
     past outcomes in any way; the rows' order within a batch does not matter. Where a batch ends must not be chosen by
-    looking at its outcomes. Memory does not grow; 1.3 microseconds per row.
+    looking at its outcomes. Batches are known by fingerprints of their rows, so that one that is added again is refused
+    unless so few rows may be equal by chance (docs/identity.md); up to 4,096 are remembered one by one, and memory does
+    not grow otherwise; 1.4 microseconds per row.
 
     References
     ----------
@@ -127,9 +139,10 @@ class CalibrationMonitor:
         self._logs = np.full(len(_NAMES), -math.inf)  # log worth of the bets on each departure
         self._largest = 0.0
         self._n_rows = self._n_batches = self._contradicted = 0
+        self._held: tuple[Identity, ...] = ()  # batches that were added
         self._lock = threading.Lock()
 
-    def update(self, y_true: Column, y_prob: Column) -> MonitorReading:
+    def update(self, y_true: Column, y_prob: Column, *, distinct: bool = False) -> MonitorReading:
         """Add a batch of outcomes to the forecasts that were made for them, and read.
 
         Parameters
@@ -138,6 +151,8 @@ class CalibrationMonitor:
             Outcomes, each 0 or 1.
         y_prob : column of shape (n,)
             The forecasts, in [0, 1], made before the outcomes were known.
+        distinct : bool, default False
+            Say that these are other rows than any before, whatever they hold.
 
         Returns
         -------
@@ -147,17 +162,36 @@ class CalibrationMonitor:
         Raises
         ------
         InputError
-            If a column cannot be used; the monitor stays as it was.
+            If a column cannot be used, or rows were added before, beyond chance; the monitor stays as it was.
         """
-        return self.update_sample(Rows.of(y_true, y_prob).sample)
+        flag(distinct, "distinct")
+        rows = Rows.of(y_true, y_prob)
+        y, v = (np.asarray(each, dtype=np.float64) for each in (rows.y_true, rows.y_prob))
+        with self._lock:  # batches of several threads come one after the other
+            if not distinct:
+                counts = sorted({each.count for each in self._held if each.count < v.size})
+                begun = beginnings(y, v, None, counts)
+                if any(each.equals(held) for each in begun for held in self._held):
+                    raise _again("begin with the rows of an earlier batch")
+            return self._add(rows.sample, None, identities(y, v)[0], distinct)
 
-    def update_sample(self, sample: Sample, *, resolution: int | None = None) -> MonitorReading:
+    def update_sample(self, sample: Sample, *, resolution: int | None = None, distinct: bool = False) -> MonitorReading:
         """Add a batch that is pooled already: by distinct predictions, or into a sketch's cells of 1 / resolution.
+
+        Parameters
+        ----------
+        sample : Sample
+            The batch.
+        resolution : int, optional
+            That of a sketch's cells.
+        distinct : bool, default False
+            As for `update`.
 
         Raises
         ------
         InputError
-            If outcomes are rates, weights differ, or cells are wider than is said; the monitor stays as it was.
+            If outcomes are rates, weights differ, cells are wider than is said, or an earlier batch held these rows,
+            beyond chance; the monitor stays as it was.
 
         Notes
         -----
@@ -165,6 +199,12 @@ class CalibrationMonitor:
         value at their mean: evidence from cells is at most that from the rows, and as valid. A slope counts with its
         value at the middle of each cell.
         """
+        flag(distinct, "distinct")
+        with self._lock:
+            return self._add(sample, resolution, None if distinct else identity_of_sample(sample), distinct)
+
+    def _add(self, sample: Sample, resolution: int | None, identity: Identity | None, distinct: bool) -> MonitorReading:
+        """Add a batch, with the lock."""
         if not sample.binary or (sample.weight != sample.count).any():
             raise InputError("sample", "has weights or event rates; the monitor counts single outcomes, each 0 or 1")
         widest = 0.0 if resolution is None else 1.0 / resolution
@@ -182,14 +222,20 @@ class CalibrationMonitor:
             middle = v if resolution is None else (np.floor(v * resolution) + 0.5) / resolution
             tilt = _tilts(np.where(width > 0.0, middle, v))
             gained += (tilt * ones - count * np.log1p(v * np.expm1(tilt))).sum(axis=1)
-        with self._lock:  # batches of several threads come one after the other
-            t = self._n_batches + 1
-            self._logs = np.logaddexp(self._logs, -math.log(t * (t + 1))) + gained
-            self._contradicted += contradicted
-            self._n_rows += sample.n_rows
-            self._n_batches = t
-            self._largest = max(self._largest, self._log_evalue())
-            return self._reading()
+        if identity is not None and not distinct:
+            overlap = find_overlap([*([each] for each in self._held), [identity]], about=len(self._held))
+            if overlap is not None and overlap.certain:
+                names = [*(f"batch {at}" for at in range(1, len(self._held) + 1)), "this one"]
+                raise _again(f"were added before: {overlap.told(names)}")
+        t = self._n_batches + 1
+        self._logs = np.logaddexp(self._logs, -math.log(t * (t + 1))) + gained
+        self._contradicted += contradicted
+        self._n_rows += sample.n_rows
+        self._n_batches = t
+        self._largest = max(self._largest, self._log_evalue())
+        if identity is not None and identity.bits >= ENOUGH:
+            self._held = remembered((*self._held, identity))
+        return self._reading()
 
     def reading(self) -> MonitorReading:
         """Return the evidence so far."""
@@ -221,6 +267,7 @@ class CalibrationMonitor:
                 "n_rows": self._n_rows,
                 "n_batches": self._n_batches,
                 "contradicted": self._contradicted,
+                "held": [each.to_list() for each in self._held],
             }
         return {**state, "checksum": _checksum(state)}
 
@@ -236,10 +283,10 @@ class CalibrationMonitor:
         if not isinstance(state, dict) or "schema" not in state:
             raise InputError("state", "is not what CalibrationMonitor.to_dict returns")
         logs = state.get("logs")
-        if state["schema"] != _SCHEMA or not isinstance(logs, dict) or tuple(logs) != _NAMES:
+        if state["schema"] not in _READ or not isinstance(logs, dict) or tuple(logs) != _NAMES:
             raise InputError("state", "was written by another version of CalibrationMonitor")
         monitor = cls(state["level"]) if "level" in state else cls()
-        if set(state) != {*monitor.to_dict()}:
+        if set(state) != {*monitor.to_dict()} - ({"held"} if state["schema"] == 2 else set()):
             raise InputError(
                 "state", f"has the keys {sorted(map(str, state))}; it needs those of to_dict and no others"
             )
@@ -252,6 +299,10 @@ class CalibrationMonitor:
         monitor._largest = math.inf if state["largest"] is None else _number(state["largest"], "largest")
         if state["checksum"] != _checksum(state):
             raise InputError("state", "was changed since to_dict returned it: its checksum differs")
+        try:
+            monitor._held = tuple(map(Identity.from_list, state.get("held", [])))
+        except (ValueError, TypeError) as problem:
+            raise InputError("state", f"lists batches that are none: {problem!s:.200}") from None
         monitor._check()
         return monitor
 
@@ -281,7 +332,12 @@ def _checksum(state: dict[str, Any]) -> str:
     numbers = [state["level"], *state["logs"].values(), state["largest"]]
     said = [str(int(state[name])) for name in ("schema", "n_rows", "n_batches", "contradicted")]
     said += ["" if x is None else float(x).hex() for x in numbers]
+    said += [json.dumps(each) for each in state.get("held", [])]
     return "sha256:" + hashlib.sha256(" ".join(said).encode()).hexdigest()
+
+
+def _again(problem: str) -> InputError:
+    return InputError("y_prob", f"rows {problem}", allowed="distinct=True says that they are other rows")
 
 
 def _number(x: Any, name: str) -> float:

@@ -195,7 +195,7 @@ def periods_of_groups(found: Groups, level: float, *, grouped: bool = False, exc
             raise InputError("y_true", "holds event rates", allowed=f"{SINGLE}, each 0 or 1")
         mean = dot(sample.mass(), sample.prediction)
         if by_group is None or group is None:
-            reading, n_groups = monitor.update_sample(sample, resolution=RESOLUTION), None
+            reading, n_groups = monitor.update_sample(sample, resolution=RESOLUTION, distinct=True), None
         else:
             reading = by_group.update(index[rows], cells[rows], group[rows], RESOLUTION)
             n_groups = int(np.unique(group[rows]).size)

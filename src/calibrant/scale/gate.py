@@ -21,7 +21,7 @@ from calibrant.door.arguments import flag, positive, whole_from
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import ENOUGH, Identity, find_overlap, joined
+from calibrant.door.identity import ENOUGH, Identity, find_overlap, remembered
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -38,7 +38,6 @@ from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.storage import UNSEALED, is_whole, read_plain, sealed
 
 _LAYOUT, _READ = 3, (2, 3)
-_MOST_HELD = 4096  # batches that are remembered one by one
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
 _ONE = "say one of the two"
@@ -242,7 +241,7 @@ class CalibrationGate:
             result = self._result(seen, won, squared)
             self._seen, self._won, self._squared, self._proved = seen, won, squared, result.lower_distance
             self._n_batches += 1
-            self._held = _remembered((*held, *told.kept()))
+            self._held = remembered((*held, *told.kept()))
             return result
 
     def _refuse_again(self, told: Batch, held: Sequence[Identity]) -> None:
@@ -390,12 +389,6 @@ class Batch(NamedTuple):
         """What is remembered of it: nothing of so few rows that nothing follows from them, unless it is asked for."""
         parts = self.claims[1:] or self.claims
         return tuple(each for each in parts if self.once or self.distinct or each.bits >= ENOUGH)
-
-
-def _remembered(held: tuple[Identity, ...]) -> tuple[Identity, ...]:
-    """The latest sources one by one, and the oldest together, if they are many."""
-    over = len(held) - _MOST_HELD
-    return held if over <= 0 else (joined(held[: over + 1]), *held[over + 1 :])
 
 
 def _again(argument: str, problem: str) -> InputError:
