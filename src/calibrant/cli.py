@@ -174,12 +174,14 @@ def audit_file(
                     audited.append(audit_opened(table, asked, Told(progress, say)))
             found = audited[0].audit
         if len(files) > 1:
-            from calibrant.findings.comparison import compare
+            from calibrant.findings.comparison import compare, very_same
 
             progress("Comparison")
             titles = [table.name or file for file, table in zip(files, opened, strict=True)]
             titles = titles if len(set(titles)) == len(titles) else files
             parts = [each.audit for each in audited], [each.rows for each in audited]
+            for said in very_same(titles, parts[1]):
+                tell(said)
             found = compare(titles, *parts, groups=[each.groups for each in audited], level=level, seed=seed)
         if html is not None:
             progress("Writing the report")

@@ -15,6 +15,7 @@ from calibrant.door.arguments import seeded
 from calibrant.door.columns import IntArray
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
+from calibrant.door.identity import identities
 from calibrant.door.outwards import in_short
 from calibrant.findings.answer_words import most_in_short
 from calibrant.findings.found import Audit
@@ -193,6 +194,20 @@ def compare(
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None
     return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared)
+
+
+def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:
+    """Of files that hold the very same rows that they do: they are compared, and each counts for itself."""
+    found: dict[int, str] = {}
+    said = []
+    for name, each in zip(names, rows, strict=True):
+        if each is None:
+            continue
+        identity = identities(np.asarray(each[0], dtype=np.float64), np.asarray(each[1], dtype=np.float64))[0]
+        assert identity.rows is not None
+        if found.setdefault(identity.rows, name) is not name:
+            said.append(f"{found[identity.rows]} and {name} hold the very same outcomes and predictions.")
+    return said
 
 
 def _not_of_the_same_rows(

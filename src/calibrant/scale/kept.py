@@ -189,6 +189,8 @@ class KeptSketches(Table):
         at = [i for i, each in enumerate(claims) if each[0].count]
 
         def apart(one: int, other: int) -> bool:
+            if not self.columns:
+                return False
             keys = self.keys.select(self.columns).take([at[one], at[other]]).to_pylist()
             return bool(keys[0] != keys[1])
 
