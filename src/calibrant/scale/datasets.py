@@ -22,7 +22,7 @@ from calibrant.scale.folders import (
     kind_of_all,
     on_filesystem,
 )
-from calibrant.scale.identities import ids_of, ordered, suspects
+from calibrant.scale.identities import ids_of, ordered, suspects, together
 from calibrant.scale.kept import COLUMN, ROWS
 from calibrant.scale.opened import MANY_BYTES
 from calibrant.scale.readers import Dialect, dialect_of, same_names
@@ -160,11 +160,15 @@ class OpenedDataset(InDuckDB):
             parts = [parts[at] for at in suspects(counts, 0)]
         ids = [] if self.summed else ids_of(self.columns, names)
         wanted = list(dict.fromkeys([*names.values(), *ids]))
-        found = []
+        found: list[tuple[str, Identity]] = []
+        read = []
         for part in parts:
             relation = self._connection.from_arrow(part.to_table(columns=wanted, schema=self._dataset.schema))
             rows = ordered(relation, self._numbers(relation, names), ids, self.kind)
-            found += [(part.path, each) for _, each in rows.named() if each.count]
+            if len(rows.v):
+                found += [(part.path, each) for _, each in rows.named()]
+                read.append(rows)
+        self._begun = together(read).find_grown([each for _, each in found]) if read else None
         return found
 
     @property

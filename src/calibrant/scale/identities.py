@@ -127,6 +127,20 @@ def ordered(
     return Ordered(y, v, w, of_ids, told, sizes, tuple(by_hash[each] for each in of[firsts].tolist()))
 
 
+def together(parts: Sequence[Ordered]) -> Ordered:
+    """Rows of one source after the other."""
+    weights = [each.w for each in parts if each.w is not None]
+    ids = [each.ids for each in parts if each.ids is not None]
+    return Ordered(
+        np.concatenate([each.y for each in parts]),
+        np.concatenate([each.v for each in parts]),
+        np.concatenate(weights) if weights else None,
+        np.concatenate(ids) if ids else None,
+        parts[0].ids_name,
+        tuple(len(each.v) for each in parts),
+    )
+
+
 def _three(columns: Mapping[str, npt.NDArray[np.float64]]) -> tuple[Any, Any, Any]:
     """Outcome, prediction and weight; of classes whether the first was right, its probability, and all others."""
     w = columns.get("sample_weight")

@@ -230,7 +230,10 @@ class OpenedFile(InDuckDB):
 
     def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
         if not self.summed:
-            return self.ordered(names).named()
+            rows = self.ordered(names)
+            found = rows.named()
+            self._begun = rows.find_grown([each for _, each in found])
+            return found
         known = self._hashed(names)
         return [(file, self._headed(file, names, known.get(file))) for file in self.files]
 

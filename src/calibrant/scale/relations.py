@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import Identity, find_overlap, refuse
+from calibrant.door.identity import Identity, Overlap, find_overlap, refuse
 from calibrant.scale.addressed import GRID, sum_by_address
 from calibrant.scale.duck import first_bad, group_relation, in_plain_arrow, json_segments, quoted
 from calibrant.scale.eager import in_arrow
@@ -58,6 +58,7 @@ class InDuckDB(Table):
         self.pos_label = pos_label
         self._once = False
         self._within: tuple[int, int | None] | None = None
+        self._begun: Overlap | None = None  # a file that begins with all rows of another
         self._found: list[tuple[str, Identity]] = []
         self._connection = connect()
 
@@ -122,6 +123,9 @@ class InDuckDB(Table):
             self._found = found = self._identities(names)
         folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in found]
         overlap = find_overlap([[each] for _, each in found], apart=lambda one, other: folders[one] != folders[other])
+        begun = self._begun
+        if begun is not None and (begun.certain or folders[begun.one] == folders[begun.others[0]]):
+            overlap = overlap or begun
         refuse(overlap, [repr(file) for file, _ in found], FileError, "file")
 
     @property
