@@ -17,7 +17,9 @@ from tests import option_data
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
-ROWS = option_data.frame()
+_FRAME = option_data.frame()
+ROWS = _FRAME.assign(y_true=(np.random.default_rng(1).random(len(_FRAME)) < _FRAME["y_prob"]) * 1)
+"""Calibrated: a p-value lies between two levels."""
 COUNTS = option_data.frame("counts")
 CLASSES = option_data.classes()
 QUICK = {"n_resamples": 59, "random_state": 0}
@@ -35,6 +37,12 @@ def of_trials(function, **options):
     """The same on shares of events among trials."""
     shares = {"trials": COUNTS["n"], **options}
     return lambda **more: function(COUNTS["y_true"], COUNTS["y_prob"], **{**shares, **more})
+
+
+def curve_and_band(*columns, **options):
+    """A decision curve, and its band, which goes by groups."""
+    curve = calibrant.decision_curve(*columns, **options)
+    return curve, curve.band(n_resamples=59, random_state=0)
 
 
 def of_classes(function, **options):
@@ -56,12 +64,12 @@ def table(function, data=ROWS, **options):
 COLUMNS = {
     "sample_weight": ROWS["mass"].to_numpy(),
     "groups": ROWS["patient"].to_numpy(),
-    "trials": np.full(len(ROWS), 2),
+    "trials": 1 + np.arange(len(ROWS)) % 5,
     "pos_label": 0,
-    "level": 0.3,
+    "level": 0.99,
     "n_resamples": 99,
     "max_weight": 90.0,
-    "max_distance": 0.3,
+    "max_distance": 0.001,
     "threshold": 0.3,
     "thresholds": [0.2, 0.4],
     "from_logits": True,
@@ -72,6 +80,8 @@ COLUMNS = {
     "y_true_b": ROWS["y_other"].to_numpy(),
     "curve": "spline",
 }
+
+
 TABLE = {
     **COLUMNS,
     "y_true": "y_other",
@@ -88,14 +98,18 @@ TABLE = {
     "unweighted": True,
     "max_depth": 1,
     "n_bins": 3,
-    "min_rows": 20,
+    "min_rows": 100,
+    "distinct": True,
     "filesystem": "s3",
 }
 BAD = option_data.frame("bad")
 WEIGHT = option_data.frame("weight")
 DATA = {"exclude_bad": BAD, "unweighted": WEIGHT}
 
-SEGMENTS = {"features": ["site", "kind"], "min_rows": 10, **NAMES, **QUICK}
+BESIDE = {"sample_weight": {"max_weight": 90.0}, "groups": {"max_weight": 90.0}, "trials": {"max_weight": 90.0}}
+"""Of functions that bound the population: what these keywords need."""
+BOUNDS = ("calibration_gate", "population_bounds")
+SEGMENTS = {"features": ["site", "kind", "p_other"], "min_rows": 10, **NAMES, **QUICK}
 CALLS = {
     ("audit", "single"): (single(calibrant.audit, **QUICK), COLUMNS),
     ("audit", "rates"): (lambda **more: calibrant.audit(COUNTS["y_true"], COUNTS["y_prob"], **more), COLUMNS),
@@ -110,23 +124,31 @@ CALLS = {
     ("choose_recalibrator", "single"): (single(calibrant.choose_recalibrator, **QUICK), COLUMNS),
     ("clinical_calibration", "single"): (single(calibrant.clinical_calibration, **QUICK), COLUMNS),
     ("clinical_calibration", "trials"): (of_trials(calibrant.clinical_calibration, **QUICK), COLUMNS),
-    ("decision_curve", "single"): (single(calibrant.decision_curve), COLUMNS),
+    ("decision_curve", "single"): (single(curve_and_band), COLUMNS),
     ("calibration_gate", "single"): (single(calibrant.calibration_gate, max_distance=0.2), COLUMNS),
     ("population_bounds", "single"): (single(calibrant.population_bounds), COLUMNS),
     ("audit_table", "frame"): (calibrant.audit_table, TABLE),
     ("find_segments", "frame"): (calibrant.find_segments, TABLE),
 }
+MADE_BY = {
+    ("audit", "weights"): "sample_weight",
+    ("audit", "groups"): "groups",
+    ("compare_calibration", "other rows"): "y_true_b",
+}
+"""The keyword that makes a mode."""
 
 
 def cases():
     for (name, mode), (_, values) in CALLS.items():
         for keyword, parameter in inspect.signature(getattr(calibrant, name)).parameters.items():
-            if parameter.kind is parameter.KEYWORD_ONLY and keyword not in KEPT:
+            if parameter.kind is parameter.KEYWORD_ONLY and keyword not in (*KEPT, MADE_BY.get((name, mode))):
                 yield pytest.param(name, mode, keyword, values, id=f"{name}-{mode}-{keyword}")
 
 
 def _of(result):
     """A result in plain words, without what only repeats the options."""
+    if isinstance(result, tuple):
+        return repr([_of(each) for each in result])
     found = result.to_dict() if hasattr(result, "to_dict") else result
     return repr(_cut(found))
 
@@ -142,6 +164,7 @@ def _cut(value):
 def _answer(name, mode, keyword, given):
     call, values = CALLS[name, mode]
     more = {keyword: values[keyword]} if given else {}
+    more |= BESIDE.get(keyword, {}) if name in BOUNDS else {}
     if name in ("audit_table", "find_segments"):
         data = DATA.get(keyword, ROWS)
         own = SEGMENTS if name == "find_segments" else {**NAMES, **QUICK}

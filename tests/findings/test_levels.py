@@ -34,7 +34,8 @@ SURE = re.compile(r"([0-9.]+)% (?:confidence|band|interval|of calibrated)")
 def levels(value, path=""):
     """Every level in what JSON is made of, with where it stands."""
     if isinstance(value, dict):
-        found = [(path, value["level"])] if "level" in value else []
+        told = "level" in value and not isinstance(value["level"], str)  # of premises it is a sentence
+        found = [(path, value["level"])] if told else []
         return found + [pair for key, each in value.items() for pair in levels(each, f"{path}/{key}")]
     if isinstance(value, list | tuple):
         return [pair for i, each in enumerate(value) for pair in levels(each, f"{path}/{i}")]

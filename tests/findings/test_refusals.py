@@ -49,11 +49,10 @@ def classes(tmp_path):
         ({}, "max_distance", "is missing"),
         ({"max_distance": 0.1, "max_regret": 0.1}, "max_distance", "is given beside --max-regret"),
         ({"max_distance": 0.1, "threshold": 0.2}, "threshold", "needs --max-regret"),
-        ({"max_distance": 0.1, "again": True}, "--again", "needs --anytime"),
-        ({"max_regret": 0.1, "state": "s"}, "--anytime", "needs --max-distance"),
-        ({"max_distance": 0.1, "state": "s", "trials": "n"}, "--anytime", "takes single rows"),
-        ({"max_distance": 0.1, "state": "s", "groups": "g"}, "--anytime", "assumes independent rows"),
-        ({"max_distance": 0.1, "trials": "n", "sample_weight": "w"}, "trials", "is one column of weights"),
+        ({"max_regret": 0.1, "state": "s"}, "anytime", "needs --max-distance"),
+        ({"max_distance": 0.1, "state": "s", "trials": "n"}, "trials", "cannot be used with --anytime"),
+        ({"max_distance": 0.1, "state": "s", "groups": "g"}, "groups", "cannot be used with --anytime"),
+        ({"max_distance": 0.1, "trials": "n", "sample_weight": "w"}, "sample_weight", "cannot be used with --trials"),
         ({"max_distance": 0.1, "max_weight": 0.0}, "max_weight", "is 0.0"),
         ({"max_distance": 0.0}, "max_distance", "is 0.0"),
         ({"max_distance": 0.1, "level": 0.6}, "level", "is 0.6"),
@@ -69,7 +68,7 @@ def test_what_can_be_no_gate_is_refused_before_anything_is_read(asked, argument,
 
 def test_what_can_be_one_is_taken():
     for asked in (
-        {"max_distance": 0.1, "state": "s", "again": True},
+        {"max_distance": 0.1, "state": "s", "distinct": True},
         {"max_regret": 0.1, "threshold": 0.2},
         {"max_distance": 0.1, "trials": "n"},
         {"max_distance": 0.1, "groups": "g", "max_weight": 3.0},
@@ -138,16 +137,19 @@ def test_the_state_of_a_gate_is_what_it_was_begun_with(tmp_path, rows):
     pq.write_table(pq.read_table(rows).select(["y_true", "y_prob"]), plain)
     asked = asking(max_distance=0.1, state=state)
     check_opened(open_table(plain), asked, Told())
-    assert check_state(state, 0.1).checks[0].result == check_state(state).checks[0].result == gate_so_far(state)
-    refused(lambda: check_state(state, 0.2), "max_distance", "was begun with 0.1")
+    same = check_state(state, max_distance=0.1)
+    assert same.checks[0].result == check_state(state).checks[0].result == gate_so_far(state)[0]
+    assert same.premises == gate_so_far(state)[1]
+    for name, value in (("max_distance", 0.2), ("level", 0.01), ("max_weight", 2.0)):
+        refused(lambda name=name, value=value: check_state(state, **{name: value}), name, "was begun with")
     for other, name in (
         (asking(max_distance=0.2, state=state), "max_distance"),
         (asking(max_distance=0.1, level=0.01, state=state), "level"),
         (asking(max_distance=0.1, max_weight=2.0, state=state), "max_weight"),
     ):
         refused(lambda other=other: check_opened(open_table(plain), other, Told()), name, "was begun with")
-    refused(lambda: check_opened(open_table(plain), asked, Told()), "FILE", "holds exactly the rows of a batch")
-    twice = check_opened(open_table(plain), asking(max_distance=0.1, state=state, again=True), Told())
+    refused(lambda: check_opened(open_table(plain), asked, Told()), "FILE", "would count twice")
+    twice = check_opened(open_table(plain), asking(max_distance=0.1, state=state, distinct=True), Told())
     assert twice.checks[0].result.n_rows == 800
     state.write_bytes(b"no state")
     for call in (lambda: gate_so_far(state), lambda: check_opened(open_table(plain), asked, Told())):

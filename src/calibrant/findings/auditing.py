@@ -165,6 +165,7 @@ def audit(
     columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
     if trials is None and not np.isin(columns[0], (0.0, 1.0)).all():
         other = {"level": level != 0.05, "n_resamples": n_resamples != N_RESAMPLES}
+        other |= {"groups": groups is not None, "max_weight": max_weight is not None}
         refuse_idle(AUDIT, [name for name, is_other in other.items() if is_other], ["rates"])
     with watched(progress) as tell:
         done = audit_given(

@@ -43,7 +43,12 @@ AUDIT = (
         "cannot be used with periods of drift: each outcome is a bet, which counts once",
         Ways("unweighted=True leaves weights out", "--unweighted leaves weights out"),
     ),
-    Idle("nothing drawn", "find", "cannot be searched without resamples (n_resamples is 0)"),
+    Idle(
+        "nothing drawn",
+        "find",
+        "cannot be searched without resamples",
+        Ways("n_resamples must not be 0", "leave out --resamples 0"),
+    ),
     Idle("log", f"{_ROLES} by find drift exclude_bad unweighted groups max_weight pos_label", _LOG),
     Idle("sketches", f"{_ROLES} find exclude_bad unweighted groups pos_label", OF_ROWS),
     Idle("log", "distinct", _NOT_COMPARED),
@@ -64,11 +69,11 @@ AUDIT = (
 GATE = (
     Idle(
         "so far",
-        f"file {_ROLES} max_regret threshold groups again unweighted trials by find max_depth baseline max_worse "
+        f"file {_ROLES} max_regret threshold groups unweighted trials by find max_depth baseline max_worse "
         "pos_label exclude_bad filesystem distinct",
         "cannot be used with --so-far, which says what a state proves and adds no rows",
     ),
-    Idle("no state", "so_far again", "needs --anytime STATE"),
+    Idle("no state", "so_far", "needs --anytime STATE"),
     Idle("distance", "threshold", "needs --max-regret"),
     Idle("regret", "anytime", "needs --max-distance; a bound of regret holds for rows read once"),
     Idle("regret", "by find max_depth baseline max_worse", "is of --max-distance only"),
