@@ -160,9 +160,9 @@ def _fit(sample: Sample) -> None:
 
 
 def _bracket(sample: Sample) -> None:
-    from calibrant.measures.lower import lower_certificate_from_sample
+    from calibrant.measures.distance_rounding import audited_distances
 
-    lower_certificate_from_sample(sample)
+    audited_distances(sample)
 
 
 def _first_run() -> bool:

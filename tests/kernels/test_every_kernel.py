@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant import kernels
-from calibrant.kernels import interval, lattice, lower
+from calibrant.kernels import interval, lattice, lower, two_rows
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
 
 MODULES = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
@@ -99,6 +99,12 @@ def side(m):
         v(m), prefix, 0.0 * prefix, np.append(-9.0, v(m)), np.append(-v(m), -9.0),
         np.searchsorted(v(m), np.arange(cells + 2) / cells, side="right"),
     )  # fmt: skip
+
+
+def row(m):
+    sums = np.zeros((m + 1, 4))
+    sums[1:] = np.cumsum(np.stack([p(m), p(m) * rates(m), p(m) * v(m), 0.0 * p(m)], axis=1), axis=0)
+    return two_rows.Row(v(m), sums, np.searchsorted(v(m), np.arange(m + 3) / (m + 1)))
 
 
 def corridor(m):
@@ -257,6 +263,7 @@ ARGUMENTS = {
     "two_sample.permuted_statistics": lambda m: (
         ints(i % 2 for i in range(m)), ints([1] * m), False, np.uint64(7), 0, out(2, 1)
     ),
+    "two_rows.cut_in_step": lambda m: (row(m), row(m), ints(range(m + 1))[:, None] * [1, 1], m, np.inf, 0.0),
     "walks.reach": lambda m: (r(m),),
     "walks.two_bins": lambda m: (v(m), r(m)),
 }  # fmt: skip
@@ -291,6 +298,7 @@ QUIET = {
         for kernel in ("partitions.by_subsets", "partitions.by_types", "partitions.improve", "segments.cut")
         for name in ("mass", "v", "y")
     },
+    **{("two_rows.cut_in_step", f"{row}.{name}"): PRICED for row in ("first", "other") for name in ("v", "sums")},
     ("cells.pool_rows", "v"): REFUSED,
     ("isotonic.pool_adjacent", "x"): REFUSED,
     **{("lower.calibrated_scale", name): PROVED for name in ("u", "lam")},

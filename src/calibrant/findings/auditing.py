@@ -36,7 +36,8 @@ from calibrant.kernels.sums import compensated_sum, dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
 from calibrant.measures.decision_loss import Cuts
 from calibrant.measures.discrimination import auc_from_sample
-from calibrant.measures.lower import audited_certificate, lower_distance_of_certificate
+from calibrant.measures.distance_rounding import audited_distances
+from calibrant.measures.lower import lower_distance_of_certificate
 from calibrant.measures.registry import Measure, measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.progress import watched
@@ -275,7 +276,7 @@ def audit_sample(
     compensated_sum(np.zeros(1))  # so that what numba imports at its first call is there for threads
     # Kernels release the interpreter's lock: what depends on nothing else runs beside the rest.
     with beside() as thread:
-        certified = thread.submit(audited_certificate, sample)
+        certified = thread.submit(audited_distances, sample)
         witness = witness_from_sample(sample)
         weighted = weights_differ(sample)
         units = units_drawn(sample, rows, draws, weighted)
@@ -301,17 +302,16 @@ def audit_sample(
             tell(measures()[name].title)
             values[name] = measured[name].result()
         tell("Lower distance")
-        certificate = certified.result()
+        certificate, nearest = certified.result()
         found: dict[str, MeasureValue] = {}
         for name, measure in measures().items():
-            value, why_not = None, _too_many(measure, sample)
-            if name in values:
-                value = values[name]
-            elif why_not is None:
+            value, why_not = values.get(name), _too_many(measure, sample)
+            if value is None and why_not is None:
                 value = lower_distance_of_certificate(certificate, sample)
             found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
         tell("Inequalities")
-        ties = tie(sample, witness, certificate, corp, {name: measure.value for name, measure in found.items()})
+        known = {name: measure.value for name, measure in found.items()}
+        ties = tie(sample, witness, certificate, nearest, corp, known)
         _say_brackets(found, ties.lower_distance_bracket)
         tell("Bounds")
         mean_prediction = min(1.0, dot(sample.mass(), sample.prediction))

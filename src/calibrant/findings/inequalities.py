@@ -22,7 +22,6 @@ from calibrant.measures.smooth import Witness
 
 _ROUNDING = 1e-9
 _QUADRATURE = 1e-4  # what the convolved error promises
-_NEAREST = 5_000  # distinct predictions up to which a nearest calibrated post-processing is looked for
 _LEMMA_25 = "Lemma 25 of Hu, Jambulapati, Tian and Yang (2024)"
 _DIFFERENCE = "half the difference of the potentials is a witness (docs/lower.md)"
 _TWO_BINS = "a weighting of cuts is one of predictions (docs/two-bin.md)"
@@ -104,6 +103,7 @@ def tie(
     sample: Sample,
     witness: Witness,
     certificate: LowerCertificate,
+    nearest: float,
     corp: CorpDecomposition,
     values: Mapping[str, float | None],
 ) -> Ties:
@@ -117,6 +117,8 @@ def tie(
         Its witness, with the dual bound.
     certificate : LowerCertificate
         Of its lower distance.
+    nearest : float
+        Distance of a calibrated post-processing, rounded up.
     corp : CorpDecomposition
         Of its Brier score.
     values : mapping of str to float or None
@@ -129,11 +131,7 @@ def tie(
     convolved = known.get("convolved_calibration_error")
     below_lower, above_lower = certificate.lower, certificate.upper
     uppers = _upper_bounds(known, level_sets)
-    attained = dict(uppers)
-    if sample.n_distinct <= _NEAREST:
-        from calibrant.measures.distance import upper_distance_bound  # the search for it takes a while to load
-
-        attained["post-processing that reaches it"] = upper_distance_bound(sample, certificate)
+    attained = {**uppers, "post-processing that reaches it": nearest}
     upper_source, upper = min(attained.items(), key=lambda item: item[1])
 
     found = [
@@ -145,10 +143,8 @@ def tie(
         Inequality("smooth error / 2", "lower distance", smooth / 2, above_lower, "Theorem 7.3"),
         Inequality("lower distance / 2", "smooth error", below_lower / 2, smooth, _DIFFERENCE),
         Inequality("|mean error|", "lower distance", bias, above_lower, "Jensen"),
+        Inequality("lower distance", "nearest post-processing found", below_lower, nearest, "Lemma 5.4"),
     ]
-    if sample.n_distinct <= _NEAREST:
-        nearest = attained["post-processing that reaches it"]
-        found.append(Inequality("lower distance", "nearest post-processing found", below_lower, nearest, "Lemma 5.4"))
     interval = uppers.pop("interval error", None)
     below = {"interval error": interval} if interval is not None else uppers  # the interval error is below the others
     found += [

@@ -21,6 +21,7 @@ from calibrant.measures.distance_lattice import LatticeProblem
 from calibrant.measures.distance_proof import (
     Domain,
     cost_of_partition,
+    domain_of_predictions,
     domain_of_rows,
     part_means,
     rounding_of_program,
@@ -35,7 +36,7 @@ EXACT = 1e-9
 def _bracket(domain: Domain, relaxation: LowerCertificate, clock: Clock) -> Bracket:
     """Bracket the true distance of a domain."""
     mass, v, y = domain.mass, domain.v, domain.y
-    labels = rounded_partition(mass, v, y, relaxation.coupling)
+    labels = rounded_partition(mass, v, y, relaxation)
     _, upper = cost_of_partition(domain, labels)
     lower = relaxation.lower
     if upper - lower > EXACT and not clock.up:
@@ -131,28 +132,12 @@ def _with_all_rows(bracket: Bracket, carries: NDArray[np.bool_], prediction: Flo
     return replace(bracket, predictor=predictor)
 
 
-def _distinct_predictions(sample: Sample) -> tuple[NDArray[np.bool_], Domain]:
-    """Which distinct predictions carry weight, and the domain of these."""
-    mass = sample.mass()
-    carries = mass > 0.0
-    weight, weighted_outcome = sample.weight[carries], sample.weighted_outcome[carries]
-    y = np.minimum(weighted_outcome / weight, 1.0)
-    return carries, Domain(weight, weighted_outcome, mass[carries], sample.prediction[carries], y, sample.n_rows)
-
-
 def upper_distance_from_sample(sample: Sample, *, time_limit: float | None = None) -> Bracket:
     """Bracket of a sample's upper distance; its predictor has one value per distinct prediction."""
     clock = Clock(time_limit)
     relaxation = lower_certificate_from_sample(sample, tol=1e-11)
-    carries, domain = _distinct_predictions(sample)
+    carries, domain = domain_of_predictions(sample)
     return _with_all_rows(_bracket(domain, relaxation, clock), carries, sample.prediction)
-
-
-def upper_distance_bound(sample: Sample, relaxation: LowerCertificate) -> float:
-    """Distance of a good calibrated post-processing, found without a search: an upper bound of the upper distance."""
-    _, domain = _distinct_predictions(sample)
-    labels = rounded_partition(domain.mass, domain.v, domain.y, relaxation.coupling)
-    return cost_of_partition(domain, labels)[1]
 
 
 def upper_calibration_distance(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibrant.door.sample import Sample
 from calibrant.kernels.sums import compensated_dot, compensated_sum, labelled_sums
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.lower_check import UNIT
@@ -36,6 +38,15 @@ class Domain:
 def domain_of_rows(weight: FloatArray, v: FloatArray, y: FloatArray) -> Domain:
     """Every row an element."""
     return Domain(weight, weight * y, weight / compensated_sum(weight), v, y, v.size)
+
+
+def domain_of_predictions(sample: Sample) -> tuple[NDArray[np.bool_], Domain]:
+    """Which distinct predictions carry weight, and the domain of these."""
+    mass = sample.mass()
+    carries = mass > 0.0
+    weight, weighted_outcome = sample.weight[carries], sample.weighted_outcome[carries]
+    y = np.minimum(weighted_outcome / weight, 1.0)
+    return carries, Domain(weight, weighted_outcome, mass[carries], sample.prediction[carries], y, sample.n_rows)
 
 
 def part_means(domain: Domain, labels: IntArray) -> FloatArray:

@@ -232,6 +232,12 @@ def overdraft(potentials: Potentials) -> float:
     return max(0.0, kernel.largest_product(places, *heights))
 
 
+def heights_at(potentials: Potentials, v: FloatArray) -> list[FloatArray]:
+    """Both heights at increasing predictions."""
+    nodes, known = _by_node(potentials)
+    return [kernel.extended(nodes, r, v) for r in known]
+
+
 def _by_node(potentials: Potentials) -> tuple[FloatArray, list[FloatArray]]:
     """Increasing nodes, and both heights there; of an outcome that does not occur, so low that it never binds."""
     order = np.argsort(potentials.nodes, kind="stable")  # linear where they are sorted already
