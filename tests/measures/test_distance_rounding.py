@@ -92,7 +92,9 @@ def width(n, everything):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "count"), [*((k, n) for k in KINDS for n in (128, 384, 5000)), ("calibrated", 20_000)])
+@pytest.mark.parametrize(
+    ("kind", "count"), [*((k, n) for k in KINDS for n in (128, 384, 5000)), ("calibrated", 20_000)]
+)
 def test_no_row_more_makes_the_bracket_jump(kind, count):
     everything = rows(count + 2, kind)
     widths = np.array([width(n, everything) for n in range(count - 1, count + 3)])
