@@ -191,11 +191,12 @@ def test_what_cannot_be_added_is_named_and_nothing_is_written(days):
 
 
 @pytest.mark.slow
-def test_sketches_that_look_like_copies_are_told_of(days):
+def test_sketches_that_look_like_copies_are_refused(days):
     (days / "copy.parquet").write_bytes((days / "days.parquet").read_bytes())
-    said = run("merge", days / "days.parquet", days / "copy.parquet", "-o", days / "both.sketch")
-    assert "hold exactly the same sums, and so do 2 other pairs" in " ".join(said.split())
-    assert "1 sketch of 1,200 rows" in said
+    asked = ("merge", days / "days.parquet", days / "copy.parquet", "-o", days / "both.sketch")
+    said = " ".join(run(*asked, code=2).split())
+    assert "copy.parquet', row 0 holds the same 200 rows as" in said
+    assert "1 sketch of 1,200 rows" in run(*asked, "--distinct")
 
 
 @pytest.mark.slow

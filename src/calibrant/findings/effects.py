@@ -10,7 +10,6 @@ from calibrant.door.errors import InputError, Ways
 from calibrant.scale.kept import OF_ROWS
 
 _LOG = "cannot be used: a log of lm-evaluation-harness has no columns for it"
-_NOT_COMPARED = "has no effect: rows of a log of lm-evaluation-harness are not compared with one another"
 _CLASSES = "is for single predictions; name one column as y_prob"
 _ROLES = "y_true y_prob sample_weight"
 _SEGMENTS = "cannot be combined with --by or --find yet: they take single rows, independent or in groups"
@@ -51,7 +50,6 @@ AUDIT = (
     ),
     Idle("log", f"{_ROLES} by find drift exclude_bad unweighted groups max_weight pos_label", _LOG),
     Idle("sketches", f"{_ROLES} find exclude_bad unweighted groups pos_label", OF_ROWS),
-    Idle("log", "distinct", _NOT_COMPARED),
     Idle("classes", "by drift find exclude_bad pos_label", _CLASSES),
     Idle(
         "rates",
@@ -92,7 +90,6 @@ GATE = (
     Idle("baseline", "sample_weight trials groups max_weight", _BASELINE),
     Idle("log", f"{_ROLES} by find exclude_bad unweighted groups trials max_weight pos_label", _LOG),
     Idle("sketches", f"{_ROLES} find exclude_bad unweighted groups pos_label trials", OF_ROWS),
-    Idle("log", "distinct", _NOT_COMPARED),
     Idle("classes", "by trials find exclude_bad pos_label", _CLASSES),
     Idle("regret of sums", "max_weight", "is of single rows here: a bound of regret takes sums without weights"),
 )

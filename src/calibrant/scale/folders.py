@@ -95,12 +95,13 @@ def refuse_same_file(files: Iterable[str]) -> None:
     FileError
         Naming both.
     """
-    seen: dict[object, str] = {}
-    for file in files:
+    seen: dict[object, tuple[int, str]] = {}
+    for at, file in enumerate(files):
         told = Path(file).stat()
         for key in (os.path.realpath(file), (told.st_dev, told.st_ino)):
-            if seen.setdefault(key, file) is not file:
-                also = f", also as {seen[key]!r}" if seen[key] != file else ""
+            before, name = seen.setdefault(key, (at, file))
+            if before != at:
+                also = f", also as {name!r}" if name != file else ""
                 raise FileError("file", f"{file!r} is named twice{also}, and its rows would be counted twice")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import HEAD, Identity
+from calibrant.door.identity import HEAD, Identity, find_overlap, identities, refuse
 from calibrant.scale.engine import lacks_memory, literal, shortened
 from calibrant.scale.folders import check_folder_columns, check_same, folder_columns, kind_of_all
 from calibrant.scale.harness import is_harness_log, read_harness_log
@@ -134,6 +134,10 @@ class OpenedFile(InDuckDB):
         if self.is_harness_log and asked.get("y_true") is None and asked.get("y_prob") is None:
             with self._explained():
                 right, confidence = read_harness_log(self.files)
+            if len(self.files) > 1 and not self.distinct:
+                sizes = [len(read_harness_log([file])[0]) for file in self.files]
+                found = identities(right, confidence, sizes=sizes)
+                refuse(find_overlap([[each] for each in found]), list(map(repr, self.files)), FileError, "file")
             names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}
             return Rows(right, confidence, None, names, ("y_true", "y_prob"))
         with of_file():
