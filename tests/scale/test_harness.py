@@ -81,3 +81,15 @@ def test_other_files_are_left_alone(tmp_path):
     assert not OpenedFile(str(tmp_path / "rows.csv")).is_harness_log
     (tmp_path / "broken.jsonl").write_bytes(b"\xff\xfe{")
     assert not OpenedFile(str(tmp_path / "broken.jsonl")).is_harness_log
+
+
+def test_a_copy_of_a_log_is_refused_by_name(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, n in (("a", 200), ("b", 150)):
+        written(
+            tmp_path, [sample(3 * rng.normal(size=3), float(rng.random() < 0.5)) for _ in range(n)], f"{name}.jsonl"
+        )
+    assert OpenedFile(tmp_path).read().y_true.size == 350
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    with pytest.raises(FileError, match=r"c\.jsonl\.gz' holds the same 200 rows"):
+        OpenedFile(tmp_path).read()
