@@ -84,11 +84,9 @@ class World:
                 self.write(f"{name}.gz", base)
             elif step == "grown":
                 self.write(name, np.r_[base, self.batch(int(self.rng.integers(1, 50)))])
-            elif step == "total":
+            elif step == "total" and len(self.held) > 1:
                 rows = [np.array(sorted(held)) for held in self.held.values()]
-                self.write(
-                    name, self.rng.permutation(np.concatenate(rows)) if len(rows) > 1 else np.r_[base, self.batch(9)]
-                )
+                self.write(name, self.rng.permutation(np.concatenate(rows)))
 
     def rows_of(self, act, log, held):
         """New rows, the log, or all that was counted before, in another order."""
