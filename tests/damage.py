@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -29,6 +32,7 @@ from calibrant.recalibration import (
     from_json,
     load,
 )
+from calibrant.scale import stamps
 from calibrant.scale.keeping import write_rows
 from calibrant.scale.kept import open_sketches
 from calibrant.scale.opened import OpenedFile
@@ -278,6 +282,92 @@ def wrong(name: str, changed: bytes, folder: Path) -> str | None:
     if whole.sealed:
         return None if said == _wanted(name) else "other numbers"
     return None
+
+
+def replaced(path: Path, data: bytes) -> None:
+    """Another file is put there."""
+    (path.parent / "another").write_bytes(data)
+    (path.parent / "another").replace(path)
+
+
+def rewritten(path: Path, data: bytes) -> None:
+    """The file itself is written again."""
+    path.write_bytes(data)
+
+
+def cut(path: Path, _data: bytes) -> None:
+    """Its end is lost."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def gone(path: Path, _data: bytes) -> None:
+    """It is removed."""
+    path.unlink()
+
+
+def folder(path: Path, _data: bytes) -> None:
+    """A folder is put there."""
+    path.unlink()
+    path.mkdir()
+
+
+CHANGES = (replaced, rewritten, cut, gone, folder)
+OPENED = tuple(n for n in NAMES if n.startswith(("rows.", "sums.", "there.", "keys.", "log.", "checked.", "sketches.")))
+"""What is checked first and read later."""
+
+
+@contextmanager
+def meanwhile(at: int | None, do: Callable[[], object] = lambda: None) -> Iterator[list[int]]:
+    """Something is done after a look at the states of files, counted from 0; the list holds how many there were."""
+    n_looks = [0]
+
+    def counted(states: Any) -> Any:
+        def look(files: Any) -> Any:
+            found = list(states(files))
+            if n_looks[0] == at:
+                do()
+            n_looks[0] += 1
+            return found
+
+        return look
+
+    here, there = stamps._here, stamps._states_on
+    try:
+        stamps._here, stamps._states_on = counted(here), lambda filesystem: counted(there(filesystem))
+        yield n_looks
+    finally:
+        stamps._here, stamps._states_on = here, there
+
+
+@cache
+def n_looks(name: str) -> int:
+    """How often a reader looks at the state of its file."""
+    with tempfile.TemporaryDirectory() as here, meanwhile(None) as looks:
+        path = Path(here) / name
+        path.write_bytes(kept()[name].data)
+        looks[0] = 0
+        kept()[name].read(path)
+        return looks[0]
+
+
+def wrong_if_changed(name: str, at: int, change: Callable[[Path, bytes], None], place: Path) -> str | None:
+    """What is wrong with what is said of a file that changes after a look; only after the last it may have a number."""
+    from calibrant import FileError
+
+    path, other, wanted, last = place / name, half(name), _wanted(name), n_looks(name) - 1
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    path.write_bytes(kept()[name].data)
+    try:
+        with meanwhile(at, lambda: change(path, other)):
+            found = kept()[name].read(path)
+    except FileError as problem:
+        named = repr(str(path)) in str(problem) and ("while it was read" in str(problem) or at == 0)
+        return None if named else f"not told of its file: {problem}"
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem!s:.200}"
+    if at < last:
+        return "a change is not seen"
+    return None if found == wanted else "other numbers"
 
 
 @cache

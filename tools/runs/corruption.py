@@ -1,13 +1,18 @@
-"""Damaged files: refused, or the same numbers."""
+"""Damaged files, and files that change while they are read: refused, or the same numbers.
+
+They are read as rows, as sums, as keys and on a file system of pyarrow.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from tests.damage import damaged, kept, wrong
+from tests.damage import CHANGES, OPENED, damaged, kept, n_looks, wrong, wrong_if_changed
 
 from runs import Found, share_a_database
 
@@ -29,9 +34,9 @@ def run(cases: int, seed: int) -> Found:
             share_a_database()
             with tempfile.TemporaryDirectory() as folder, os.fdopen(theirs, "w") as said:
                 for number in range(cases):
-                    name, how, changed = _case(number, seed)
+                    _, _, look = _case(number, seed)
                     print(f"{number}\t", end="", file=said, flush=True)
-                    print(wrong(name, changed, Path(folder)) or "", file=said, flush=True)
+                    print(look(Path(folder)) or "", file=said, flush=True)
         finally:
             os._exit(0)
     os.close(theirs)
@@ -51,9 +56,13 @@ def run(cases: int, seed: int) -> Found:
     return Found(looked, findings)
 
 
-def _case(number: int, seed: int) -> tuple[str, str, bytes]:
+def _case(number: int, seed: int) -> tuple[str, str, Callable[[Path], str | None]]:
+    """Whose it is, how it was made, and what is found wrong in a folder."""
     rng = np.random.default_rng([seed, number])
     names = list(kept())
-    name = names[number % len(names)]
+    name, of = names[number % len(names)], f"seed {seed} number {number}"
+    if name in OPENED and rng.random() < 0.3:
+        change, at = CHANGES[rng.integers(len(CHANGES))], int(rng.integers(n_looks(name)))
+        return name, f"{change.__name__} after look {at}, {of}", partial(wrong_if_changed, name, at, change)
     how, changed = damaged(kept()[name].data, rng)
-    return name, f"{how}, seed {seed} number {number}", changed
+    return name, f"{how}, {of}", partial(wrong, name, changed)

@@ -274,7 +274,7 @@ class OpenedFile(InDuckDB):
         return replace(known, head=begun.head, head_bits=begun.head_bits)
 
     def _of(self, files: list[str]) -> OpenedFile:
-        alone = OpenedFile(self.path, self.pos_label, StampedFiles(files))
+        alone = OpenedFile(self.path, self.pos_label, self.files.part(files))
         alone.distinct = True
         return alone
 

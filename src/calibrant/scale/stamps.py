@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,13 @@ class StampedFiles(list[str]):
         for part in parts:
             found.extend(part)
             found._stamps |= part._stamps
+        return found
+
+    def part(self, files: Iterable[str]) -> StampedFiles:
+        """Some of them, each with the stamp that it has."""
+        found = copy(self)
+        found[:] = files
+        found._stamps = {file: self._stamps[file] for file in found}
         return found
 
     @contextmanager
