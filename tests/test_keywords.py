@@ -181,6 +181,12 @@ def _outcome(call):
             return str(problem), None
 
 
+def test_an_empty_name_is_no_folder():
+    for empty in ("", " "):
+        with pytest.raises(InputError, match="table: is an empty name"):
+            calibrant.audit_table(empty)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode", "keyword", "values"), list(cases()))
 def test_it_matters_or_is_refused(name, mode, keyword, values):

@@ -50,6 +50,8 @@ def open_table(
 
 def _open(table: Any, filesystem: Any, pos_label: Any, argument: str) -> Table:
     named = isinstance(table, str | os.PathLike)
+    if named and not os.fspath(table).strip():
+        raise InputError(argument, "is an empty name", allowed="is a variable that was to fill it not set?")
     if filesystem is not None:
         if not named:
             what = type(table).__name__
