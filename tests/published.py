@@ -20,7 +20,7 @@ KINDS = {
 }
 WORDS = {"$schema", "$defs", "$ref", "title", "description", "anyOf", "const", "type", "items"}
 WORDS |= {"properties", "required", "additionalProperties"}
-MAPS = {"measures", "parameters", "components", "intervals", "features", "left_out", "tests"}
+MAPS = {"measures", "parameters", "components", "intervals", "features", "left_out", "tests", "columns", "sentences"}
 """Objects of any names: one may be missing."""
 
 

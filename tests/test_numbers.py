@@ -123,7 +123,7 @@ def numbers(value: Any, at: str = "") -> dict[str, float]:
     if isinstance(value, int | float):
         return {at: value}
     if isinstance(value, dict):
-        parts: dict[str, Any] = {name: each for name, each in value.items() if name != "schema"}
+        parts: dict[str, Any] = {name: each for name, each in value.items() if name not in ("schema", "premises")}
     elif len(value) > _LONG and all(isinstance(each, int | float) for each in value):
         parts = {"sum": math.fsum(value), **{str(i): value[i] for i in range(0, len(value), 16)}}
     else:

@@ -49,7 +49,7 @@ ONCE: tuple[str, ...] = (
     f"gate rows.csv {_ROWS} --max-distance 0.05 --anytime state",
     f"gate rows.csv {_ROWS} --max-distance 0.05 --anytime state",
     f"gate rows.csv {_ROWS} --max-distance 0.05 --anytime state --again",
-    "gate --anytime state",
+    "gate --anytime state --so-far",
     "gate rows.sketch --max-distance 0.05",
     "gate rows.csv --max-distance 0.05",
     "gate",

@@ -165,9 +165,8 @@ def audit(
     chance = of_log_odds(cast(Column, y_prob)) if from_logits else cast(Column, y_prob)
     columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
     if trials is None and not np.isin(columns[0], (0.0, 1.0)).all():
-        other = {"level": level != 0.05, "n_resamples": n_resamples != N_RESAMPLES}
-        other |= {"groups": groups is not None, "max_weight": max_weight is not None}
-        refuse_idle(AUDIT, [name for name, is_other in other.items() if is_other], ["rates"])
+        given_too = {"groups": groups, "max_weight": max_weight}
+        refuse_idle(AUDIT, [name for name, each in given_too.items() if each is not None], ["rates"])
     with watched(progress) as tell:
         done = audit_given(
             given(*columns, trials=trials, groups=groups, max_weight=max_weight),
@@ -265,9 +264,6 @@ def audit_sample(
     check_band(level, n_resamples)
     if max_distance is not None:
         check_gate(max_distance, level)
-        bounded = draws is not None or not (weights_differ(sample) or (rows is not None and not rows.plain))
-        modes = ["rates"] if not sample.binary else [] if bounded else ["unbounded"]
-        refuse_idle(AUDIT, ["max_distance"], modes)
     if threshold is not None:
         check_threshold(threshold)
     rng, seed = seeded(random_state)

@@ -9,6 +9,7 @@ from typing import Any
 from calibrant.door.errors import InputError, Ways
 from calibrant.scale.kept import OF_ROWS
 
+_IN_THE_RESULT = ("level", "n_resamples", "random_state", "max_distance")
 _LOG = "cannot be used: a log of lm-evaluation-harness has no columns for it"
 _CLASSES = "is for single predictions; name one column as y_prob"
 _ROLES = "y_true y_prob sample_weight"
@@ -112,8 +113,8 @@ def refuse_idle(table: tuple[Idle, ...], given: Collection[str], modes: Collecti
 def changed(request: Any) -> Iterator[str]:
     """Fields of a request that are not as they are by default: what Python was given.
 
-    A seed is no such field: it is kept in the result, for what may be drawn later.
+    Not those that the result has under their own name: one call takes rows of every kind with the same of them.
     """
     for field in fields(request):
-        if field.name not in ("random_state", "given") and getattr(request, field.name) != field.default:
+        if field.name not in (*_IN_THE_RESULT, "given") and getattr(request, field.name) != field.default:
             yield field.name

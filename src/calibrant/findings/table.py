@@ -25,7 +25,7 @@ from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.columns import perhaps_groups
 from calibrant.scale.kept import KeptSketches
 from calibrant.scale.opened import OpenedFile
-from calibrant.scale.pooled import draws_of_cells
+from calibrant.scale.pooled import draws_of_cells, weights_differ
 from calibrant.scale.relations import InDuckDB
 from calibrant.scale.tables import Table
 from calibrant.segments import asked as search
@@ -229,6 +229,8 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
         columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
         asked.refuse(*chance_of(bool(np.isin(columns[0], (0.0, 1.0)).all()), asked.n_resamples))
         rows = given(*columns, groups=read.groups, max_weight=asked.max_weight)
+        if rows.draws is None and (read.groups is not None or weights_differ(rows.sample)):
+            asked.refuse("unbounded")
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
     options = asked.of_audit | {"title": asked.title or table.name}
@@ -263,6 +265,8 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     sample = sketch.sample
     asked.refuse(*chance_of(sample.binary, asked.n_resamples))
+    if asked.max_weight is None and weights_differ(sample):
+        asked.refuse("unbounded")
     draws = None if asked.max_weight is None else draws_of_cells(sample, sketch.moments(), asked.max_weight)[1]
     audit = audit_sample(
         sample,
@@ -301,6 +305,8 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
         sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
     except InputError as problem:
         raise or_several(in_table(problem, table, read.names), asked.y_prob) from None
+    if asked.max_weight is None and (read.groups is not None or read.sample_weight is not None):
+        asked.refuse("unbounded")
     options = asked.of_audit | {"groups": read.groups, "max_weight": asked.max_weight}
     audit = audit_classes(sample, **options, title=asked.title or table.name, progress=told.progress)
     perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *columns})
