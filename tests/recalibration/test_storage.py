@@ -164,7 +164,7 @@ CHANGES = [
     ("PlattScaling", ("fitted", "domain_"), [0.9, 0.1], "domain_ must be two predictions in their order"),
     ("BetaScaling", ("fitted", "a_"), -1.0, "a_ must not be negative"),
     ("PolynomialScaling", ("fitted", "coefficients_"), [], r"coefficients_ must be 1 to 5"),
-    ("PolynomialScaling", ("fitted", "coefficients_"), [1.7e308] * 5, "fitted must map probabilities"),
+    ("PolynomialScaling", ("fitted", "coefficients_"), [1.7e308] * 5, "coefficients_ must lie between -1.1e"),
     ("IsotonicScaling", ("fitted", "values_", 0), 1.0, "values_ must not decrease"),
     ("IsotonicScaling", ("fitted", "knots_", 1), 0.0, "knots_ must increase"),
     ("IsotonicScaling", ("fitted", "values_"), [0.5], "values_ must be as many as there are knots"),
@@ -182,7 +182,7 @@ CHANGES = [
     ("TemperatureScaling", ("fitted", "temperature_"), 0.0, "temperature_ must lie between"),
     ("TemperatureScaling", ("fitted", "n_classes_"), 3, "domain_ must be there for one column alone"),
     ("VectorScaling", ("fitted", "scale_"), [1.0, 2.0], "shift_ must be as many as there are labels"),
-    ("VectorScaling", ("fitted", "shift_", 0), 1e308, None),
+    ("VectorScaling", ("fitted", "shift_", 0), 1e308, "shift_ must lie between -2.52e"),
     ("VectorScaling", ("fitted", "classes_"), ["a", "a", "b"], "classes_ must be two labels or more, each once"),
     ("VectorScaling", ("fitted", "classes_", 0), None, "classes_ must be text, numbers or truth values"),
     ("DirichletScaling", ("fitted", "matrix_", 0), [1.0], "matrix_ must have as many rows as columns"),
@@ -198,9 +198,6 @@ def test_what_no_fit_has_is_refused_under_a_right_checksum(kind, where, value, s
     for key in where[:-1]:
         part = part[key]
     part[where[-1]] = value
-    if said is None:
-        assert np.isfinite(from_json(sealed(content)).predict(TABLE)).all()
-        return
     with pytest.raises(InputError, match=f"^text: holds what no fitted recalibrator does: {said}"):
         from_json(sealed(content))
 

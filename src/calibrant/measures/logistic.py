@@ -15,6 +15,10 @@ MANY = 8 * _POOLED
 """Levels above which a rough fit comes first."""
 _STEPS = 25  # of Newton's method, most of which take five
 _ROUND = 1e-9  # least bend of the loss over its greatest, at which a Newton step is trusted
+_RADIUS = 1e6  # of the slower method's steps
+_FAR = 1e8  # from where Newton's method starts: nothing is solved there, and the slower method goes on
+FARTHEST = 5e8
+"""More than any coefficient: two fits, each of 200 steps of `_RADIUS` at most, from the log-odds of a double."""
 _GRADIENT = 1e-7  # norm at which a last step makes the fit exact; the loss is a mean over rows
 
 
@@ -86,7 +90,7 @@ def _newton(
         theta = theta - step
         before = value
         value, gradient, hessian = logistic_derivatives(features, rate, mass, theta)
-        if not value <= before * (1.0 + 1e-12):
+        if not value <= before * (1.0 + 1e-12) or not np.linalg.norm(theta - start) <= _FAR:
             return None
     return None
 
@@ -108,6 +112,6 @@ def _trusted(features: FloatArray, rate: FloatArray, mass: FloatArray, start: Fl
         method="trust-exact",
         jac=True,
         hess=lambda theta: derivatives(theta)[2],
-        options={"gtol": enough, "maxiter": 200, "initial_trust_radius": 1.0, "max_trust_radius": 1e6},
+        options={"gtol": enough, "maxiter": 200, "initial_trust_radius": 1.0, "max_trust_radius": _RADIUS},
     )
     return np.asarray(fit.x, dtype=np.float64)

@@ -28,6 +28,11 @@ def number(value: Any, name: str) -> float:
     return float(value)
 
 
+def check_size(values: Any, name: str, largest: float) -> None:
+    """Raise where a fitted value is farther from zero than a fit gives."""
+    check(np.abs(values) <= largest, name, f"must lie between {-largest:.4g} and {largest:.4g}, as every fit does")
+
+
 def count(value: Any, name: str) -> int:
     """A whole number above zero."""
     check(type(value) is int and value > 0, name, "must be a whole number above zero")

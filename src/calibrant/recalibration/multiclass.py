@@ -17,12 +17,32 @@ from calibrant.door.arguments import positive
 from calibrant.door.classes import MulticlassSample, class_probabilities, multiclass_sample
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
-from calibrant.recalibration.curves.base import check_clip
-from calibrant.recalibration.kinds import Kind, check, column, labels, number, optional, square
+from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip
+from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
 from calibrant.recalibration.stored import Stored
 
 FloatArray = npt.NDArray[np.float64]
+
+_LEAST_SQUARES = 2.0**-53
+"""Least sum of squared shares of the weight: one over the rows, of which there are at most 2**53."""
+_CAP = 1e290
+"""Times 691 times any number of classes that fits into memory, a double."""
+
+
+def least_ridge(penalty: float) -> float:
+    """Of the diagonal and the shifts, whatever the rows weigh."""
+    return max(penalty * _LEAST_SQUARES, 5e-324)
+
+
+def largest_entry(ridges: list[float], start: float = 0.0) -> float:
+    """More than any entry of a penalised fit of log probabilities: its loss is at most that of the identity.
+
+    That loss is at most `LARGEST_LOG_ODDS`, and `start` times as much more where a fit starts from another; half of
+    the ridge times the squared departure from the identity is at most the whole.
+    """
+    loss = 2.0 * LARGEST_LOG_ODDS * (1.0 + start)
+    return min(1.01 * (1.0 + float(np.sqrt(loss) / np.sqrt(min(ridges)))), _CAP)
 
 
 class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  # type: ignore[misc]
@@ -94,12 +114,6 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _in_words(self) -> str:
         raise NotImplementedError
 
-    def _check_fitted(self) -> None:
-        k = self.classes_.size
-        with np.errstate(all="ignore"):
-            found = self._map_classes(np.vstack([np.eye(k), np.full((1, k), 1.0 / k)]))
-        check((found >= 0.0) & (found <= 1.0), "fitted", "must map probabilities to probabilities")
-
     def __sklearn_tags__(self) -> Any:
         """Say that fitting needs labels."""
         tags = super().__sklearn_tags__()
@@ -157,7 +171,9 @@ class VectorScaling(MulticlassRecalibrator):
             "shift_",
             "must be as many as there are labels, like all that was fitted",
         )
-        super()._check_fitted()
+        largest = largest_entry([least_ridge(self.penalty)])
+        check_size(self.scale_, "scale_", largest)
+        check_size(self.shift_, "shift_", largest)
 
     def _fit_classes(self, sample: MulticlassSample, stop: Stop | None) -> None:
         k = sample.n_classes
@@ -260,7 +276,17 @@ class DirichletScaling(MulticlassRecalibrator):
             "shift_",
             "must be as many as there are labels, like all that was fitted",
         )
-        super()._check_fitted()
+        k, own = self.classes_.size, least_ridge(self.penalty)
+        ridges, start = [own], 0.0
+        if self.off_diagonal is not None:
+            ridges.append(2.0 * self.off_diagonal / (k * (k - 1)))
+        if self.intercept is not None:  # the first fit, from which the second starts, is without it
+            ridges.append(2.0 * self.intercept / k)
+            start = ridges[-1] / own
+        largest = largest_entry(ridges, start)
+        check_size(self.matrix_, "matrix_", largest)
+        check_size(self.shift_, "shift_", largest)
+        check(self.off_diagonal_ is None or self.off_diagonal_ > 0.0, "off_diagonal_", "must be above zero")
 
     def _fit_classes(self, sample: MulticlassSample, stop: Stop | None) -> None:
         k = sample.n_classes

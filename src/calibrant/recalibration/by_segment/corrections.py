@@ -10,16 +10,22 @@ from scipy.special import expit
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.recalibration.by_segment.cells import Cut, blocks_of, crossing
-from calibrant.recalibration.kinds import check, column, optional
+from calibrant.recalibration.kinds import check, check_size, column, optional
 
 _SPREADS = np.logspace(-4.0, 1.0, 26)[:, None]
 """Variances of the corrections within a block that are tried at first, in squared units of log-odds."""
-_MOST_PARTS = 30
+MOST_PARTS = 30
 _LEAST_INFORMATION = 1.0  # sum of v (1 - v) in a cell that is corrected by itself
 _STEP = 1.0  # most that one Newton step moves log-odds
 _SETTLED = 1e-4
 _SWEEPS = 20
 _LEAST_ROWS = 100  # to a cell of a pair, on average
+_NESTED = _SWEEPS // 4
+_REPEATS = 3  # of a block in a sweep
+LARGEST_SHIFT = (2 * MOST_PARTS + MOST_PARTS * _NESTED + _SWEEPS) * _STEP
+"""Steps in all sweeps: two a part that enters, more for each that is taken out, and the last."""
+LARGEST_CHANGE = MOST_PARTS * (_SWEEPS * _STEP + _REPEATS * LARGEST_SHIFT)
+"""Steps of all parts, when they enter and in all sweeps."""
 
 
 class Block(NamedTuple):
@@ -110,7 +116,7 @@ def fit_corrections(
     parts: list[_Part] = []
     for depth, (of_depth, cut) in enumerate(zip(cells, cuts, strict=True), start=1):
         tried: set[tuple[tuple[int, ...], int | None]] = set()
-        while len(parts) < _MOST_PARTS:
+        while len(parts) < MOST_PARTS:
             start, proof = _most_promising(rows, score, blocks_of(len(cut), depth), tried, of_depth, cut)
             if start.gain <= proof:
                 break
@@ -225,7 +231,7 @@ def _without_nested(
         rest = [replace(other) for other in parts if other is not part]
         if not any(set(part.features) < set(other.features) for other in rest):
             continue
-        fewer, moved = _settled(rows, score - part.change[part.cell], shift, rest, _SWEEPS // 4)
+        fewer, moved = _settled(rows, score - part.change[part.cell], shift, rest, _NESTED)
         if _evidence(rows, fewer, rest) + part.proof >= _evidence(rows, score, parts):
             return _without_nested(rows, fewer, moved, rest)
     return score, shift, parts
@@ -254,7 +260,7 @@ def _settled(
         score, shift = score + step, shift + step
         for part in parts:
             others = score - part.change[part.cell]
-            _refit(rows, others, part, steps=3)
+            _refit(rows, others, part, steps=_REPEATS)
             score = others + part.change[part.cell]
         if np.abs(score - before).max() < _SETTLED:
             break
@@ -271,5 +277,8 @@ def read_block(value: Any, name: str) -> Block:
     found = Block(tuple(features), column(change, name), column(rows, name), optional(column)(net, name))
     sizes = {each.size for each in found[1:] if each is not None}
     check(len(sizes) == 1, name, "must have as many corrections as cells")
-    check(found.rows >= 0.0, name, "must not have fewer than no rows")
+    check((found.rows >= 0.0) & (found.rows <= 2.0**53), name, "must have from 0 to 2**53 rows")
+    check_size(found.change, name, LARGEST_CHANGE)
+    if found.net is not None:
+        check_size(found.net, name, LARGEST_SHIFT + LARGEST_CHANGE)
     return found

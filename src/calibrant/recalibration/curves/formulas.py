@@ -11,11 +11,22 @@ from scipy.special import expit
 from calibrant.door.arguments import positive_integer
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot, rows_dot
-from calibrant.measures.logistic import MANY, fit_logistic, inner_expit, log_odds, pooled_neighbours
-from calibrant.recalibration.curves.base import Curve, Levels, check_clip
-from calibrant.recalibration.kinds import check
+from calibrant.measures.logistic import FARTHEST, MANY, fit_logistic, inner_expit, log_odds, pooled_neighbours
+from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, Curve, Levels, check_clip
+from calibrant.recalibration.kinds import check, check_size
 
 FloatArray = npt.NDArray[np.float64]
+
+
+_LEAST_SPREAD = 2e-162  # below the root of the smallest double, which is what a variance may be
+_STEEPEST = 1.01 * FARTHEST / _LEAST_SPREAD
+"""More than any slope: a coefficient of standardised features over their spread."""
+_HIGHEST = 1.01 * (FARTHEST + 2.0 * LARGEST_LOG_ODDS * _STEEPEST)
+"""More than any intercept: a coefficient, less a slope or two times a mean of log-odds or logarithms."""
+_RANK = 1e-13
+"""Share of the largest singular value below which lstsq takes a direction for none."""
+_LARGEST_COEFFICIENT = 1.1 / _RANK
+"""More than any: the largest singular value is at least 1, as the first column is of length 1, and so are all rates."""
 
 
 class PlattCurve(Curve):
@@ -29,6 +40,10 @@ class PlattCurve(Curve):
     def _check_parameters(self) -> None:
         check_clip(self.clip)
 
+    def _check_fitted(self) -> None:
+        check_size(self.slope_, "slope_", _STEEPEST)
+        check_size(self.intercept_, "intercept_", _HIGHEST)
+
     def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
         x = log_odds(levels.prediction, self.clip)
@@ -40,7 +55,7 @@ class PlattCurve(Curve):
         rate = levels.platt_targets() if self.smoothed_ else levels.rate
         # A slope of one unit spreads the scores by one standard deviation, around their mean.
         centre = dot(levels.mass, x)
-        spread = float(np.sqrt(dot(levels.mass, (x - centre) ** 2)))
+        spread = max(float(np.sqrt(dot(levels.mass, (x - centre) ** 2))), _LEAST_SPREAD)
         features = np.stack([(x - centre) / spread, np.ones_like(x)])
         theta = fit_logistic(features, rate, levels.mass, np.array([0.0, levels.base_log_odds]))
         self.slope_ = float(theta[0] / spread)
@@ -71,7 +86,9 @@ class BetaCurve(Curve):
     def _check_fitted(self) -> None:
         check(self.a_ >= 0.0, "a_", "must not be negative")
         check(self.b_ >= 0.0, "b_", "must not be negative")
-        super()._check_fitted()
+        check_size(self.a_, "a_", _STEEPEST)
+        check_size(self.b_, "b_", _STEEPEST)
+        check_size(self.c_, "c_", _HIGHEST)
 
     def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
@@ -114,7 +131,7 @@ class PolynomialCurve(Curve):
     def _check_fitted(self) -> None:
         size = self.coefficients_.size
         check(1 <= size <= self.degree + 1, "coefficients_", f"must be 1 to {self.degree + 1}")
-        super()._check_fitted()
+        check_size(self.coefficients_, "coefficients_", _LARGEST_COEFFICIENT)
 
     def _fit(self, sample: Sample) -> None:
         levels = Levels.from_sample(sample)
@@ -122,13 +139,14 @@ class PolynomialCurve(Curve):
         basis = self._basis(levels.prediction, min(self.degree, levels.prediction.size - 1))
         root = np.sqrt(levels.mass)
         # Of all best fits the one with the least coefficients: nearly equal predictions cannot tell them apart.
-        found = np.linalg.lstsq(basis * root[:, None], levels.rate * root, rcond=1e-13)[0]
+        found = np.linalg.lstsq(basis * root[:, None], levels.rate * root, rcond=_RANK)[0]
         self.coefficients_ = np.asarray(found, dtype=np.float64)
 
     def _basis(self, prediction: FloatArray, degree: int) -> FloatArray:
         low, high = self.domain_
         unit = (prediction - low) / (high - low) * 2.0 - 1.0 if high - low > 1e-300 else np.zeros_like(prediction)
-        most = 0.5 * 1e305 ** (1.0 / max(degree, 1))  # beyond it a polynomial is too large for a double
+        # Beyond it coefficients times a polynomial, (2 x)^degree at most, may add up to more than a double.
+        most = max(1.0, 0.5 * 1e290 ** (1.0 / max(degree, 1)))
         return np.asarray(np.polynomial.chebyshev.chebvander(np.clip(unit, -most, most), degree))
 
     def _range(self) -> tuple[float, float]:
@@ -158,7 +176,7 @@ def _least_loss(rows: FloatArray, rate: FloatArray, mass: FloatArray) -> tuple[f
     mean = dot(mass, rate)
     base = np.log(mean / (1.0 - mean))
     centre = rows_dot(rows, mass)
-    spread = np.maximum(np.sqrt(rows_dot((rows - centre[:, None]) ** 2, mass)), 1e-300)
+    spread = np.maximum(np.sqrt(rows_dot((rows - centre[:, None]) ** 2, mass)), _LEAST_SPREAD)
     units = (rows - centre[:, None]) / spread[:, None]
 
     # From the fewest terms to both, so that the fit without constraints is made only where its optimum is inside them.

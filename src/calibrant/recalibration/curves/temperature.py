@@ -36,7 +36,6 @@ class TemperatureCurve(Curve):
     def _check_fitted(self) -> None:
         inside = COLDEST * (1.0 - 1e-9) <= self.temperature_ <= HOTTEST * (1.0 + 1e-9)
         check(inside, "temperature_", f"must lie between {COLDEST:g} and {HOTTEST:g}")
-        super()._check_fitted()
 
     def _fit(self, sample: Sample) -> None:
         self.n_classes_: int | None = None
