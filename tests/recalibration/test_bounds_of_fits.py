@@ -10,6 +10,7 @@ import pytest
 
 from calibrant import InputError
 from calibrant.recalibration import (
+    AveragedScaling,
     BetaScaling,
     DirichletScaling,
     PlattScaling,
@@ -21,6 +22,7 @@ from calibrant.recalibration import (
 )
 from calibrant.recalibration.by_segment.corrections import LARGEST_CHANGE, LARGEST_SHIFT, MOST_PARTS
 from calibrant.recalibration.curves import formulas
+from calibrant.recalibration.curves.averaged import _FARTHEST
 from calibrant.recalibration.kinds import column, number, square
 from calibrant.recalibration.multiclass import largest_entry, least_ridge
 from calibrant.recalibration.stored import _KNOWN
@@ -104,8 +106,31 @@ def test_no_number_of_a_map_is_without_a_bound():
         for field, of in kind._fitted.items()
         if of in (number, column, square) and field not in tried.get(name, ())
     }
-    # Held to [0, 1] as it is read; and, below, the shift of a repair.
-    assert free - {("NearestCalibrated", "interval_error_")} == {("SegmentRecalibrator", "shift_")}
+    free.remove(("NearestCalibrated", "interval_error_"))  # held to [0, 1] as it is read
+    averaged = {("AveragedScaling", field) for field in ("clip_", "log_odds_", "corrected_", "spread_")}
+    assert free == {("SegmentRecalibrator", "shift_"), *averaged}  # below
+
+
+def test_an_average_of_maps_has_bounds_as_well():
+    content = json.loads(AveragedScaling().fit(P, Y).to_json())
+    for sign in (1.0, -1.0):
+        whole = copy.deepcopy(content)
+        whole["fitted"] |= {"log_odds_": [-_FARTHEST, 0.0, _FARTHEST]}
+        whole["fitted"] |= {"corrected_": [sign * _FARTHEST, 0.0, -sign * _FARTHEST], "spread_": [_FARTHEST] * 3}
+        again = from_json(sealed(whole))
+        for found in (again.predict(ENDS), again.interval(ENDS)):
+            assert ((found >= 0.0) & (found <= 1.0)).all()
+        beyond = math.nextafter(_FARTHEST, math.inf)
+        for name, values in (
+            ("log_odds_", [-beyond, 0.0, 1.0]),
+            ("corrected_", [0.0, sign * beyond, 0.0]),
+            ("spread_", [0.0, beyond, 0.0]),
+            ("clip_", [0.0, 1.0]),
+        ):
+            changed = copy.deepcopy(whole)
+            changed["fitted"][name] = values
+            with pytest.raises(InputError, match=f"{name} must"):
+                from_json(sealed(changed))
 
 
 def test_a_repair_by_segment_has_bounds_as_well():
