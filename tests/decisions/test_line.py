@@ -6,6 +6,7 @@ from scipy.special import expit, logit
 
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.line import Line, in_the_large, intercept_and_slope, robust_scales
+from calibrant.decisions.reach import _stretched
 
 
 def cases(n, seed, groups, weighted):
@@ -90,3 +91,24 @@ def test_ends_are_where_the_profile_has_risen_by_what_is_allowed_times_the_scale
     for end in (only.interval.low, only.interval.high):
         risen = 2.0 * (line.derivatives((end, 1.0))[0] - line.derivatives(point)[0])
         assert risen == pytest.approx(3.84 * by_leaving_out(held, point, (0,))[0], rel=1e-6)
+
+
+def test_the_longer_tail_of_noise_is_edgeworths():
+    """To the first order the quantile of a sum with skewness g is z + g (z^2 - 1) / 6; its studentized one twice that.
+
+    With the noise's own variance taken from the outcomes it is z + g (2 z^2 + 1) / 6, on the side against the skew.
+    """
+    skew = np.array([0.3, -0.6, 0.0])
+    below, above = _stretched(2.0, skew)
+    longer = (2.0 * 2.0**2 + 1.0) / 6.0 * np.abs(skew)
+    assert below == pytest.approx([2.0 + longer[0], 2.0, 2.0])
+    assert above == pytest.approx([2.0, 2.0 + longer[1], 2.0])
+    rng = np.random.default_rng(0)
+    n, p = 60, 0.1  # the studentized mean of rare events, whose skewness is (1 - 2p) / sqrt(n p (1 - p))
+    share = rng.binomial(n, p, 200_000) / n
+    t = (share - p) / np.sqrt(np.maximum(share * (1.0 - share), 1e-9) / n)
+    g = (1.0 - 2.0 * p) / np.sqrt(n * p * (1.0 - p))
+    z = 1.2816
+    exact = -np.quantile(t, 0.1)
+    plain, corrected = z, _stretched(z, np.array([g]))[0][0]
+    assert abs(corrected - exact) < abs(plain - exact)

@@ -9,6 +9,7 @@ from calibrant.door.class_table import check_logits
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import of_log_odds
 from calibrant.door.rows import read_groups, read_trials
+from calibrant.door.values import _part, plain
 from calibrant.inference import squared_error_interval, squared_error_rows
 from calibrant.measures import squared_averaged_two_bin_error
 
@@ -88,3 +89,24 @@ def test_what_lies_just_inside_is_taken():
     squared_error_interval(0.1, enough, 2, least_probability=0.25)
     with pytest.raises(InputError, match=f"needs {enough:,} rows or more"):
         squared_error_interval(0.1, enough - 1, 2, least_probability=0.25)
+
+
+def test_a_row_of_classes_may_miss_a_sum_of_one_by_the_tolerance_itself():
+    table = np.array([[0.5, 0.5], [0.5, 0.75]])
+    assert multiclass_sample([0, 1], table, tolerance=0.25).n_classes == 2
+    with pytest.raises(InputError, match=r"row 1 adds up to 1\.25"):
+        multiclass_sample([0, 1], table, tolerance=0.25 - 2.0**-40)
+
+
+def test_values_are_shown_as_python_writes_them():
+    assert [_part(each) for each in ((1,), (1, 2), (), [1, 2], (1,) * 5)] == [
+        "(1,)",
+        "(1, 2)",
+        "()",
+        "[1, 2]",
+        "<5 items>",
+    ]
+    assert _part(np.zeros(4)) == "array([0., 0., 0., 0.])"
+    assert _part(np.zeros(5)) == "<array of shape (5,)>"
+    assert plain([np.float64(1.5), np.nan, np.inf, None, True]) == [1.5, None, None, None, True]
+    assert plain({"a": (1,)}) == {"a": [1]}

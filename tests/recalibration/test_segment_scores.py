@@ -116,3 +116,22 @@ def test_a_method_is_worse_than_the_best_where_chance_does_not_explain_it():
             assert _worse(score, best, made, interval_of, "brier") == (low > 0.0)
     assert not _worse(best, best, made, None, "distance")
     assert _worse(SimpleNamespace(method="b", brier=np.inf), best, made, None, "brier")
+
+
+@pytest.mark.parametrize("level", [0.3, 0.02])
+def test_scores_of_a_choice_have_intervals_of_its_level(monkeypatch, level):
+    from calibrant import choose_recalibrator
+    from calibrant.recalibration import choose
+
+    asked = set()
+    half, mean = choose.smooth_half_width, choose.mean_with_interval
+    monkeypatch.setattr(choose, "smooth_half_width", lambda *given: asked.add(("half", given[3])) or half(*given))
+    monkeypatch.setattr(choose, "mean_with_interval", lambda *given: asked.add(("mean", given[2])) or mean(*given))
+    v = np.random.default_rng(0).random(300)
+    y = (np.random.default_rng(1).random(300) < v**2).astype(int)
+    found = choose_recalibrator(y, v, methods=["temperature", "platt"], level=level, n_resamples=99, random_state=0)
+    assert asked == {("half", level), ("mean", level), ("mean", level / choose._SURER)}
+    score = found.scores[0]
+    values = (y - v) ** 2
+    expected = norm.isf(level / 2) * values.std() / np.sqrt(300)
+    assert (score.brier_interval.high - score.brier) == pytest.approx(expected, rel=0.02)

@@ -9,7 +9,7 @@ import pytest
 from calibrant import find_segments
 from calibrant.door.values import ReadOnly
 from calibrant.report.found_pairs import pair_svg
-from calibrant.report.order import natural_order
+from calibrant.report.order import _parts, natural_order
 
 ORDERED = [
     ("-1.5", "0", "9", "10", "100.25"),
@@ -75,3 +75,15 @@ def test_pairs_are_drawn_in_the_natural_order():
     assert pair_svg(found, (0, 1), 5.0) == pair_svg(
         replace(found, features=ReadOnly(labels), made_of=codes), (0, 1), 5.0
     )
+
+
+def test_dates_are_ordered_by_their_year_wherever_it_stands_and_longer_numbers_are_none():
+    assert _parts(["31.1.2024", "1.2.2024"]) == [(2024.0, 1.0, 31.0), (2024.0, 2.0, 1.0)]
+    assert _parts(["1/31/2024", "2/1/2024"]) == [(2024.0, 1.0, 31.0), (2024.0, 2.0, 1.0)]
+    assert _parts(["1/2/2024", "2/3/2024"]) is None  # which is the month cannot be told
+    assert _parts(["3/2024", "1/2025"]) == [(2024.0, 3.0), (2025.0, 1.0)]
+    assert _parts(["2024-1-2", "2024-1-10"]) == [(2024.0, 1.0, 2.0), (2024.0, 1.0, 10.0)]
+    assert _parts(["1.2.3.2024", "2.2.3.2024"]) is None
+    assert _parts(["week 3", "week 10"]) == [(3.0,), (10.0,)]
+    assert _parts(["week 3", "month 10"]) is None
+    assert _parts(["a", "a"]) is None

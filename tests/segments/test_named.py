@@ -231,3 +231,17 @@ def test_other_weights_are_left_out_where_that_is_said():
     table = pa.table({"y": [0.5, 1.0], "p": [0.2, 0.7], "s": [1, 2], "k": [2, 2], "w": [3, 3]})
     found = calibration_by_segment(table, by=["s"], trials="k", unweighted=True, **NAMES)
     assert [each.n_rows for each in found] == [2, 2]
+
+
+def test_segments_whose_rows_weigh_nothing_are_left_out_and_the_others_are_as_without_them():
+    import pyarrow as pa
+
+    from calibrant import calibration_by_segment
+
+    place, rng = np.repeat(["a", "b", "c"], 60), np.random.default_rng(0)
+    v = rng.random(180)
+    columns = {"y": (rng.random(180) < v).astype(int), "p": v, "w": np.where(place == "b", 0.0, 1.5), "place": place}
+    named = {"y_true": "y", "y_prob": "p", "by": ["place"], "sample_weight": "w"}
+    found = calibration_by_segment(pa.table(columns), **named)
+    assert sorted(each.key for each in found) == [("a",), ("c",)]
+    assert all(each.n_rows == 60 for each in found)
