@@ -9,6 +9,7 @@ import pytest
 import calibrant
 from calibrant import (
     CalibrationSketch,
+    InputError,
     audit,
     calibration_gate,
     choose_recalibrator,
@@ -16,7 +17,9 @@ from calibrant import (
     find_segments,
     population_bounds,
 )
+from calibrant.door.rows import Rows
 from calibrant.inference import regret_bounds
+from calibrant.inference.compare import compare_calibration_on_rows
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -96,3 +99,11 @@ def test_a_choice_and_a_search_keep_the_level():
     assert_of_level(choose_recalibrator(Y, V, level=LEVEL, random_state=0, methods=["temperature"]))
     table = pa.table({"y": Y, "p": V, "place": np.where(np.arange(N) % 3 == 0, "a", "b")})
     assert_of_level(find_segments(table, y_true="y", y_prob="p", level=LEVEL, n_resamples=39, random_state=0))
+
+
+def test_two_samples_are_compared_with_as_many_redraws_as_the_level_needs():
+    rows = Rows.of(Y, V), Rows.of(Y[:300], V[:300])
+    settings = {"paired": False, "measure": "smooth_calibration_error", "level": 0.1, "random_state": 0}
+    assert compare_calibration_on_rows(*rows, **settings, n_resamples=9).level == 0.1
+    with pytest.raises(InputError, match="n_resamples: is 8"):
+        compare_calibration_on_rows(*rows, **settings, n_resamples=8)

@@ -16,7 +16,7 @@ def audited(low, high, n=300):
 
 
 def test_predictions_that_are_spread_have_the_whole_axis_and_narrow_ones_their_part():
-    wide, narrow = audited(0.05, 0.95), audited(0.01, 0.03)
+    wide, narrow = audited(0.2, 0.8), audited(0.01, 0.03)
     assert limits(wide) == (0.0, 1.0)
     assert beyond(wide) == 0.0
     low, high = limits(narrow)
