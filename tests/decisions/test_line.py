@@ -19,7 +19,7 @@ def cases(n, seed, groups, weighted):
     return Cases.read(y, v, w, None, unit)
 
 
-def by_leaving_out(held, point, free):
+def by_leaving_out(held, point, free, alone=()):
     """Sum of the squared moves of the fit when a unit is left out, over the variance that the curvature says."""
     v, w = held.v, np.ones(held.v.size) if held.w is None else held.w
     unit = np.arange(v.size) if held.unit is None else held.unit
@@ -34,7 +34,8 @@ def by_leaving_out(held, point, free):
         bends.append(bend[np.ix_(free, free)])
         scores.append(score[list(free)])
     whole = sum(bends)
-    moved = np.array([np.linalg.solve(whole - bend, score) for bend, score in zip(bends, scores, strict=True)])
+    rest = [whole if u in alone else whole - bend for u, bend in enumerate(bends)]  # no fit is left without these
+    moved = np.array([np.linalg.solve(each, score) for each, score in zip(rest, scores, strict=True)])
     return (moved**2).sum(axis=0) / np.diag(np.linalg.inv(whole))
 
 
@@ -57,6 +58,7 @@ def test_a_unit_without_which_there_is_no_fit_moves_it_by_no_less_than_its_weigh
     scales = robust_scales(held, Line.of(held))((0.0, 1.0), (0, 1))
     assert np.isfinite(scales).all()
     assert (scales >= kish * (1.0 - 1e-12)).all()
+    assert scales == pytest.approx(np.maximum(by_leaving_out(held, (0.0, 1.0), (0, 1), alone=(40,)), kish), rel=1e-9)
     heavy = np.append(np.ones(20), 1e9)  # a row that outweighs all others decides the intercept by itself
     one = Cases.read((rng.random(21) < 0.5).astype(float), np.full(21, 0.4), heavy)
     scale = robust_scales(one, Line.of(one))((np.log(1.5) + 1e-6, 1.0), (0,))[0]
