@@ -3,24 +3,29 @@
 import re
 from collections import defaultdict
 from inspect import get_annotations
+from typing import Annotated, get_args, get_origin
 
 import pytest
 
+from calibrant.door import values
 from tests.public import CLASSES
 
 LITERAL = re.compile(r"Literal\[('[^']*'(, )?)+\]")
 MODES = {"Action", "Direction", "State", "Verdict"}  # names of Literals
 ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
+PLAIN = {  # what is said beside a type is for the layout of JSON, and no type: a float is one that may be null there
+    name: "float" if get_args(each)[0] is float else "ndarray"
+    for name, each in vars(values).items()
+    if get_origin(each) is Annotated
+}
 
 
 def kind(annotation):
     """A type in words that are the same for what is used alike: words of a few, arrays of any number, a class's own."""
     own = annotation.removeprefix("ClassVar[").removesuffix("]") if annotation.startswith("ClassVar[") else annotation
     one_type = LITERAL.sub("str", own.replace('"', "'").replace("FoundSegment,", "Segment,"))  # found or named
-    parts = {"ndarray" if part in ARRAYS else "str" if part in MODES else part for part in one_type.split(" | ")} - {
-        "None"
-    }
-    return " | ".join(sorted(parts))
+    parts = {PLAIN.get(part, part) for part in one_type.split(" | ")} - {"None"}
+    return " | ".join(sorted({"ndarray" if part in ARRAYS else "str" if part in MODES else part for part in parts}))
 
 
 def attributes(owner):

@@ -42,6 +42,10 @@ class Mutant:
     def name(self) -> str:
         return f"{self.file}:{self.line}:{self.start} {self.kind}: {_short(self.before)} -> {_short(self.after)}"
 
+    def site(self) -> tuple[str, str, str, str]:
+        """What it is called in a list that is to outlive the numbers of its lines."""
+        return self.file, self.function, " ".join(self.before.split()), " ".join(self.after.split())
+
     def apply(self, text: str) -> str:
         raw = text.encode()
         return (raw[: self.start] + self.after.encode() + raw[self.end :]).decode()

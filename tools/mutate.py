@@ -2,12 +2,13 @@
 
     python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl            # results as they come, and a table
     python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl --resume   # the mutants that are not in it yet
-    python tools/mutate.py --sample 300 --seed 0 --log mutants.jsonl --slow     # what survived, by slow tests as well
 
 Mutants are drawn alike from every room (`tools/mutants.py` says what is changed). Each is put into a copy of the
-checkout, where the files of tests that run the changed function (`tools/nearest.py`) are asked, nearest first, in the
-quick loop, until one fails. Pinned numbers are not asked. What each file of tests runs is found once, in the copy,
-and kept beside the log. Processes start as copies of one that has the libraries loaded, so Linux or macOS is needed.
+checkout, where the tests that run the changed function (`tools/nearest.py`) are asked, nearest first, in the quick
+loop, until one fails; what survives them is asked again of the nearest files whole, as the suite runs them. Pinned
+numbers are not asked. Mutants that change no answer are told apart by a written argument (`tools/equivalent.py`).
+What each file of tests runs is found once, in the copy, and kept beside the log. Processes start as copies of one that
+has the libraries loaded, so Linux or macOS is needed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
+from equivalent import EQUIVALENT  # noqa: E402
 from mutants import KINDS, Mutant, mutants  # noqa: E402
 from nearest import PINNED, Nearest  # noqa: E402
 
@@ -38,18 +40,18 @@ ROOMS = sorted(
     for each in (ROOT / "src" / "calibrant").iterdir()
     if (each / "__init__.py").exists() and each.name not in ("experiments", "integrations")
 )
-SHARE = {"constant": 3, "level": 3, "guard": 3, "decision": 3, "boundary": 1, "swap": 1}
+KINDS_DRAWN = KINDS[:4]  # constants, levels, guards and decisions; the others where they are asked for
 LIBRARIES = (
     "numpy scipy.stats scipy.optimize numba pytest hypothesis sklearn.linear_model sklearn.isotonic duckdb pandas "
     "pyarrow.parquet matplotlib.pyplot jinja2 rich typer narwhals statsmodels.api"
 )
 SECONDS = 60  # of a processor that the tests of a mutant may take beyond three times what they took unchanged
-NEAREST, SLOW = 3, 120  # files whose slow tests are asked, and seconds that they are given
+NEAREST, SLOW = 2, 90  # files that are asked as the suite runs them, and seconds of a processor that they are given
 MOST = 15  # seconds of tests that a mutant is given to survive
 
 
-def drawn(root: Path, sample: int, seed: int, rooms: list[str]) -> list[Mutant]:
-    """Mutants, alike from every room and by the shares of their kinds in it."""
+def drawn(root: Path, sample: int, seed: int, rooms: list[str], of_kinds: list[str]) -> list[Mutant]:
+    """Mutants, alike from every room and, in it, of every kind."""
     rng = random.Random(seed)
     by_room = {}
     for room in rooms:
@@ -58,9 +60,8 @@ def drawn(root: Path, sample: int, seed: int, rooms: list[str]) -> list[Mutant]:
             for each in mutants(str(file.relative_to(root / "src/calibrant")), file.read_text()):
                 kinds[each.kind].append(each)
         order: list[Mutant] = []
-        while any(kinds.values()):
-            left = [kind for kind in KINDS if kinds[kind]]
-            pool = kinds[rng.choices(left, [SHARE[kind] for kind in left])[0]]
+        while any(kinds[kind] for kind in of_kinds):
+            pool = kinds[rng.choice([kind for kind in of_kinds if kinds[kind]])]
             order.append(pool.pop(rng.randrange(len(pool))))
         by_room[room] = iter(order)
     chosen: list[Mutant] = []
@@ -207,15 +208,26 @@ def calls(copy: Copy, file: Path) -> dict[str, Any]:
     return known
 
 
+def as_the_suite(copy: Copy, mutant: Mutant, files: list[str], without: list[str]) -> tuple[str, str]:
+    """Whether files notice a mutant with their slow tests, and as many examples as the suite draws."""
+    while True:
+        end, by = copy.changed(mutant, [*without, *files], SLOW)
+        if end == "endless":  # they may take longer than they are given
+            return "passed", ""
+        if end == "passed" or not by or copy.run(["-q", by], SLOW)[0] == "passed":
+            return end, by
+        without.append(f"--deselect={by}")  # it fails without the mutant too
+
+
 def table(results: list[dict[str, Any]]) -> str:
-    """Killed and survived by room."""
-    count = Counter((each["room"], each["end"] != "passed") for each in results)
-    lines = ["| room | mutants | killed | survived |", "| --- | ---: | ---: | ---: |"]
-    for room in sorted({each["room"] for each in results}):
-        killed, survived = count[room, True], count[room, False]
-        lines.append(f"| `{room}` | {killed + survived} | {killed} | {survived} |")
-    survived = sum(each["end"] == "passed" for each in results)
-    lines.append(f"| all | {len(results)} | {len(results) - survived} | {survived} |")
+    """How many were noticed, survived, or change no answer, by room."""
+    ends = {"passed": "survived", "equivalent": "equivalent"}
+    count = Counter((each["room"], ends.get(each["end"], "noticed")) for each in results)
+    count += Counter(("all", ends.get(each["end"], "noticed")) for each in results)
+    lines = ["| Room | Mutants | Noticed | Change no answer | Survived |", "| --- | ---: | ---: | ---: | ---: |"]
+    for room in [*sorted({each["room"] for each in results}), "all"]:
+        told = [count[room, each] for each in ("noticed", "equivalent", "survived")]
+        lines.append(f"| `{room}` | {sum(told)} | {' | '.join(map(str, told))} |")
     return "\n".join(lines)
 
 
@@ -226,12 +238,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--room", choices=ROOMS, action="append", help="these alone")
     parser.add_argument("--log", type=Path, default=Path("mutants.jsonl"), help="a line for each mutant")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="these alone")
     parser.add_argument("--resume", action="store_true", help="leave out mutants that the log has")
-    parser.add_argument("--slow", action="store_true", help="ask slow tests about those that survived")
     parser.add_argument("--part", default="0/1", help="I/N: every N-th mutant, for several processes with one log each")
     asked = parser.parse_args()
     part, parts = map(int, asked.part.split("/"))
-    if not (asked.resume or asked.slow):
+    if not asked.resume:
         asked.log.unlink(missing_ok=True)
     lines = asked.log.read_text().splitlines() if asked.log.exists() else []
     results = {each["mutant"]: each for each in map(json.loads, lines)}
@@ -241,10 +253,9 @@ def main() -> None:
         known = calls(copy, asked.log.with_suffix(".calls"))
         nearest = Nearest(copy.root, known)
         without = [f"--deselect={each}" for each in known["failed"]]
-        for mutant in drawn(copy.root, asked.sample, asked.seed, asked.room or ROOMS)[part::parts]:
-            before = results.get(mutant.name())
-            left = before is None if not asked.slow else before is not None and before["end"] == "passed"
-            if not left or (before is not None and before["slow"]):
+        chosen = drawn(copy.root, asked.sample, asked.seed, asked.room or ROOMS, asked.kind or list(KINDS_DRAWN))
+        for mutant in chosen[part::parts]:
+            if mutant.name() in results:
                 continue
             tests, seconds = [], 0.0
             for test in nearest.of(mutant.file, mutant.function):
@@ -254,15 +265,14 @@ def main() -> None:
             files = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:NEAREST]
             began = time.monotonic()
             end, by = "passed", ""
-            if asked.slow and tests:
-                end, by = copy.changed(mutant, ["-m", "slow", *without, *files], SLOW)
-                end = "passed" if end == "endless" else end  # slow tests may take longer than they are given
+            if mutant.site() in EQUIVALENT:
+                end, by = "equivalent", EQUIVALENT[mutant.site()]
             elif tests:
                 end, by = copy.changed(mutant, ["--quick", *tests], SECONDS + 3 * seconds)
-                if end == "passed":  # what a test of a file found is kept for its others, which may look at it
-                    end, by = copy.changed(mutant, ["--quick", *without, files[0]], SECONDS + 3 * seconds)
+                if end == "passed":
+                    end, by = as_the_suite(copy, mutant, files, without)
             line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}
-            line |= {"slow": asked.slow, "tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
+            line |= {"tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
             results[mutant.name()] = line
             with asked.log.open("a") as log:
                 log.write(json.dumps(line) + "\n")
