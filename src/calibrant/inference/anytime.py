@@ -18,7 +18,7 @@ from calibrant.inference.cells import Cells
 from calibrant.inference.functions import lower_function
 from calibrant.inference.gate import GateResult, fewest_rows, verdict_of
 from calibrant.inference.one_event import BET, Spread, boundary, end_of_bets, psi
-from calibrant.inference.units import SEED, Units
+from calibrant.inference.units import Units
 
 _FINER = 20  # bets below those that the limit asks for, for distances near to it
 _GROWTH = 1.5  # of the rows that teach, within a batch
@@ -96,7 +96,7 @@ def _shares(before: float, batch: Units | Cells, number: int) -> Iterator[Units 
     if len(ends) == 1:
         return iter([batch])
     shares = np.diff([before, *ends]) / batch.n_units
-    return iter(batch.split(shares, np.random.default_rng([SEED, number])))
+    return iter(batch.split(shares, number))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, read_groups, read_trials, require_single_outcomes
 from calibrant.door.sample import Sample
 from calibrant.inference.cells import Cells
-from calibrant.inference.units import SEED, Units
+from calibrant.inference.units import Units
 
 Draws = Units | Cells
 """What is drawn independently: units, or rows in cells of which only sums are known."""
 
+SEED = 20_230_618
+"""Of draws that decide nothing by themselves; part of the method, no option."""
 _OUTWARDS = 1.0 + 1e-12  # more than a sum of weights is rounded by
 
 

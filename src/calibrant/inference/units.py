@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,6 @@ Function = Callable[[FloatArray, FloatArray], FloatArray]
 Learn = Callable[[Sample], Function]
 Means = tuple[float, float, float, float, float]
 
-SEED = 20_230_618
-"""Draws which rows learn and which are bet on, after the rows were put in order; part of the method, no option."""
 BLOCKS = np.array([0.125, 0.125, 0.25, 0.5])  # each but the first is bet on by what those before it taught
 _CELLS = 2048  # that witnesses are learned on
 
@@ -136,7 +135,7 @@ class Units:
     @cached_property
     def blocks(self) -> list[Units]:
         """The units in four shares; the first teaches only."""
-        return self.split(BLOCKS, np.random.default_rng(SEED))
+        return self.split(BLOCKS)
 
     @cached_property
     def _lessons(self) -> dict[Learn, Lessons]:
@@ -156,8 +155,9 @@ class Units:
             self._lessons[learn] = Lessons(sum(block.n_units for block in self.blocks), first, after)
         return self._lessons[learn]
 
-    def split(self, shares: FloatArray, rng: np.random.Generator) -> list[Units]:
-        """A chance split that does not know what it splits: units are in an order that their contents decide."""
+    def split(self, shares: FloatArray, batch: int | None = None) -> list[Units]:
+        """A split by a generator whose seed these units give, and the number of the batch if they are one."""
+        rng = np.random.default_rng(self._seed(batch))
         single = self.copies == 1.0
         drawn, block = rng.random(self.copies.size), np.zeros(self.copies.size, np.int8)
         for edge in shares.cumsum()[:-1]:  # a search takes several times as long
@@ -172,6 +172,21 @@ class Units:
             kept[many] = copies[k]
             found.append(self._with(held, kept))
         return [each for each in found if each.copies.size]
+
+    def _seed(self, batch: int | None) -> int:
+        """A hash of the outcomes in order of predictions, of copies and of groups (docs/bounds.md, "The split").
+
+        Not of predictions nor weights: roads round the means of cells differently, and weights may be scaled. Groups
+        come one after another, since equal lines of several have no order.
+        """
+        y, digest = self.y + 0.0, hashlib.sha256(f"{batch} {self.y.size} {self.unit is None} {self._alone}".encode())
+        if self.unit is not None:
+            y = y[np.argsort(self.unit, kind="stable")]
+            digest.update(np.bincount(self.unit).astype("<i8").tobytes())
+        digest.update(y.astype("<f4").tobytes())
+        if not self._alone:
+            digest.update(self.copies.astype("<i8").tobytes())
+        return int.from_bytes(digest.digest(), "big")
 
     def _with(self, held: npt.NDArray[np.bool_], copies: FloatArray) -> Units:
         line = np.flatnonzero(held if self.unit is None else held[self.unit])

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.inference import group_evidence as evidence
+from calibrant.inference.draws import SEED
 from calibrant.inference.result import LEAST
-from calibrant.inference.units import SEED
 from calibrant.kernels import sketching
 from calibrant.resampling.redraw import random_signs
 
