@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import OptimizeResult, linprog
 
 from calibrant import InputError, lower_calibration_certificate
 from calibrant.measures import restricted_lower_distance
@@ -57,3 +58,24 @@ def test_values_that_cannot_be_used_are_refused():
     for values in ([0.0, 0.5], [0.0, 1.5, 1.0], [[0.0, 1.0]], [0.0, float("nan"), 1.0], []):
         with pytest.raises(InputError, match="values"):
             restricted_lower_distance([0, 1], [0.2, 0.8], values=values)
+
+
+@pytest.mark.parametrize("wrong", ["no answer", "another answer", "no proof"])
+def test_a_solver_that_fails_gives_no_number(monkeypatch, wrong):
+    """A cost that nothing proves to be the least is none: what the solver returns is not taken on trust."""
+
+    def failing(*args, **kwargs):
+        solved = linprog(*args, **kwargs)
+        if wrong == "no answer":
+            return OptimizeResult(x=None, status=4, message="numerical difficulties")
+        if wrong == "another answer":
+            solved.x = np.roll(solved.x, 1)
+        else:
+            solved.eqlin.marginals = 0.5 * solved.eqlin.marginals
+        return solved
+
+    y_true, y_prob = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
+    assert restricted_lower_distance(y_true, y_prob, values=[0, 0.5, 1]) == pytest.approx(0.15, abs=1e-12)
+    monkeypatch.setattr("scipy.optimize.linprog", failing)
+    with pytest.raises(ArithmeticError, match=r"the solver found no answer|proved to lie between"):
+        restricted_lower_distance(y_true, y_prob, values=[0, 0.5, 1])

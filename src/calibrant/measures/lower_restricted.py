@@ -7,16 +7,15 @@ __all__ = ["restricted_lower_distance"]
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.columns import Column
+from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.kernels import lower_lift as lift
 from calibrant.measures.lower_check import label_masses
 
-FloatArray = npt.NDArray[np.float64]
-
 _UNIT = 2.0**14  # that the solver is given of a mass, and of a length, of 1: its tolerances are no shares of them
 _LEAST = 1e-10  # tolerance that it takes
+_GAP = 1e-9  # that is promised between the cost and what is proved from below
 
 
 def restricted_lower_distance(
@@ -41,12 +40,14 @@ def restricted_lower_distance(
     float
         The minimum of E|u - v| over joint distributions of (u, v, y) whose (v, y) is the sample, and whose u is among
         `values` and calibrated, E[y | u] = u. Attained by a coupling, so never below the exact minimum except by
-        rounding; above it by at most 1e-9.
+        rounding; above it by at most 1e-9, which is proved each time.
 
     Raises
     ------
     InputError
         If a column or `values` cannot be used; the message names it and its first bad row.
+    ArithmeticError
+        If the solver finds no answer that is proved to 1e-9.
 
     See Also
     --------
@@ -78,16 +79,19 @@ def restricted_lower_distance(
         raise InputError("values", "must hold 0 and 1: without them there may be no calibrated predictions")
     sample = Sample.from_columns(y_true, y_prob, sample_weight)
     v, (p, q) = sample.prediction, label_masses(sample)
-    calibrated = _calibrated_masses(v, p, q, allowed)
+    calibrated, least = _calibrated_masses(v, p, q, allowed)
     whole = np.array([0, v.size])
-    return float(lift.lift_coupling(v, p, q, allowed, calibrated, whole, np.empty(1)))
+    cost = float(lift.lift_coupling(v, p, q, allowed, calibrated, whole, np.empty(1)))
+    if cost - least > _GAP:
+        raise ArithmeticError(f"the distance is proved to lie between {least:.3g} and {cost:.3g}, and no closer")
+    return cost
 
 
-def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: FloatArray) -> FloatArray:
+def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: FloatArray) -> tuple[FloatArray, float]:
     """Masses at the allowed values, of which a share u is outcome 1, that the sample is carried to most cheaply.
 
-    Either outcome is carried along the line: what flows over each gap of neighbouring places is its own unknown, to
-    the right and to the left, and costs the gap.
+    And a cost that none is below. Either outcome is carried along the line: what flows over each gap of neighbouring
+    places is its own unknown, to the right and to the left, and costs the gap.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack, vstack
@@ -101,7 +105,7 @@ def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: Flo
     nothing = coo_array((n, 2 * (n - 1)))
     both = hstack([flow, -flow])
     taken = [coo_array((share, (at, np.arange(allowed.size))), (n, allowed.size)) for share in (1.0 - allowed, allowed)]
-    held = [np.bincount(np.searchsorted(places, v), mass, n) for mass in (p, q)]
+    held = [np.asarray(np.bincount(np.searchsorted(places, v), mass, n), dtype=np.float64) for mass in (p, q)]
     solved = linprog(
         np.concatenate([_UNIT * gap, _UNIT * gap, _UNIT * gap, _UNIT * gap, np.zeros(allowed.size)]),
         A_eq=vstack([hstack([both, nothing, taken[0]]), hstack([nothing, both, taken[1]])]).tocsr(),
@@ -109,6 +113,22 @@ def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: Flo
         method="highs-ds",
         options={"primal_feasibility_tolerance": _LEAST, "dual_feasibility_tolerance": _LEAST},
     )
-    if solved.x is None:  # rounding of the masses alone: all at 0 and 1 is calibrated
-        return np.zeros(allowed.size)
-    return np.asarray(np.maximum(solved.x[-allowed.size :], 0.0))
+    if solved.status != 0:  # all at 0 and 1 is calibrated, so that there is an answer
+        raise ArithmeticError(f"the solver found no answer: {solved.message}")
+    calibrated = np.asarray(np.maximum(solved.x[-allowed.size :], 0.0))
+    heights = np.asarray(solved.eqlin.marginals, dtype=np.float64) / _UNIT
+    return calibrated, _proved(places, at, held[0], held[1], heights[:n], heights[n:])
+
+
+def _proved(places: FloatArray, at: IntArray, p: FloatArray, q: FloatArray, r0: FloatArray, r1: FloatArray) -> float:
+    """What any heights of the places prove from below: lowered until nothing that is allowed may earn more."""
+    r0, r1 = (_gentle(places, each) for each in (r0, r1))
+    value = places[at]
+    over = ((1.0 - value) * r0[at] + value * r1[at]).max()
+    return float(p @ r0 + q @ r1 - max(over, 0.0) * (p.sum() + q.sum()))
+
+
+def _gentle(places: FloatArray, r: FloatArray) -> FloatArray:
+    """The largest function below r that changes by at most the distance."""
+    r = np.minimum.accumulate(r - places) + places
+    return np.asarray(np.minimum.accumulate((r + places)[::-1])[::-1] - places)
