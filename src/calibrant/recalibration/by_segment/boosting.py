@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -22,7 +22,11 @@ _PATIENCE = 20  # trees without a better log score on the rows left out
 _MOST_TREES = 400
 _LEAST_INFORMATION = 1e-9  # of a row, beside the row with most
 _FEW_ROWS = 1_000_000  # which one thread fits as fast as several, and many times as fast where these wait for others
+_MOST_CATEGORIES = 255  # that scikit-learn's trees take
 _TREES_A_STEP = 5  # of scikit-learn's, between two steps of Newton's
+
+Ranks = dict[int, FloatArray]
+"""By feature, the number that stands for each of its categories; the last is NaN, for missing values."""
 
 
 class Boosted(Protocol):
@@ -58,21 +62,21 @@ def has_lightgbm() -> bool:
 
 
 def fit_boosted(
-    rows: Fitting, table: FloatArray, categories: list[int], splits: list[Split], seed: int
+    rows: Fitting, table: FloatArray, sizes: Mapping[int, int], splits: list[Split], seed: int
 ) -> Boosted | None:
     """Trees on the features with the old log-odds as offset, as many as do best on rows left out; None if none does.
 
-    `table` holds numbers of cells, NaN where a value is missing. How many trees do best on the rows that each split
-    leaves out, on average, is what is then fitted to all rows.
+    `table` holds numbers of cells, NaN where a value is missing; `sizes` how many cells each feature of categories has.
+    How many trees do best on the rows that each split leaves out, on average, is what is then fitted to all rows.
     """
     fit = _with_lightgbm if has_lightgbm() else _with_scikit_learn
     with threadpool_limits(1 if rows.offset.size < _FEW_ROWS else None, user_api="openmp"):
-        curves = [fit(rows, table, categories, seed, inside, outside, _MOST_TREES)[1] for inside, outside in splits]
+        curves = [fit(rows, table, sizes, seed, inside, outside, _MOST_TREES)[1] for inside, outside in splits]
         longest = max(map(len, curves))
         # A curve ends where it has risen for long: it stays there.
         mean = np.mean([curve + [curve[-1]] * (longest - len(curve)) for curve in curves], axis=0)
         steps = int(np.argmin(mean))
-        return fit(rows, table, categories, seed, np.arange(rows.offset.size), None, steps)[0] if steps else None
+        return fit(rows, table, sizes, seed, np.arange(rows.offset.size), None, steps)[0] if steps else None
 
 
 class _OfLightgbm:
@@ -86,7 +90,7 @@ class _OfLightgbm:
 def _with_lightgbm(
     rows: Fitting,
     table: FloatArray,
-    categories: list[int],
+    sizes: Mapping[int, int],
     seed: int,
     at: IntArray,
     judged: IntArray | None,
@@ -102,7 +106,7 @@ def _with_lightgbm(
             rows.outcome[part],
             weight=rows.weight[part],
             init_score=rows.offset[part],
-            categorical_feature=categories,
+            categorical_feature=list(sizes),
             reference=reference,
             params=options,
         )
@@ -143,17 +147,47 @@ def _with_lightgbm(
 
 
 class _OfScikitLearn:
-    def __init__(self, steps: list[Any]) -> None:
-        self.steps, self.n_trees = steps, len(steps) * _TREES_A_STEP
+    def __init__(self, steps: list[Any], ranks: Ranks) -> None:
+        self.steps, self.n_trees, self.ranks = steps, len(steps) * _TREES_A_STEP, ranks
 
     def change(self, table: FloatArray) -> FloatArray:
-        return sum((each.predict(table) for each in self.steps), np.zeros(len(table)))
+        ranked = _ranked(table, self.ranks)
+        return sum((each.predict(ranked) for each in self.steps), np.zeros(len(table)))
+
+
+def _ranks_of(rows: Fitting, table: FloatArray, sizes: Mapping[int, int], at: IntArray) -> Ranks:
+    """By how much each category moves log-odds in these rows, shrunk; 0 for one that none of them has.
+
+    Of features with more categories than scikit-learn takes. Trees part such numbers in their order, which is the order
+    that the first of them would part the categories in (Fisher 1958).
+    """
+    residual, information = (each[at] for each in rows.residual_and_information(rows.offset))
+    ranks = {}
+    for feature, size in sizes.items():
+        if size > _MOST_CATEGORIES:
+            cell = _numbered(table[at, feature], size)
+            slope, bend = (np.bincount(cell, each, size + 1)[:-1] for each in (residual, information))
+            ranks[feature] = np.append(slope / (bend + _PENALTY), np.nan)
+    return ranks
+
+
+def _numbered(column: FloatArray, size: int) -> IntArray:
+    """Cells as whole numbers; `size` is that of missing values."""
+    return np.where(np.isnan(column), size, column).astype(np.int64)
+
+
+def _ranked(table: FloatArray, ranks: Ranks) -> FloatArray:
+    """The table with these features as numbers."""
+    ranked = table.copy() if ranks else table
+    for feature, rank in ranks.items():
+        ranked[:, feature] = rank[_numbered(table[:, feature], rank.size - 1)]
+    return ranked
 
 
 def _with_scikit_learn(
     rows: Fitting,
     table: FloatArray,
-    categories: list[int],
+    sizes: Mapping[int, int],
     seed: int,
     at: IntArray,
     judged: IntArray | None,
@@ -162,6 +196,9 @@ def _with_scikit_learn(
     """Few trees at a time to Newton's working response: its classifier takes no offset (its issue 27109)."""
     steps: list[Any] = []
     score = rows.offset.copy()
+    ranks = _ranks_of(rows, table, sizes, at)
+    table = _ranked(table, ranks)
+    categories = [each for each in sizes if each not in ranks]
     losses = [] if judged is None else [_loss(rows, score, judged)]
     for _ in range(most if judged is None else most // _TREES_A_STEP):
         residual, information = (each[at] for each in rows.residual_and_information(score))
@@ -187,7 +224,7 @@ def _with_scikit_learn(
             losses.append(_loss(rows, score, judged))
             if (len(losses) - 1 - int(np.argmin(losses))) * _TREES_A_STEP >= _PATIENCE:
                 break
-    return _OfScikitLearn(steps), losses
+    return _OfScikitLearn(steps, ranks), losses
 
 
 def _loss(rows: Fitting, score: FloatArray, at: IntArray) -> float:

@@ -54,9 +54,9 @@ class Cuts(NamedTuple):
         return np.column_stack(columns)
 
     @property
-    def categories(self) -> list[int]:
-        """Which columns of the table are categories."""
-        return [at for at, cut in enumerate(self.fine) if cut.values is not None]
+    def categories(self) -> dict[int, int]:
+        """Which columns of the table are categories, and how many cells each has besides that of missing values."""
+        return {at: cut.size - 1 for at, cut in enumerate(self.fine) if cut.values is not None}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,101 @@
+"""Repair by a feature of more categories than scikit-learn's trees take."""
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+
+from calibrant.recalibration import SegmentRecalibrator
+from calibrant.recalibration.by_segment import boosting
+from calibrant.recalibration.by_segment.corrections import Fitting
+from tests.strategies import examples
+
+
+@pytest.fixture(autouse=True)
+def without_lightgbm(monkeypatch):
+    monkeypatch.setattr(boosting, "has_lightgbm", lambda: False)
+    monkeypatch.setattr(boosting, "_MOST_TREES", 60)
+
+
+def drawn(n_categories, n=4000, seed=0):
+    """Every category is off, by 1.5 either way; the first have most rows, and the last one row or none."""
+    rng = np.random.default_rng(seed)
+    share = 1.0 / np.arange(1, n_categories + 1)
+    store = rng.choice(n_categories, n, p=share / share.sum())
+    table = pd.DataFrame({"y_prob": expit(rng.normal(-0.5, 1.0, n)), "age": rng.normal(size=n)})
+    table["store"] = [f"s{k}" for k in store]
+    table.loc[:20, "store"] = None
+    true = expit(logit(table.y_prob) + np.where(store % 2, 1.5, -1.5))
+    return table, (rng.random(n) < true).astype(int), np.asarray(true)
+
+
+def divergence(true, said):
+    return float(np.mean(true * np.log(true / said) + (1 - true) * np.log((1 - true) / (1 - said))))
+
+
+@cache
+def fitted(n_categories):
+    table, y, _ = drawn(n_categories)
+    return SegmentRecalibrator(method="boosting", random_state=0).fit(table, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_categories", [300])
+def test_many_categories_are_repaired(n_categories):
+    found = fitted(n_categories)
+    table, _, true = drawn(n_categories, seed=1)
+    after = found.predict_proba(table)[:, 1]
+    assert divergence(true, after) < 0.7 * divergence(true, table.y_prob)
+    assert found.chosen_ == "boosting"
+    assert "most by store" in found.summary()
+    again = SegmentRecalibrator(method="boosting", random_state=0).fit(*drawn(n_categories)[:2])
+    assert (again.predict_proba(table)[:, 1] == after).all()
+    assert (pickle.loads(pickle.dumps(found)).predict_proba(table)[:, 1] == after).all()
+
+
+def rows_of(seed, n=400, size=260):
+    rng = np.random.default_rng(seed)
+    cell = rng.integers(0, size, n).astype(float)
+    cell[rng.random(n) < 0.1] = np.nan
+    table = np.column_stack([rng.random(n), cell])
+    rows = Fitting(rng.normal(size=n), (rng.random(n) < 0.4) * 1.0, rng.integers(0, 3, n) * 1.0)
+    return rng, rows, table, {1: size}
+
+
+@examples(60)
+@given(seed=st.integers(0, 10**6))
+def test_numbers_of_categories_come_from_the_rows_of_the_fit_alone(seed):
+    """Outcomes and weights of all other rows tell nothing, and a category that only they have stands for 0."""
+    rng, rows, table, sizes = rows_of(seed)
+    at = np.flatnonzero(rng.random(400) < 0.5)
+    others = np.setdiff1d(np.arange(400), at)
+    outcome, weight = rows.outcome.copy(), rows.weight.copy()
+    outcome[others], weight[others] = 1.0 - outcome[others], 7.0
+    found = boosting._ranks_of(rows, table, sizes, at)[1]
+    other = boosting._ranks_of(Fitting(rows.offset, outcome, weight), table, sizes, at)[1]
+    assert np.array_equal(found, other, equal_nan=True)
+    absent = np.setdiff1d(np.arange(260), table[at, 1])
+    assert absent.size
+    assert (found[absent] == 0.0).all()
+    ranked = boosting._ranked(table, {1: found})
+    assert (np.isnan(ranked[:, 1]) == np.isnan(table[:, 1])).all()
+    assert (ranked[:, 0] == table[:, 0]).all()
+    for cell in np.unique(table[at, 1][~np.isnan(table[at, 1])])[:5]:
+        part = at[table[at, 1] == cell]
+        residual, information = (each[part].sum() for each in rows.residual_and_information(rows.offset))
+        assert ranked[part, 1] == pytest.approx(residual / (information + 10.0), abs=1e-14)
+
+
+@examples(30)
+@given(seed=st.integers(0, 10**6))
+def test_a_weight_is_so_many_rows(seed):
+    _, rows, table, sizes = rows_of(seed)
+    many = np.repeat(np.arange(400), rows.weight.astype(int))
+    single = Fitting(rows.offset[many], rows.outcome[many], np.ones(many.size))
+    found = boosting._ranks_of(rows, table, sizes, np.arange(400))[1]
+    assert found == pytest.approx(boosting._ranks_of(single, table[many], sizes, np.arange(many.size))[1], nan_ok=True)
