@@ -29,11 +29,12 @@ GIVEN = {
     "--trials": ("rates", "", ("--trials", "n", "--max-weight", "9"), ["several outcomes", "column n "]),
     "--pos-label": ("rows", "labels", ("--pos-label", "yes"), ["label yes"]),
     "--exclude-bad": ("rows", "bad", ("--exclude-bad",), ["1 bad row left out"]),
+    "--distinct": ("rows", "twice", ("--distinct",), ["taken as distinct rows", "distinct"]),
 }
 """Of each option that is a premise: the rows, the options, and what every output must say."""
 NO_PREMISE = {
     *("--y-true", "--y-prob", "--by", "--find", "--max-depth", "--drift", "--reference", "--baseline", "--max-worse"),
-    *("--html", "--json", "--junit", "--summary", "--filesystem", "--anytime", "--again", "--so-far"),
+    *("--html", "--json", "--junit", "--summary", "--filesystem", "--anytime", "--so-far"),
     *("--resamples", "--seed"),
 }
 """Options that say which question is asked, of which rows, and where the answer goes: the answer itself names them."""
@@ -122,6 +123,9 @@ def test_the_table_of_values_has_every_field():
         "perhaps_groups": "patient",
         "loose_limit": "The limit is loose.",
         "anytime": True,
+        "n_before": 12,
+        "distinct": True,
+        "complete": False,
     }
     assert set(changed) == {each.name for each in fields(Premises)}
     needs = {

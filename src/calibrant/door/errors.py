@@ -46,7 +46,7 @@ class InputError(ValueError):
         self.allowed = allowed
         super().__init__(f"{argument}: {problem}" + (f"; {allowed}" if allowed else ""))
 
-    def __reduce__(self) -> tuple[Callable[..., InputError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[Callable[..., InputError], tuple[str, ...]]:
         """Pickle what it was made of: the message alone does not make it again."""
         return partial(type(self), row=self.row, allowed=self.allowed), (self.argument, self.problem)
 

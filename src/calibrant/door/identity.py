@@ -10,14 +10,17 @@ The rule, for every road (docs/identity.md):
    predictions have equal counts of events). From 40 bits on equal contents are a copy. Below, they are refused until
    the caller says that they are distinct, or a column of ids or times tells them apart.
 4. A source that is the sum of others beside it, or begins as another does, is refused likewise.
-5. A log whose first n rows are what a state holds has grown: only its later rows are added.
+5. A log whose first n rows are what a state holds has grown: only its later rows are added. From 40 bits on that is
+   certain; below it is if they came from the same real path, or have the same ids.
 
 Fingerprints guard against accidents, not against anybody who wants two contents to look equal.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +71,10 @@ class Identity:
         Outcome information of these.
     ids : tuple of (str, int) or None
         What is called an id or a time, and the fingerprint of its values.
+    path : str or None
+        Fingerprint of the real path that a state has it from.
+    n_excluded : int
+        Bad rows of it that were left out.
     """
 
     count: int
@@ -77,6 +84,8 @@ class Identity:
     head: int | None = None
     head_bits: float = 0.0
     ids: tuple[str, int] | None = None
+    path: str | None = None
+    n_excluded: int = 0
 
     def equals(self, other: Identity) -> bool:
         """Whether contents are equal, as far as both are known."""
@@ -101,17 +110,20 @@ class Identity:
         """As JSON."""
         prints = [None if each is None else f"{each:032x}" for each in (self.rows, self.cells, self.head)]
         ids = None if self.ids is None else [self.ids[0], f"{self.ids[1]:016x}"]
-        return [self.count, *prints, self.bits, self.head_bits, ids]
+        of_file = [self.path, self.n_excluded] if self.path or self.n_excluded else []
+        return [self.count, *prints, self.bits, self.head_bits, ids, *of_file]
 
     @classmethod
     def from_list(cls, held: Sequence[Any]) -> Identity:
         """From JSON; raises ValueError or TypeError for anything else."""
-        count, rows, cells, head, bits, head_bits, ids = held
+        count, rows, cells, head, bits, head_bits, ids, path, n_excluded = held if len(held) != 7 else [*held, None, 0]
+        if type(n_excluded) is not int or n_excluded < 0 or not isinstance(path, str | None):
+            raise ValueError("an identity has a path or left-out rows that no file has")
         if type(count) is not int or count < 1 or not (0.0 <= bits <= _MOST and 0.0 <= head_bits <= _MOST):
             raise ValueError("an identity has counts and bits that no rows have")
         prints = [None if each is None else _from_hex(each, 32) for each in (rows, cells, head)]
         named = None if ids is None else (str(ids[0]), _from_hex(ids[1], 16))
-        return cls(count, prints[0], prints[1], float(bits), prints[2], float(head_bits), named)
+        return cls(count, prints[0], prints[1], float(bits), prints[2], float(head_bits), named, path, n_excluded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +153,11 @@ class Overlap:
         if self.certain:
             return f"{said}; they would count twice"
         return f"{said}; they may be copies or equal by chance (probability up to about {2.0**-self.bits:.2g})"
+
+
+def fingerprint(path: str) -> str:
+    """Fingerprint of a real path, which says nothing of the path itself."""
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
 
 
 def refuse(overlap: Overlap | None, names: Sequence[str], fail: type[InputError], argument: str) -> None:
@@ -225,7 +242,10 @@ def joined(parts: Sequence[Identity]) -> Identity:
         None if any(each is None for each in prints) else _total(each for each in prints if each is not None)
         for prints in ([part.rows for part in parts], [part.cells for part in parts])
     )
-    return Identity(sum(part.count for part in parts), rows, cells, max(part.bits for part in parts))
+    n_excluded = sum(part.n_excluded for part in parts)
+    return Identity(
+        sum(part.count for part in parts), rows, cells, max(part.bits for part in parts), n_excluded=n_excluded
+    )
 
 
 def without(whole: Identity, parts: Sequence[Identity]) -> Identity | None:

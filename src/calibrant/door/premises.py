@@ -55,6 +55,12 @@ class Premises(Result):
         That a constant prediction would pass the limit, in a sentence; None where it would not.
     anytime : bool
         Whether the result may be looked at after any number of rows.
+    n_before : int
+        Of a log that has grown, how many of its first rows a state had already.
+    distinct : bool
+        Whether sources were to be taken as distinct rows, whatever they hold.
+    complete : bool
+        Whether all that was left out is known: not of a sketch, which does not keep it.
 
     See Also
     --------
@@ -81,6 +87,9 @@ class Premises(Result):
     perhaps_groups: str | None = None
     loose_limit: str | None = None
     anytime: bool = False
+    n_before: int = 0
+    distinct: bool = False
+    complete: bool = True
 
     def __post_init__(self) -> None:
         """Keep the mapping from being written to."""
@@ -94,9 +103,10 @@ class Premises(Result):
             "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
             "limit": self._limit(),
             "independence": self._independence(),
-            "perhaps_groups": None
-            if self.perhaps_groups is None
-            else f"If rows of one {self.perhaps_groups} depend on one another, name that column as groups.",
+            "batches": "No row is taken to be in two batches." if self.anytime else None,
+            "grown": self._grown(),
+            "distinct": "Sources were taken as distinct rows, as was asked (distinct)." if self.distinct else None,
+            "perhaps_groups": self._perhaps_groups(),
             "weights": self._weights(),
             "trials": f"Each row stands for several outcomes: {self._column('sample_weight', 'trials')} says how many."
             if self.trials
@@ -105,6 +115,9 @@ class Premises(Result):
             "unweighted": "Columns of weights were left out, as was asked (unweighted)." if self.unweighted else None,
             "pos_label": None if self.pos_label is None else f"The event is the label {self.pos_label!s} (pos_label).",
             "excluded": f"{counted(self.n_excluded, 'bad row')} left out (exclude_bad)." if self.exclude_bad else None,
+            "complete": None
+            if self.complete
+            else "What was left out when a sketch, or a state of an older layout, was made is not known.",
             "not_looked_at": self._not_looked_at(),
             "omissions": " ".join(self.omissions) or None,
             "fit": "Predictions are taken not to have been fitted to these rows.",
@@ -145,6 +158,17 @@ class Premises(Result):
         return (
             f"Rows of one group may depend on one another; {some} ({self._column('groups')}) are taken as independent."
         )
+
+    def _grown(self) -> str | None:
+        if not self.n_before:
+            return None
+        return f"{counted(self.n_before, 'row')} of the state at the beginning of FILE counted once, not again."
+
+    def _perhaps_groups(self) -> str | None:
+        if self.perhaps_groups is None:
+            return None
+        ways = "gate all rows at once, and name that column as groups" if self.anytime else "name that column as groups"
+        return f"If rows of one {self.perhaps_groups} depend on one another, {ways}."
 
     def _weights(self) -> str | None:
         if not self.weighted:

@@ -177,6 +177,10 @@ class Audit(Finding):
         Whether each row stands for several outcomes.
     unweighted, exclude_bad : bool
         Whether columns of weights, and bad rows of a table, were to be left out.
+    distinct : bool
+        Whether files of equal contents were to be taken as other rows each.
+    complete : bool
+        Whether all that was left out is known: not of a sketch, which does not keep it.
     road : str or None
         If rows were not read but summed: who summed them, and what that costs; else None.
 
@@ -230,6 +234,8 @@ class Audit(Finding):
     trials: bool = False
     unweighted: bool = False
     exclude_bad: bool = False
+    distinct: bool = False
+    complete: bool = True
 
     def __post_init__(self) -> None:
         """Keep mappings from being written to."""
@@ -273,6 +279,8 @@ class Audit(Finding):
             not_looked_at=self.not_looked_at,
             omissions=tuple(f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking),
             perhaps_groups=self.perhaps_groups,
+            distinct=self.distinct,
+            complete=self.complete,
         )
 
     @property

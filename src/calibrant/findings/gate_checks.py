@@ -60,9 +60,10 @@ def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
         pos_label=asked.pos_label,
         exclude_bad=asked.exclude_bad,
         anytime=asked.state is not None,
-        **values,
+        distinct=asked.distinct,
+        complete=not isinstance(table, KeptSketches),
     )
-    return Gated(table.name or "table", checks, premises)
+    return Gated(table.name or "table", checks, replace(premises, **values))
 
 
 def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
@@ -131,7 +132,7 @@ def check_state(state: Path, **options: float | None) -> Gated:
 def _baseline(path: str, asked: Asked, told: Told) -> Side:
     """The baseline's rows, from columns of the same names, or its sketch."""
     table = open_table(path, pos_label=asked.pos_label)
-    alone = replace(asked, by=(), find=(), baseline=None, max_worse=None, given=frozenset())
+    alone = replace(asked, by=(), find=(), max_worse=None, given=frozenset())
     if isinstance(table, KeptSketches):
         return _side(table.sketch())  # its columns were chosen when it was made
     read, names = read_opened(table, alone, Told(told.progress, lambda said: told.say(f"{path}: {said}")))

@@ -154,7 +154,8 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
     asked.refuse(*kinds_of(table, asked.y_true, asked.y_prob))
     classes = None if harness else table.choose_classes(asked.y_prob)
     if classes is not None:
-        return Audited(_audit_of_classes(table, classes, asked, told))
+        audit = _audit_of_classes(table, classes, asked, told)
+        return Audited(replace(audit, unweighted=asked.unweighted, distinct=table.distinct))
     table.require(asked.by, "by")
     table.require([asked.drift] if asked.drift else [], "drift")
     table.require([asked.groups] if asked.groups else [], "groups")
@@ -171,7 +172,13 @@ def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -
         raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
     summed = summed and not asked.groups
     done = _audit_of_sums(table, asked, told, last) if summed else _audit_of_rows(table, asked, told)
-    audit = replace(done.audit, unweighted=asked.unweighted, exclude_bad=asked.exclude_bad)
+    audit = replace(
+        done.audit,
+        unweighted=asked.unweighted,
+        exclude_bad=asked.exclude_bad,
+        distinct=table.distinct,
+        complete=not isinstance(table, KeptSketches),
+    )
     audit = in_parts(table, audit, asked, told)
     cannot = harness or audit.rates or isinstance(table, KeptSketches) or (asked.groups and table.many)
     if not cannot and asked.find != EVERY:
@@ -310,7 +317,7 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
     options = asked.of_audit | {"groups": read.groups, "max_weight": asked.max_weight}
     audit = audit_classes(sample, **options, title=asked.title or table.name, progress=told.progress)
     perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *columns})
-    return replace(audit, columns=read.names, perhaps_groups=perhaps, unweighted=asked.unweighted)
+    return replace(audit, columns=read.names, perhaps_groups=perhaps)
 
 
 def _belonging(table: Table, spoken: set[str]) -> str | None:

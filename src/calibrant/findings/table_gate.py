@@ -177,7 +177,7 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     weight = asked.sample_weight if asked.trials is None else asked.trials
     names = {"y_true": asked.y_true, "y_prob": asked.y_prob, "sample_weight": weight}
     if unweighted and table.summed and asked.groups is None:
-        return _summed(table, names, asked.exclude_bad, told)
+        return _summed(table, names, asked, told)
     keys = [] if asked.groups is None else [asked.groups]
     table.require(keys, "groups")
     options: dict[str, Any] = {"unweighted": unweighted, "groups": asked.groups, "grouped_by": keys, **names}
@@ -191,34 +191,35 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     if asked.groups is not None:
         told.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     else:
-        alone = "baseline" if asked.baseline else None
-        _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, told, alone)
+        _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, asked, told)
     return read, read.names
 
 
-def _say_independent(table: tables.Table, spoken: Collection[str], told: Told, alone: str | None = None) -> None:
+def _say_independent(table: tables.Table, spoken: Collection[str], asked: Asked, told: Told) -> None:
     """What the proof takes for granted, where a column's name speaks against it."""
     name = perhaps_groups(table.columns, spoken)
     told.premise("perhaps_groups", name)
     if name is not None:
         ways = f"say --groups {name} --max-weight N, the most rows that one has"
-        ways = ways if alone is None else f"gate without --{alone}, which takes no groups, and {ways}"
+        if asked.state is not None or asked.baseline is not None:
+            option = "baseline" if asked.state is None else "anytime"
+            ways = f"gate all rows without --{option}, which takes no groups, and {ways}"
         told.say(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
 
 
 def _summed(
-    table: tables.Table, asked: Mapping[str, str | None], exclude_bad: bool, told: Told
+    table: tables.Table, names: Mapping[str, str | None], asked: Asked, told: Told
 ) -> tuple[Read, dict[str, str]]:
     """Sums of rows in cells, which cost the gate what its bounds say (docs/bounds.md)."""
     chosen = table.choose(
-        y_true=asked["y_true"], y_prob=asked["y_prob"], sample_weight=asked["sample_weight"], unweighted=True
+        y_true=names["y_true"], y_prob=names["y_prob"], sample_weight=names["sample_weight"], unweighted=True
     )
-    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=exclude_bad)
+    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=asked.exclude_bad)
     say_guessed(chosen.names, chosen.guessed, told.say)
     say_excluded(n_excluded, told)
     told.say(road_of(table, sketch))
     told.premise("columns", chosen.names)
-    _say_independent(table, set(chosen.names.values()), told)
+    _say_independent(table, set(chosen.names.values()), asked, told)
     return sketch, chosen.names
 
 
@@ -232,7 +233,7 @@ def _top_label(
     told.say(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
     told.premise("columns", read.names)
     if asked.groups is None:
-        _say_independent(table, {*read.names.values(), *classes}, told)
+        _say_independent(table, {*read.names.values(), *classes}, asked, told)
     else:
         told.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     with named_as_in_table(table, read.names):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -99,6 +99,19 @@ def _shares(before: float, batch: Units | Cells, number: int) -> Iterator[Units 
     return iter(batch.split(shares, number))
 
 
+class OtherPopulationError(InputError):
+    """Rows that cannot be of one population with those before; `ends` says which distances they prove together."""
+
+    def __init__(self, ends: str) -> None:
+        self.ends = ends
+        why = f"cannot be of one population with those before ({ends}): predictor, data or label changed"
+        super().__init__("rows", why, allowed="begin a new gate; CalibrationMonitor finds when it changed")
+
+    def __reduce__(self) -> tuple[Callable[..., InputError], tuple[str, ...]]:
+        """Pickle what it was made of."""
+        return type(self), (self.ends,)
+
+
 @dataclass(frozen=True, slots=True)
 class AnytimeEnds:
     """Both ends of the population's lower distance: each is ever wrong with probability `level` at most."""
@@ -127,13 +140,8 @@ class AnytimeEnds:
         high, low = min(before.high, above), max(before.low, won.lower_end(bets, level))
         if low > high:
             least, most = at_least(low, 3), at_most(max(high, 1e-300), 3)
-            raise InputError(
-                "y_true",
-                f"contradicts the rows before: together they prove a distance of at least {least} and of at most "
-                f"{most}, which one population allows with probability {2.0 * level:g} at most: the predictor or the "
-                "population has changed",
-                allowed="begin a new gate; CalibrationMonitor finds when it changed",
-            )
+            first, second = ("before" if end == was else "now" for end, was in zip((low, high), before, strict=True))
+            raise OtherPopulationError(f"distance at least {least} {first}, at most {most} {second}")
         return cls(found, spread, bets, level, Interval(low, high))
 
     def result(self, max_distance: float) -> GateResult:

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from calibrant.door.arguments import flag, positive, whole_from
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import ENOUGH, Identity, find_overlap, remembered
+from calibrant.door.identity import ENOUGH, Identity, Overlap, find_overlap, remembered
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -34,10 +34,11 @@ from calibrant.inference.one_event import Spread
 from calibrant.inference.units import Units
 from calibrant.scale.identities import NOTHING, Begun, Ordered, find_begun
 from calibrant.scale.pooled import draws_of_cells, sample_from_cells
+from calibrant.scale.provenance import Provenance
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.storage import UNSEALED, is_whole, read_plain, sealed
 
-_LAYOUT, _READ = 3, (2, 3)
+_LAYOUT, _READ = 4, (2, 3, 4)
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
 _ONE = "say one of the two"
@@ -105,6 +106,7 @@ class CalibrationGate:
         self._proved = _NOTHING
         self._n_batches = 0
         self._held: tuple[Identity, ...] = ()  # sources that were added
+        self.provenance = Provenance()
         self._digests: tuple[str, ...] = ()  # of batches that were added with `once` before layout 3
         self._lock = threading.Lock()
 
@@ -161,11 +163,19 @@ class CalibrationGate:
         """Sources that were added and are remembered."""
         return self._held
 
-    def begun(self, rows: Ordered, *, certain: bool = True) -> Begun:
+    def begun(self, rows: Ordered, *, certain: bool = True, path: str | None = None) -> Begun:
         """How many of the first rows were added before, as all that earlier sources hold, and by which of these."""
-        return find_begun(rows, self._held, certain=certain)
+        return find_begun(rows, self._held, certain=certain, path=path)
 
-    def add(self, rows: Ordered, *, after: Begun = NOTHING, once: bool = False, distinct: bool = False) -> GateResult:
+    def add(
+        self,
+        rows: Ordered,
+        *,
+        after: Begun = NOTHING,
+        once: bool = False,
+        distinct: bool = False,
+        origin: Origin | None = None,
+    ) -> GateResult:
         """As `update`, of the rows after those that were added before; what is remembered is all of them."""
         part = slice(after.count, None)
         y, v, w = rows.y[part], rows.v[part], None if rows.w is None else rows.w[part]
@@ -178,7 +188,7 @@ class CalibrationGate:
             join = lambda seen: seen.update(units.y, units.v, sample_weight=units.w)  # noqa: E731
         ((_, whole),) = rows.named()
         digest = _digest(units.y, units.v, units.w, units.copies) if self._digests else ""
-        return self._add(units, join, Batch((whole,), digest, after.sources, once, distinct))
+        return self._add(units, join, Batch((whole,), digest, after.sources, once, distinct, origin))
 
     def update_sketch(self, sketch: CalibrationSketch, *, once: bool = False, distinct: bool = False) -> GateResult:
         """Add a batch that is a sketch already: of the rows of one day, for example.
@@ -212,11 +222,12 @@ class CalibrationGate:
         after: Begun = NOTHING,
         once: bool = False,
         distinct: bool = False,
+        origin: Origin | None = None,
     ) -> GateResult:
         """As `update_sketch`, of rows that are known by these identities."""
         batch = CalibrationSketch.merge([sketch])  # of one moment, should others add rows meanwhile
         digest = _digest(*batch.cells()) if self._digests else ""
-        told = Batch(claims or batch.claims(), digest, after.sources, once, distinct)
+        told = Batch(claims or batch.claims(), digest, after.sources, once, distinct, origin)
         return self._add(
             self._draws(batch)[1], lambda seen: CalibrationSketch.merge([seen, batch], distinct=True), told
         )
@@ -247,11 +258,13 @@ class CalibrationGate:
     def _refuse_again(self, told: Batch, held: Sequence[Identity]) -> None:
         if told.digest in self._digests:
             raise _again("once", "are exactly those of an earlier batch")
-        sources = [*([each] for each in held), told.claims]
+        # Where the first rows are known, what else begins as they do was settled when they came.
+        claims = [replace(each, head=None) for each in told.claims] if told.replaces else told.claims
+        sources = [*([each] for each in held), claims]
         overlap = find_overlap(sources, about=len(held))
         if overlap is not None and (overlap.certain or told.once):
             names = [*(f"earlier batch {at}" for at in range(1, len(held) + 1)), "this batch"]
-            raise _again("once", f"were added before: {overlap.told(names)}")
+            raise _again("once", f"were added before: {overlap.told(names)}", overlap)
 
     def reading(self) -> GateResult:
         """Return what is proved so far: the verdict, both ends, and about how many rows would decide."""
@@ -288,6 +301,7 @@ class CalibrationGate:
                 "proved": [*self._proved],
                 "added": self._digests,
                 "held": [each.to_list() for each in self._held],
+                "provenance": self.provenance.to_dict(),
                 "seen": base64.b64encode(self._seen.to_bytes()).decode(),
             }
         return sealed(json.dumps(state).encode())
@@ -323,7 +337,9 @@ class CalibrationGate:
         gate._digests = tuple(state["added"])
         gate._squared = float(state["squared"])
         gate._seen = CalibrationSketch.from_bytes(base64.b64decode(state["seen"], validate=True))
-        if state["layout"] == _LAYOUT:
+        old = state["layout"] != _LAYOUT
+        gate.provenance = Provenance(complete=not gate._n_batches) if old else Provenance.from_dict(state["provenance"])
+        if state["layout"] > 2:
             gate._held = tuple(map(Identity.from_list, state["held"]))
         elif gate._n_batches:
             gate._held = gate._seen.claims()[:1]  # all that is known of them
@@ -376,6 +392,13 @@ class CalibrationGate:
         return f"CalibrationGate(max_distance={self.max_distance:g}, level={self.level:g}): {seen}"
 
 
+class Origin(NamedTuple):
+    """The fingerprint of the real path that rows come from, and how many bad ones were left out there."""
+
+    path: str | None = None
+    n_excluded: int = 0
+
+
 class Batch(NamedTuple):
     """What is known of a batch: its identities, and of which sources it holds all rows beside new ones."""
 
@@ -384,15 +407,29 @@ class Batch(NamedTuple):
     replaces: tuple[int, ...]
     once: bool
     distinct: bool
+    origin: Origin | None = None
 
     def kept(self) -> tuple[Identity, ...]:
         """What is remembered of it: nothing of so few rows that nothing follows from them, unless it is asked for."""
         parts = self.claims[1:] or self.claims
-        return tuple(each for each in parts if self.once or self.distinct or each.bits >= ENOUGH)
+        kept = [each for each in parts if self.once or self.distinct or each.bits >= ENOUGH]
+        if kept and self.origin is not None:
+            kept[0] = replace(
+                kept[0], path=self.origin.path if len(kept) == 1 else None, n_excluded=self.origin.n_excluded
+            )
+        return tuple(kept)
 
 
-def _again(argument: str, problem: str) -> InputError:
-    return InputError(argument, f"rows {problem}", allowed="distinct=True says that they are other rows")
+class AddedBeforeError(InputError):
+    """Rows that a gate has already: `overlap` says of which batches, where these are told apart."""
+
+    overlap: Overlap | None = None
+
+
+def _again(argument: str, problem: str, overlap: Overlap | None = None) -> InputError:
+    raised = AddedBeforeError(argument, f"rows {problem}", allowed="distinct=True says that they are other rows")
+    raised.overlap = overlap
+    return raised
 
 
 def _digest(*columns: npt.NDArray[Any]) -> str:

@@ -72,10 +72,11 @@ NOTHING = Begun()
 """No row was there before."""
 
 
-def find_begun(rows: Ordered, held: Sequence[Identity], *, certain: bool) -> Begun:
+def find_begun(rows: Ordered, held: Sequence[Identity], *, certain: bool, path: str | None = None) -> Begun:
     """First rows that are all rows of an earlier source, then perhaps of another, and so on.
 
-    Those that may be equal by chance are taken for such only at the beginning, and unless only `certain` ones are.
+    Those that may be equal by chance are taken for such only at the beginning, and unless only `certain` ones are;
+    what was read from the same `path` is no chance.
     """
     found, n_rows = NOTHING, len(rows.v)
     while True:
@@ -86,13 +87,14 @@ def find_begun(rows: Ordered, held: Sequence[Identity], *, certain: bool) -> Beg
             for at, each in enumerate(held)
             if each.count in begun and at not in found.sources and begun[each.count].equals(each)
         ]
-        matching = [
+        sure = [
             at
             for at in matching
             if begun[held[at].count].bits_with(held[at]) >= ENOUGH
             or held[at].bits >= ENOUGH
-            or not (certain or found.count)
+            or (path is not None and held[at].path == path)
         ]
+        matching = sure or ([] if certain or found.count else matching)
         if not matching:
             return found
         best = max(matching, key=lambda at: held[at].count)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import HEAD, Identity, find_overlap, identities, refuse
+from calibrant.door.identity import HEAD, Identity, find_overlap, fingerprint, identities, refuse
 from calibrant.scale.engine import lacks_memory, literal, shortened
 from calibrant.scale.folders import check_folder_columns, check_same, folder_columns, kind_of_all
 from calibrant.scale.harness import is_harness_log, read_harness_log
@@ -85,6 +85,11 @@ class OpenedFile(InDuckDB):
     def sources(self) -> list[str]:
         """The files, which no report may replace."""
         return self.files
+
+    @property
+    def path_print(self) -> str:
+        """Fingerprint of its real path, or of its folder's or pattern's."""
+        return fingerprint(os.path.realpath(self.path))
 
     @cached_property
     def is_harness_log(self) -> bool:

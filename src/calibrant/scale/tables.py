@@ -175,6 +175,11 @@ class Table(ABC):
         """Files of this machine that it is read from: no report may replace them."""
         return ()
 
+    @property
+    def path_print(self) -> str | None:
+        """Fingerprint of the real path on this machine that it is read from; None where it has none."""
+        return None
+
     def close(self) -> None:  # noqa: B027 - most tables hold nothing
         """Let go of what reading took; nothing more is asked of the table but its name."""
 
