@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibrant.door.arguments import RandomState, check_level, generator, positive_integer
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
+from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.base import Recalibrator, read_predictions
 from calibrant.recalibration.curves.averaged import AveragedCurve
 from calibrant.recalibration.kinds import Kind, column, shares_by_name
@@ -91,7 +92,7 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         z = np.clip(x, self.log_odds_[0], self.log_odds_[-1])
         middle = np.interp(z, self.log_odds_, self.corrected_) + (x - z)
         half = -ndtri(0.5 * check_level(level)) * np.interp(z, self.log_odds_, self.spread_)
-        return np.asarray(expit(np.stack([middle - half, middle + half], axis=1)))
+        return inner_expit(np.stack([middle - half, middle + half], axis=1))
 
     def draws(self, y_prob: Column, n_draws: int = 400, random_state: RandomState = None) -> FloatArray:
         """Return probabilities of shape (n_draws, n): curves drawn from the averaged posterior, monotone or not.

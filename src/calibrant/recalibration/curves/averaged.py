@@ -268,6 +268,7 @@ class AveragedCurve(Curve):
         check(bool((np.diff(self.log_odds_) > 0.0).all()), "log_odds_", "must increase")
         check(self.corrected_.size == self.spread_.size == size, "corrected_", "must be one for each log-odds")
         check(self.spread_ >= 0.0, "spread_", "must not be negative")
+        check(not self.monotone or bool((np.diff(self.corrected_) >= 0.0).all()), "corrected_", "must not fall")
         check(set(self.weights_) <= set(MEMBERS), "weights_", f"must be of {', '.join(MEMBERS)}")
         super()._check_fitted()
 
