@@ -251,7 +251,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(folder)
         known = calls(copy, asked.log.with_suffix(".calls"))
-        nearest = Nearest(copy.root, known)
+        nearest, only = Nearest(copy.root, known), copy.root.parent / "only"
         without = [f"--deselect={each}" for each in known["failed"]]
         chosen = drawn(copy.root, asked.sample, asked.seed, asked.room or ROOMS, asked.kind or list(KINDS_DRAWN))
         for mutant in chosen[part::parts]:
@@ -262,15 +262,16 @@ def main() -> None:
                 seconds += known["seconds"][test]
                 if not tests or seconds < MOST:
                     tests.append(test)
-            files = list(dict.fromkeys(test.partition("::")[0] for test in tests))[:NEAREST]
+            only.write_text(json.dumps(tests))
+            files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
             began = time.monotonic()
             end, by = "passed", ""
             if mutant.site() in EQUIVALENT:
                 end, by = "equivalent", EQUIVALENT[mutant.site()]
             elif tests:
-                end, by = copy.changed(mutant, ["--quick", *tests], SECONDS + 3 * seconds)
+                end, by = copy.changed(mutant, ["--quick", "--only", str(only), *files], SECONDS + 3 * seconds)
                 if end == "passed":
-                    end, by = as_the_suite(copy, mutant, files, without)
+                    end, by = as_the_suite(copy, mutant, files[:NEAREST], without)
             line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}
             line |= {"tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
             results[mutant.name()] = line

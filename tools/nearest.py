@@ -65,11 +65,18 @@ class Calls:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--calls", help="write to this file which functions each file of tests runs")
+    parser.addoption("--only", help="a file with the names of tests: these alone, in this order, those that there are")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--calls"):
         config.pluginmanager.register(Calls(config.getoption("--calls")))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--only"):  # a name on the command line that is no test's is an error, and no test that failed
+        place = {name: i for i, name in enumerate(json.loads(Path(config.getoption("--only")).read_text()))}
+        items[:] = sorted((each for each in items if each.nodeid in place), key=lambda each: place[each.nodeid])
 
 
 class Nearest:

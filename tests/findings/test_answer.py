@@ -376,3 +376,11 @@ def test_what_the_bound_settles_is_not_called_unsettled(power, limit, n_resample
     assert unsettled == (found.gate.verdict == "undecided")
     assert (f"That is within {limit}" in found.answer.sentence) == (found.gate.verdict == "within")
     assert (f"That is above {limit}" in found.answer.sentence) == (found.gate.verdict == "beyond")
+
+
+def test_predictions_that_are_the_wrong_way_round_are_called_backwards():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 400)
+    found = audit((rng.random(400) < p).astype(int), 1.0 - p, n_resamples=39, random_state=0)
+    assert found.answer.action == "check the labels"
+    assert "Backwards: the higher the prediction, the rarer the event." in found.summary()

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrant import calibration_distance
 from calibrant.kernels import columns, partitions
+from calibrant.measures import distance
 from calibrant.measures.clock import Clock
-from calibrant.measures.distance_columns import element_relaxation, partition_by_columns
+from calibrant.measures.distance_columns import _solved, element_relaxation, partition_by_columns
 from calibrant.measures.distance_exact import exact_partition, partition_by_types
 from calibrant.measures.lower import lower_calibration_certificate
 from tests.oracles import distance as oracle
@@ -196,3 +198,20 @@ def test_programs_stop_when_told(n):
     first = np.array([0, n], np.int64)
     assert not partitions.by_types(first, np.sort(domain[1]), np.full(1, 1.0 / n), np.full(1, 0.5), labels, stop)
     assert not columns.parts_within(*domain, np.zeros(n), 1.0, 8, (10**9, 10**9), stop).complete
+
+
+def test_a_share_s_target_is_the_mean_of_the_values_that_it_goes_to():
+    v, y = np.array([0.2, 0.6, 0.9]), np.array([0.5, 0.5, 0.9])
+    _, target = _solved(np.full(3, 1.0 / 3.0), v, y, np.array([0.2, 0.5, 0.9]))
+    assert target == pytest.approx([0.5, 0.5, 0.9], abs=1e-9)
+
+
+def test_domains_that_no_exact_program_takes_are_bounded_by_columns(monkeypatch):
+    v, y = np.array([0.1, 0.3, 0.35, 0.7, 0.8]), np.array([0.4, 0.2, 0.6, 0.5, 0.9])
+    weight = np.array([1.0, 2.0, 1.0, 3.0, 1.0])
+    exact = calibration_distance(y, v, sample_weight=weight)
+    monkeypatch.setattr(distance, "exact_partition", lambda *_: None)
+    found = calibration_distance(y, v, sample_weight=weight)
+    assert exact.exact
+    assert found.exact
+    assert tuple(found) == pytest.approx(tuple(exact), abs=1e-9)

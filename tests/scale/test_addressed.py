@@ -12,6 +12,7 @@ from hypothesis import example, given
 from calibrant.door.errors import InputError
 from calibrant.scale.addressed import GRID, by_address, sum_by_address
 from calibrant.scale.engine import keep_groups_in_arrays
+from calibrant.scale.filesystems import filesystem_of
 from calibrant.scale.opened import OpenedFile
 from tests.strategies import examples, samples
 
@@ -133,3 +134,12 @@ def test_segments_of_few_whole_numbers_are_kept_in_an_array(tmp_path, monkeypatc
     monkeypatch.setattr(OpenedFile, "summed", True)
     assert table.groups({"y_true": "y", "y_prob": "p"}, ["g"], 128).cells[:, 0].sum() == 999
     assert IN_AN_ARRAY in plans[0]
+
+
+def test_a_filesystem_is_opened_by_its_name(monkeypatch):
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    assert [filesystem_of(name).type_name for name in ("local", "s3")] == ["local", "s3"]
+    with pytest.raises(InputError, match="filesystem: is 'ftp', which is not known"):
+        filesystem_of("ftp")

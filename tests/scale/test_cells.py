@@ -77,3 +77,7 @@ def test_coarser_cells_are_those_that_rows_make_at_once(wanted):
         sums = np.append(part[:, :8].sum(axis=0), [part[:, LOW].min(), part[:, HIGH].max()])
         assert sums == pytest.approx(one[:10], abs=1e-12)
     assert set(index) == set(expected_index)
+
+
+def test_the_unit_is_the_largest_relative_error_of_one_rounding():
+    assert 1.0 + UNIT == 1.0 < 1.0 + np.nextafter(UNIT, 1.0)

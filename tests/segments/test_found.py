@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from calibrant import InputError, find_segments
 from calibrant.door.rows import Rows
 from calibrant.kernels import found as kernel
+from calibrant.segments import formed as formed_module
 from calibrant.segments.asked import Asked
 from calibrant.segments.features import Feature, most_frequent, read_features
 from calibrant.segments.finding import find_in_rows
@@ -461,3 +462,11 @@ def test_decimals_are_the_numbers_that_they_are_written_as():
         (each.name, each.n_rows) for each in found[1].segments
     ]
     assert found[0].segments
+
+
+@pytest.mark.parametrize("name", ["_MOST_PLACES", "_MOST_DRAWN"])
+def test_more_combinations_than_fit_into_memory_are_refused_before_they_are_formed(name, monkeypatch):
+    table = pa.table({"y": [0, 1] * 50, "p": np.linspace(0.2, 0.8, 100), "place": ["a", "b", "c", "d"] * 25})
+    monkeypatch.setattr(formed_module, name, 50)
+    with pytest.raises(InputError, match="features: make 2 combinations of 100 rows, more than fit into memory"):
+        find_segments(table, y_true="y", y_prob="p", n_resamples=39)
