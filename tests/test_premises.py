@@ -1,16 +1,23 @@
 """Every premise that is given is named by every output of `audit` and `gate`: text, JSON, HTML, JUnit and Markdown."""
 
 import html
+import itertools
 import json
 import re
 from dataclasses import fields
 from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from calibrant import CalibrationGate, audit_table, calibration_gate
 from calibrant.cli import app
 from calibrant.door.premises import Premises
+from calibrant.inference import regret_bounds
+from calibrant.inference.gate import rows_to_decide
+from calibrant.report.text import page
 from tests import option_data
 from tests.test_options import NAMES
 
@@ -118,7 +125,14 @@ def test_the_table_of_values_has_every_field():
         "pos_label": "yes",
         "exclude_bad": True,
         "n_excluded": 3,
+        "baseline": "before.csv",
+        "n_rows_baseline": 70,
+        "n_excluded_baseline": 7,
+        "max_worse": 0.01,
+        "default_worse": True,
+        "top_label": True,
         "not_looked_at": ("age",),
+        "searchable": False,
         "omissions": ("The distance: too many rows.",),
         "perhaps_groups": "patient",
         "loose_limit": "The limit is loose.",
@@ -134,6 +148,11 @@ def test_the_table_of_values_has_every_field():
         "columns": {"grouped": True},
         "n_groups": {"grouped": True},
         "n_excluded": {"exclude_bad": True},
+        "baseline": {"max_worse": 0.1},
+        "n_rows_baseline": {"exclude_bad": True},
+        "n_excluded_baseline": {"exclude_bad": True, "n_rows_baseline": 70},
+        "default_worse": {"max_worse": 0.1},
+        "searchable": {"not_looked_at": ("age",)},
     }
     for name, value in changed.items():
         before = {"level": 0.05, **needs.get(name, {})}
@@ -141,3 +160,116 @@ def test_the_table_of_values_has_every_field():
         assert plain.sentences != other.sentences, name
         assert plain.to_dict()[name] != other.to_dict()[name]
         json.dumps(other.to_dict())
+
+
+def gate_outputs(folder, rows, *args):
+    """What a gate of these rows says, by output, in one line each; and what it says on the standard error."""
+    path = folder / "rows.csv"
+    rows.to_csv(path, index=False)
+    text = CliRunner().invoke(app, ["gate", str(path), *args])
+    return {**outputs(folder, "gate", ["rows.csv"], args), "stderr": " ".join(text.stderr.split())}
+
+
+@pytest.fixture
+def visits():
+    rng = np.random.default_rng(0)
+    p = rng.random(600)
+    columns = {"y_true": (rng.random(600) < p).astype(int), "y_prob": p, "mass": 1.0 + rng.random(600)}
+    return pd.DataFrame(columns | {"day": np.arange(600) % 7, "customer_id": np.arange(600) // 3})
+
+
+@pytest.mark.parametrize("given", ["max_worse as given", "by default"])
+def test_the_baselines_limit_and_the_rows_it_lacks_are_named(tmp_path, visits, given):
+    other = visits.assign(y_prob=visits["y_prob"].where(visits.index % 5 > 0))
+    other.to_csv(tmp_path / "before.csv", index=False)
+    limit = ("--max-worse", "0.0321") if given == "max_worse as given" else ()
+    args = ("--max-distance", "0.3", "--baseline", str(tmp_path / "before.csv"), "--exclude-bad", *limit)
+    said = gate_outputs(tmp_path, visits, *args)
+    default = "0.02, by default for these rows (max_worse)" if not limit else "0.0321, as given (max_worse)"
+    for name in ("text", "JSON", "junit", "summary"):
+        assert "Of the baseline before.csv 120 of 600 rows were left out." in said[name], name
+        assert f"worse than the baseline before.csv is {default}." in said[name], name
+    premises = json.loads(said["JSON"])
+    assert (premises["n_excluded"], premises["n_excluded_baseline"], premises["n_rows_baseline"]) == (0, 120, 600)
+    cell = (
+        "(limit +0.0321; in large samples)" if limit else "(limit +0.02, the default for these rows; in large samples)"
+    )
+    assert cell in said["summary"]
+    assert ("by more than 0.0321:" if limit else "by more than 0.02 (the default for these rows):") in said["junit"]
+    assert "rows would decide" in said["summary"]
+
+
+def test_columns_that_nobody_looked_at_are_named_in_every_mode_and_once_on_a_screen(tmp_path, visits):
+    weighted = ("--sample-weight", "mass", "--max-weight", "2")
+    for mode in (
+        ("--max-regret", "0.2"),
+        (*LIMIT, *weighted),
+        (*LIMIT, "--anytime", str(tmp_path / "state"), "--again"),
+        LIMIT,
+    ):
+        said = gate_outputs(tmp_path, visits, *mode)
+        mass = "" if "mass" in mode else "mass, "
+        for name in ("text", "JSON", "junit", "summary"):
+            assert f"Columns not looked at: {mass}day, customer_id" in said[name], (mode, name)
+        assert ("--find all" in said["text"]) == (mode == LIMIT)
+        screen = said["text"] + said["stderr"]
+        assert screen.count("not looked at") == screen.count("independent") == screen.count("If rows of one") == 1
+
+
+@pytest.mark.parametrize("option", ["--find", "--by"])
+def test_that_rows_may_belong_together_stays_where_segments_are_made_of_the_column(tmp_path, visits, option):
+    args = (*LIMIT, option, "day,customer_id") if option == "--find" else (*LIMIT, option, "customer_id")
+    said = gate_outputs(tmp_path, visits.head(60), *args)
+    for name in ("text", "JSON", "junit", "summary"):
+        assert "If rows of one customer_id depend on one another" in said[name], name
+
+
+def test_of_an_audit_each_premise_stands_once_on_the_page(visits):
+    said = page(audit_table(visits, random_state=0, unweighted=True, n_resamples=99)).replace("\n", " ")
+    assert "Assumed" not in said
+    for each in ("Rows are taken as independent", "If rows of one customer_id", "Columns not looked at"):
+        assert said.count(each) == 1, each
+
+
+def test_without_resamples_the_page_promises_no_seed_and_no_test_by_groups(visits):
+    grouped = page(audit_table(visits, groups="customer_id", unweighted=True, n_resamples=0))
+    assert "repeats this page" not in grouped
+    assert "judged" not in grouped
+    drawn = page(audit_table(visits, groups="customer_id", unweighted=True, n_resamples=99, random_state=0))
+    assert "--seed 0 repeats this page" in drawn
+    assert "Chance is judged by whole groups" in drawn
+
+
+@pytest.mark.parametrize("function", [calibration_gate, regret_bounds])
+def test_what_python_decides_names_what_it_was_given(visits, function):
+    limit = {"max_distance": 0.3} if function is calibration_gate else {"max_regret": 0.3, "threshold": 0.4}
+    y_true, y_prob, weight = (visits[name] for name in ("y_true", "y_prob", "mass"))
+    ways = {
+        "none": ({}, ["independent", "0.3", "0.07"]),
+        "weights": ({"sample_weight": weight, "max_weight": 13.5}, ["13.5", "weighted"]),
+        "groups": ({"groups": visits["customer_id"], "max_weight": 3}, ["200 groups", "at most 3 (max_weight)"]),
+        "trials": ({"trials": np.full(600, 2), "max_weight": 2.5}, ["several outcomes", "2.5"]),
+    }
+    for options, wanted in ways.values():
+        found = function(y_true, y_prob, level=0.07, **limit, **options)
+        told = json.dumps(found.to_dict()["premises"])
+        assert "Taken as given:" in found.summary()
+        assert "Taken as given" not in found.sentence
+        for each in wanted:
+            assert each in found.summary()
+            assert each in told
+
+
+def test_a_gate_that_grows_names_its_largest_weight(visits):
+    gate = CalibrationGate(max_distance=0.2, max_weight=7.5)
+    assert "7.5" in gate.reading().summary()
+    found = gate.update(visits["y_true"], visits["y_prob"], sample_weight=visits["mass"])
+    assert "7.5" in found.summary()
+    assert found.to_dict()["premises"]["anytime"]
+
+
+def test_rows_that_would_decide_are_told_by_one_number():
+    for n, needed in itertools.product((300, 20_000, 123_456), (1.013, 1.4531, 3.7)):
+        said = rows_to_decide(int(n * needed), n)
+        assert len(re.findall(r"\d[\d,]*", said)) == 1
+        assert "if the error stays as it is here" in said

@@ -51,7 +51,10 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "schema"
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 CELL = ["string", "number", "boolean", "null"]
 """What a cell of a table is in JSON: text stands for dates and all else that JSON has not."""
-PARTS = {Bracket: ("lower", "upper")}
+PARTS = {
+    Bracket: ("lower", "upper"),
+    **{each: tuple(f.name for f in fields_of(each) if f.name != "premises") for each in (GateResult, RegretBounds)},
+}
 """Results of which JSON has only some fields."""
 
 

@@ -344,7 +344,8 @@ def gate(
                 check_target(target, option, held)
                 held.append(str(target))
         if opened is not None and asked is not None:
-            decision = check_opened(opened, asked, Told(progress, tell))
+            told = Told(progress, tell, hint=tell) if json else Told(progress, tell)
+            decision = check_opened(opened, asked, told)
         else:
             assert anytime is not None
             own = {"level": level if "level" in given() else None, "max_weight": max_weight}

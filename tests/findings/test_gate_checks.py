@@ -73,12 +73,12 @@ def test_code_sentence_json_junit_and_colour_say_the_same(tmp_path, rows, kind):
     done, as_json = run(*options), run(*options, "--json")
     code = {"within": 0, "beyond": 1, "undecided": 3}[kind]
     assert (done.exit_code, as_json.exit_code) == (code, code)
-    assert done.stdout.startswith(f"{kind}: of 3 checks, ")
+    assert done.stdout.startswith(f"{kind}: of 3 checks ")
     found = json.loads(as_json.stdout)
     assert found["verdict"] == kind
     assert kind in {check["verdict"] for check in found["checks"]}
     suite = ElementTree.parse(junit).getroot()[0]
-    told = {case.get("name"): case[0].tag for case in suite}
+    told = {case.get("name"): case[0].tag for case in suite.iter("testcase")}
     tags = {"within": "system-out", "beyond": "failure", "undecided": "error"}
     assert told == {check["name"]: tags[check["verdict"]] for check in found["checks"]}
     assert suite.get("tests") == "3"
@@ -194,7 +194,10 @@ def test_segments_whose_rows_are_predicted_near_0_are_bounded_as_well(tmp_path, 
 def test_no_found_segment_may_be_proved_beyond(tmp_path, rows, monkeypatch):
     fine = gated(rows, find=("place",))
     assert [check.verdict for check in fine.checks] == ["within", "none beyond"]
-    assert (fine.verdict, fine.headline) == ("within", "within: of 2 checks, 1 none beyond, 1 within")
+    assert (fine.verdict, fine.headline) == (
+        "within",
+        "within: of 2 checks 1 is within; no found segment is proved beyond",
+    )
     assert fine.checks[1].result.summary().startswith("none of 3 segments made of place is proved beyond 0.1")
     path = one_bad(tmp_path)
     device = np.where(np.arange(6_000) % 2 == 0, "phone", "tablet")
@@ -376,8 +379,9 @@ def test_it_is_said_how_many_more_rows_decide(tmp_path):
     before = written(tmp_path / "before.csv", y_true=y_true[::-1], y_prob=y_prob[::-1])
     done = run(now, "--max-distance", 0.03, "--baseline", before, "--max-worse", 0.01)
     assert done.exit_code == 3
-    assert done.stdout.count("more rows like these would decide") == 2
-    assert "in all on both sides" in done.stdout
+    assert done.stdout.count("would decide, if the error stays as it is here") == 2
+    assert " in all" not in done.stdout
+    assert "more rows on both sides would decide" in done.stdout
 
 
 @pytest.mark.slow
@@ -399,7 +403,7 @@ def test_of_regret_too_it_is_said_how_many_more_rows_decide(tmp_path):
     asked = ("--max-regret", 0.01, "--threshold", "30%")
     done = run(written(tmp_path / "few.csv", **few), *asked)
     assert done.exit_code == 3
-    assert "more rows like these would decide" in done.stdout
+    assert "more rows would decide, if the error stays as it is here" in done.stdout
     needed = json.loads(run(tmp_path / "few.csv", *asked, "--json").stdout)["rows_needed"]
     again = {name: np.tile(column, math.ceil(needed / 500)) for name, column in few.items()}
     assert run(written(tmp_path / "again.csv", **again), *asked).exit_code == 0
@@ -431,7 +435,10 @@ def test_of_classes_the_top_label_is_gated(tmp_path):
     found = gated(path)
     expected = calibration_gate(table.argmax(axis=1) == label, table.max(axis=1), max_distance=0.1)
     assert found.rows == expected
-    assert "top label" in run(path, "--max-distance", 0.1).stderr
+    done = run(path, "--max-distance", 0.1)
+    assert "top label" not in done.stderr
+    assert "Only the most probable class was gated; single classes were not looked at." in done.stdout
+    assert "top label" in run(path, "--max-distance", 0.1, "--json").stderr
     with pytest.raises(InputError, match=r"by: is for single predictions"):
         gated(path, by=("y_true",))
     assert gated(path, baseline=str(path)).checks[1].result.way == "paired"
@@ -548,9 +555,9 @@ def test_outputs_are_not_written_over_one_another_nor_over_the_state(tmp_path, r
         assert state.read_bytes() == kept
     done = run(rows, "--max-distance", 0.1, "--junit", both, "--summary", both)
     assert (done.exit_code, both.exists()) == (2, False)
-    so_far = CliRunner().invoke(app, ["gate", "--anytime", str(state)])
-    assert (so_far.exit_code, so_far.stdout) == (begun.exit_code, begun.stdout)
-    other = CliRunner().invoke(app, ["gate", "--anytime", str(state), "--max-distance", "0.2"])
+    so_far = CliRunner().invoke(app, ["gate", "--anytime", str(state), "--so-far"])
+    assert (so_far.exit_code, so_far.stdout.splitlines()[0]) == (begun.exit_code, begun.stdout.splitlines()[0])
+    other = CliRunner().invoke(app, ["gate", "--anytime", str(state), "--so-far", "--max-distance", "0.2"])
     assert other.exit_code == 2
     assert "was begun with 0.1" in other.stderr
 
@@ -564,7 +571,10 @@ def test_labels_are_those_of_the_baseline_too_and_rows_that_may_belong_together_
     named = ("--y-true", "outcome", "--y-prob", "pd", "--max-distance", 0.2)
     done = run(path, *named, "--pos-label", "bad", "--baseline", path)
     assert done.exit_code in (0, 3), done.stderr
-    assert "if those of one customer_id depend on one another, say --groups customer_id" in done.stderr
+    assert done.stdout.count("If rows of one customer_id depend on one another, gate all rows without --baseline") == 1
+    assert "customer_id" not in done.stderr
+    as_json = run(path, *named, "--pos-label", "bad", "--baseline", path, "--json").stderr
+    assert "if those of one customer_id depend on one another, gate all rows without --baseline" in as_json
     refused = run(path, *named)
     assert refused.exit_code == 2
     assert "--pos-label" in refused.stderr
@@ -575,8 +585,10 @@ def test_labels_are_those_of_the_baseline_too_and_rows_that_may_belong_together_
 
 def test_columns_that_nobody_asked_about_are_named(tmp_path):
     path = written(tmp_path / "rows.csv", y_true=CALIBRATED, y_prob=ROWS, place=PLACE, shop=PLACE)
-    alone = run(path, "--max-distance", 0.1).output
-    assert "Columns not looked at: place, shop; --find all gates the segments that they make." in alone
+    alone, as_json = run(path, "--max-distance", 0.1), run(path, "--max-distance", 0.1, "--json")
+    assert "Columns not looked at: place, shop; --find all (in Python find=" in alone.stdout
+    assert "not looked at" not in alone.stderr
+    assert "Columns not looked at: place, shop; --find all gates the segments that they make." in as_json.stderr
     assert "Columns not looked at: shop;" in run(path, "--max-distance", 0.1, "--by", "place").output
     assert "not looked at" not in run(path, "--max-distance", 0.1, "--find", "all").output
     assert "not looked at" not in run(path, "--max-distance", 0.1, "--find", "place,shop").output

@@ -131,7 +131,7 @@ def test_too_few_groups_are_not_tested():
     found = audit(y, v, groups=group, **OPTIONS)
     assert found.answer.state == "not tested"
     assert "effectively" in found.reliability.no_band
-    with pytest.raises(InputError, match="max_weight: is 9, but a group weighs 10"):
+    with pytest.raises(InputError, match=r"max_weight: is 9, but the group of row \d+ \(from 0\) weighs 10"):
         audit(y, v, groups=group, max_weight=9)
     with pytest.raises(InputError, match="groups: has shape"):
         audit([0, 1, 2], np.eye(3), groups=[1, 2])
@@ -229,10 +229,13 @@ def test_the_command(tmp_path):
     gate = ["gate", str(path), *label, "--groups", "patient_id", "--max-distance", "0.05"]
     said = run.invoke(app, [*gate, "--max-weight", "10", "--json"])
     wanted = calibration_gate(y, v, groups=group, max_weight=10, max_distance=0.05)
-    assert wanted.to_dict().items() <= json.loads(said.stdout).items()
+    told, printed = wanted.to_dict(), json.loads(said.stdout)
+    premises = {name: told["premises"][name] for name in ("level", "grouped", "n_groups", "max_weight")}
+    assert premises.items() <= printed["premises"].items()
+    assert {**told, "premises": printed["premises"]}.items() <= printed.items()
     assert "--max-weight: is needed" in run.invoke(app, gate).output
     refused = run.invoke(app, [*gate, "--max-weight", "10", "--anytime", str(tmp_path / "state")])
-    assert "--anytime: assumes independent rows; leave out --groups" in refused.output
+    assert "--groups: cannot be used with --anytime: it assumes independent rows" in refused.output
     assert run.invoke(app, ["audit", str(path), "--groups", "nobody", *label]).exit_code == 2
 
 

@@ -246,7 +246,7 @@ def test_gate_decides_and_asks_for_more():
     undecided = calibration_gate(*far, max_distance=0.303)
     assert undecided.verdict == "undecided"
     assert undecided.rows_needed > 20_000
-    assert "more rows like these would decide" in undecided.summary()
+    assert "more rows would decide, if the error stays as it is here" in undecided.summary()
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, float("nan")])

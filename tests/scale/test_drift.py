@@ -290,10 +290,10 @@ def test_a_day_is_a_reference_whatever_holds_it(kind):
 def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp_path):
     path = tmp_path / "rows.csv"
     pd.DataFrame(bent(0, 1.5, 2.5).to_pydict()).to_csv(path, index=False)
-    names = ["--y-true", "y", "--y-prob", "p", "--resamples", "0", "--seed", "0"]
+    names = ["--y-true", "y", "--y-prob", "p", "--resamples", "0"]
     done = CliRunner().invoke(app, ["audit", str(path), *names, "--drift", "day", "--reference", "0,1..3,4"])
     assert done.exit_code == 0, done.output
-    assert "Beside the reference, by 2" in " ".join(done.stdout.split())
+    assert "Compared with 0 to 4: changed by period 2" in " ".join(done.stdout.split())
     refused = CliRunner().invoke(app, ["audit", str(path), *names, "--reference", "0"])
     assert refused.exit_code == 2
     assert "--reference: is one of the periods; name their column with --drift" in refused.stderr

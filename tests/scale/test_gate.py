@@ -257,7 +257,7 @@ def test_the_command_goes_on_from_file_to_file(days, tmp_path):
     done = [run(day, *options) for day in days]
     assert [each.exit_code for each in done] == [3, 3, 0], [each.output for each in done]
     whole = fed(*rows(900, 0.0), 300, max_distance=0.06)
-    assert done[-1].stdout.startswith(whole.reading().summary() + "\nTaken as given:\n")
+    assert done[-1].stdout.startswith(whole.reading().sentence + "\nTaken as given:\n")
     held = state.read_bytes()
     kept = json.loads(held)
     assert [each[0] for each in kept["held"]] == [300, 300, 300]
@@ -318,7 +318,7 @@ def test_the_command_adds_weighted_rows_to_a_state(tmp_path):
         write(tmp_path / f"{day}.csv", y, v, w)
         done = run(tmp_path / f"{day}.csv", *options)
         found = gate.update(y, v, sample_weight=w)
-        assert done.stdout.startswith(found.summary() + "\nTaken as given:\n")
+        assert done.stdout.startswith(found.sentence + "\nTaken as given:\n")
     assert done.exit_code == 1
     assert run("--max-distance", 0.1, "--anytime", state, "--so-far").stdout == done.stdout
     for wrong, said in (
@@ -368,11 +368,13 @@ def test_the_command_takes_weights_whose_bound_it_is_told(tmp_path):
     expected = calibration_gate(y, v, sample_weight=w, max_weight=3, max_distance=0.05)
     assert expected.verdict == "beyond"
     assert said.exit_code == 1
-    assert expected.to_dict().items() <= json.loads(said.stdout).items()
+    printed = json.loads(said.stdout)
+    assert {**expected.to_dict(), "premises": printed["premises"]}.items() <= printed.items()
+    assert printed["premises"]["max_weight"] == expected.premises.max_weight
     assert "--max-weight" in run(path, "--max-distance", 0.05).output  # the way out is told
     for options, told in (
         (("--sample-weight", "weight"), "--max-weight: is needed"),
-        (("--max-weight", 2, "--sample-weight", "weight"), "is 2, but row 269 weighs 3"),
+        (("--max-weight", 2, "--sample-weight", "weight"), "is 2, but row 269 (from 0) weighs 3"),
         (("--max-weight", -1, "--sample-weight", "weight"), "--max-weight: is -1"),
         (("--max-weight", 2, "--unweighted"), "--max-weight: has no effect"),
     ):

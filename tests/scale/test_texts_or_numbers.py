@@ -165,7 +165,7 @@ def test_a_column_that_would_be_refused_is_named_as_not_looked_at(tmp_path):
     lines = (f"{i % 2},0.5,{'007' if i == 0 else i % 300}\n" for i in range(600))
     path.write_text("y,p,code\n" + "".join(lines))
     asked = ["gate", str(path), "--y-true", "y", "--y-prob", "p", "--max-distance", "0.2"]
-    assert "Columns not looked at: code" in CliRunner().invoke(app, asked).stderr
+    assert "Columns not looked at: code" in CliRunner().invoke(app, asked).stdout
     done = CliRunner().invoke(app, [*asked, "--find", "all"])
     assert done.exit_code == 2
     assert "--find: names the column 'code', in which '007' and '7' are" in done.stderr

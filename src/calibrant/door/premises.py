@@ -45,8 +45,20 @@ class Premises(Result):
         Whether bad rows were to be left out.
     n_excluded : int
         How many were.
+    baseline : str or None
+        Name of the baseline's file; None where there is none.
+    n_rows_baseline, n_excluded_baseline : int
+        Rows of that file, and how many of them were left out.
+    max_worse : float or None
+        The limit on how much worse than the baseline; None where there is none.
+    default_worse : bool
+        Whether that is the default for these rows, and nobody gave it.
+    top_label : bool
+        Whether of several classes the most probable one alone was looked at.
     not_looked_at : tuple of str
-        Columns in which segments could be searched, and were not.
+        Columns in which segments may be hidden, and nobody looked.
+    searchable : bool
+        Whether these can be searched, together with what else was asked for.
     omissions : tuple of str
         What could not be computed, and why.
     perhaps_groups : str or None
@@ -82,7 +94,14 @@ class Premises(Result):
     pos_label: Any = None
     exclude_bad: bool = False
     n_excluded: int = 0
+    baseline: str | None = None
+    n_rows_baseline: int = 0
+    n_excluded_baseline: int = 0
+    max_worse: float | None = None
+    default_worse: bool = False
+    top_label: bool = False
     not_looked_at: tuple[str, ...] = ()
+    searchable: bool = True
     omissions: tuple[str, ...] = ()
     perhaps_groups: str | None = None
     loose_limit: str | None = None
@@ -102,6 +121,7 @@ class Premises(Result):
             "loose_limit": self.loose_limit,
             "level": f"Each test, and each end of a bound, is wrong with probability at most {self.level:g} (level).",
             "limit": self._limit(),
+            "max_worse": self._max_worse(),
             "independence": self._independence(),
             "batches": "No row is taken to be in two batches." if self.anytime else None,
             "grown": self._grown(),
@@ -118,6 +138,10 @@ class Premises(Result):
             "complete": None
             if self.complete
             else "What was left out when a sketch, or a state of an older layout, was made is not known.",
+            "excluded_baseline": self._excluded_baseline(),
+            "top_label": "Only the most probable class was gated; single classes were not looked at."
+            if self.top_label
+            else None,
             "not_looked_at": self._not_looked_at(),
             "omissions": " ".join(self.omissions) or None,
             "fit": "Predictions are taken not to have been fitted to these rows.",
@@ -150,6 +174,18 @@ class Premises(Result):
         by = "by default" if self.default_limit else "as given"
         return f"The limit on the distance is {self.max_distance!r}, {by} (max_distance).{at}"
 
+    def _max_worse(self) -> str | None:
+        if self.max_worse is None:
+            return None
+        by = "by default for these rows" if self.default_worse else "as given"
+        return f"The limit on how much worse than the baseline {self.baseline} is {self.max_worse!r}, {by} (max_worse)."
+
+    def _excluded_baseline(self) -> str | None:
+        if not (self.exclude_bad and self.n_rows_baseline):
+            return None
+        n, were = self.n_excluded_baseline, "was" if self.n_excluded_baseline == 1 else "were"
+        return f"Of the baseline {self.baseline} {n:,} of {counted(self.n_rows_baseline, 'row')} {were} left out."
+
     def _independence(self) -> str:
         if not self.grouped:
             when = ", and one may look at any time" if self.anytime else ""
@@ -167,8 +203,9 @@ class Premises(Result):
     def _perhaps_groups(self) -> str | None:
         if self.perhaps_groups is None:
             return None
-        ways = "gate all rows at once, and name that column as groups" if self.anytime else "name that column as groups"
-        return f"If rows of one {self.perhaps_groups} depend on one another, {ways}."
+        name, takes_none = self.perhaps_groups, "anytime" if self.anytime else "baseline" if self.baseline else None
+        first = "" if takes_none is None else f"gate all rows without --{takes_none}, which takes no groups, and "
+        return f'If rows of one {name} depend on one another, {first}say --groups {name} (in Python groups="{name}").'
 
     def _weights(self) -> str | None:
         if not self.weighted:
@@ -188,7 +225,8 @@ class Premises(Result):
             return None
         rest = len(self.not_looked_at) - _NAMED
         more = f" and {counted(rest, 'other')}" if rest > 0 else ""
-        return f"Columns not looked at: {', '.join(self.not_looked_at[:_NAMED])}{more}."
+        ways = '; --find all (in Python find="all") searches them for segments that are off' if self.searchable else ""
+        return f"Columns not looked at: {', '.join(self.not_looked_at[:_NAMED])}{more}{ways}."
 
     def _column(self, argument: str, other: str | None = None) -> str:
         name = self.columns.get(other or argument, self.columns.get(argument))

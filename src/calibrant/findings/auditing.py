@@ -76,8 +76,8 @@ def audit(
         Outcomes 0 or 1, or event rates in [0, 1]; with two or more columns labels, as `multiclass_sample` takes them.
     y_prob : column of shape (n,), or table of shape (n, K)
         Predicted probabilities, in [0, 1]. Of two columns, as ``predict_proba`` returns them, that of the positive
-        class is audited. Of more the top label is audited (was the most probable class right?); ``.classes`` has the
-        other questions, and `multiclass_sample` asks them of two columns too.
+        class is audited. Of three or more classes, the top label is audited (was the most probable class right?);
+        ``.classes`` has the other questions, and `multiclass_sample` asks them of two columns too.
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     trials : column of shape (n,), optional

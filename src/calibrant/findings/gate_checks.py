@@ -25,7 +25,6 @@ from calibrant.findings.table_gate import (
     named_as_in_table,
     read_opened,
     regret_opened,
-    say_not_looked_at,
 )
 from calibrant.findings.watched import gate_so_far, gate_with
 from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
@@ -81,7 +80,6 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
             before = _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     refuse_own_columns(asked.by, names)
-    say_not_looked_at(table, names, asked, told)
     told.progress("Segments")
     segments = segments_to_gate(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None) + bool(asked.find)
@@ -98,7 +96,14 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
         name = Path(asked.baseline).name
         if _very_same(side := _side(read), before):
             told.say(f"FILE and {name} hold the very same outcomes and predictions: a predictor beside itself.")
-        checks.append(Check("baseline", "baseline", _compared(side, before, name, asked, shares)))
+        compared = _compared(side, before, name, asked, shares)
+        for premise, value in (
+            ("baseline", name),
+            ("max_worse", compared.max_worse),
+            ("default_worse", compared.default_limit),
+        ):
+            told.premise(premise, value)
+        checks.append(Check("baseline", "baseline", compared))
     return tuple(checks)
 
 
@@ -135,9 +140,14 @@ def _baseline(path: str, asked: Asked, told: Told) -> Side:
     alone = replace(asked, by=(), find=(), max_worse=None, given=frozenset())
     if isinstance(table, KeptSketches):
         return _side(table.sketch())  # its columns were chosen when it was made
-    read, names = read_opened(table, alone, Told(told.progress, lambda said: told.say(f"{path}: {said}")))
+    premises: dict[str, Any] = {"n_excluded": 0}
+    say = Told(told.progress, lambda said: told.say(f"{path}: {said}"), premises.__setitem__)
+    read, names = read_opened(table, alone, say)
     with named_as_in_table(table, names):
-        return _side(read)
+        side = _side(read)
+    told.premise("n_excluded_baseline", premises["n_excluded"])
+    told.premise("n_rows_baseline", side.sample.n_rows + premises["n_excluded"])
+    return side
 
 
 def _side(read: Read) -> Side:
@@ -166,4 +176,12 @@ def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> 
     if limit is None:  # what an audit takes to be too small to matter
         mean = dot(now.sample.mass(), now.sample.prediction)
         limit = default_limit(min(1.0, max(0.0, mean + float(now.sample.residual().sum()))), mean)
-    return not_worse(now, before, baseline=name, max_worse=limit, level=asked.level, shares=shares)
+    return not_worse(
+        now,
+        before,
+        baseline=name,
+        max_worse=limit,
+        default_limit=asked.max_worse is None,
+        level=asked.level,
+        shares=shares,
+    )

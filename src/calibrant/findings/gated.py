@@ -51,29 +51,41 @@ class Check(Result):
     def proved(self) -> str:
         """What is proved, in a few words: of a distance the end that decides, or both."""
         if isinstance(self.result, NotWorse):
-            return f"smooth error less the baseline's: {self.result.proved}"
+            return f"smooth error less the baseline's: {self.result.cell()}"
         if isinstance(self.result, RegretBounds | BoundedSegments):
-            return self.result.summary()
+            return self.sentence
         low, high = outwards(*self.result.lower_distance)
         if self.verdict == "undecided" and self.result.lower_distance.low > 0.0:
             return f"at least {low} and at most {high}"
         return f"at least {low}" if self.verdict == "beyond" else f"at most {high}"
 
+    @property
+    def sentence(self) -> str:
+        """What is proved, without what all checks take as given."""
+        return self.result.sentence if isinstance(self.result, GateResult | RegretBounds) else self.result.summary()
+
+    @property
+    def needs(self) -> str:
+        """About how many more rows would decide; empty where it is decided, or what is proved says so itself."""
+        if self.verdict != "undecided" or not isinstance(self.result, GateResult):
+            return ""
+        return needs(self.result.rows_needed, self.result.n_rows)
+
     def summary(self) -> str:
         """One line."""
-        return f"{self.name}: {self.result.summary()}"
+        return f"{self.name}: {self.sentence}"
 
     def line(self) -> str:
         """One line among others, under words that say what all are of."""
         if not isinstance(self.result, GateResult):
             return self.summary()
-        rows, needed = self.result.n_rows, self.result.rows_needed
-        more = needs(needed, rows) if self.verdict == "undecided" else ""
-        return f"{self.name}: {self.verdict}, {self.proved} ({counted(rows, 'row')}){more}"
+        return f"{self.name}: {self.verdict}, {self.proved} ({counted(self.result.n_rows, 'row')}){self.needs}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return name, kind and result as plain values."""
-        return {"name": self.name, "kind": self.kind, **self.result.to_dict()}
+        found = self.result.to_dict()
+        found.pop("premises", None)  # those of the gate are of all checks
+        return {"name": self.name, "kind": self.kind, **found}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -126,11 +138,11 @@ class Gated(Result):
     def headline(self) -> str:
         """The verdict, and how many checks there are of each."""
         if len(self.checks) == 1:
-            return self.rows.summary()
-        said = f"{self.verdict}: of {counted(len(self.checks), 'check')}, {_counts(self.checks)}"
+            return self.rows.sentence
+        said = f"{self.verdict}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
         needed, n = self.rows_needed, self.rows.n_rows
         told = self.verdict == "undecided" and practical(needed, n)
-        return f"{said}; about {rounded_rows(needed or 0):,} rows in all would decide them" if told else said
+        return f"{said}; about {rounded_rows((needed or 0) - n):,} more rows would decide them" if told else said
 
     @property
     def what(self) -> str:
@@ -139,9 +151,12 @@ class Gated(Result):
         if len(self.checks) == 1 or not isinstance(result, GateResult):
             return ""
         sure, limit = confidence(result.level), asked(result.max_distance)
+        of = f"The population's lower distance from calibration, limit {limit}. 'At most' holds with {sure} confidence"
+        if not any("at least" in check.proved for check in self.checks if isinstance(check.result, GateResult)):
+            return f"{of} in each check:"
         return (
-            f"The population's lower distance from calibration, limit {limit}. 'At most' holds with {sure} confidence "
-            f"in each check, 'at least' in all {len(self.checks):,} together; a check alone proves a larger 'at least':"
+            f"{of} in each check, 'at least' in all {len(self.checks):,} together; a check alone proves a larger "
+            "'at least':"
         )
 
     def shown(self) -> tuple[list[Check], str]:
@@ -178,6 +193,17 @@ def _by_verdict(check: Check) -> tuple[float, ...]:
     """Beyond first and within last; of those alike the one that is proved farthest, then that may be."""
     ends = check.result.lower_distance if isinstance(check.result, GateResult) else Interval(0.0, 0.0)
     return _WORST_FIRST.index(check.verdict), -ends.low, -ends.high
+
+
+def _are(checks: Sequence[Check]) -> str:
+    """How many come to what, in a clause; of found segments that none is beyond in one of its own."""
+    count = Counter(check.verdict for check in checks)
+    said = ", ".join(
+        f"{count[verdict]:,} {'is' if count[verdict] == 1 else 'are'} {verdict}"
+        for verdict in _WORST_FIRST
+        if count[verdict] and verdict != "none beyond"
+    )
+    return f"{said}; no found segment is proved beyond" if count["none beyond"] else said
 
 
 def _counts(checks: Sequence[Check]) -> str:

@@ -120,11 +120,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Who is told of the stages of the work, of what was guessed or left out, and of premises by name."""
+    """Who is told of the stages of the work, of what was guessed or left out, and of premises by name.
+
+    A `hint` is a premise with what to do about it, for whoever does not see the page, which has it.
+    """
 
     progress: Callable[[str], None] = lambda _stage: None
     say: Callable[[str], None] = lambda _said: None
     premise: Callable[[str, Any], None] = lambda _name, _value: None
+    hint: Callable[[str], None] = lambda _said: None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,7 +247,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
     options = asked.of_audit | {"title": asked.title or table.name}
     audit = audit_given(rows, **options, progress=told.progress)
     single = rows.sample.binary and read.sample_weight is None
-    perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *asked.keys})
+    perhaps = None if asked.groups else _belonging(table, read.names.values())
     audit = replace(
         audit,
         columns=read.names,
@@ -288,7 +292,7 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     road = road_of(table, sketch)
     told.say(f"{road}" if kept else f"{road} That took {seconds:.1f} s.")
     # Whether values repeat is not looked up among so many rows: what is said is true either way.
-    perhaps = None if kept else perhaps_groups(table.columns, {*chosen.names.values(), *asked.keys})
+    perhaps = None if kept else perhaps_groups(table.columns, set(chosen.names.values()))
     audit = replace(audit, columns=chosen.names, n_excluded=n_excluded, pos_label=asked.pos_label, road=road)
     return Audited(replace(audit, perhaps_groups=perhaps))
 
@@ -320,9 +324,9 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
     return replace(audit, columns=read.names, perhaps_groups=perhaps)
 
 
-def _belonging(table: Table, spoken: set[str]) -> str | None:
-    """A column that nobody spoke of whose name says that rows belong together, and in which values repeat."""
-    name = perhaps_groups(table.columns, spoken)
+def _belonging(table: Table, used: Iterable[str]) -> str | None:
+    """A column, none of those used, whose name says that rows belong together, and in which values repeat."""
+    name = perhaps_groups(table.columns, set(used))
     if name is None:
         return None
     try:

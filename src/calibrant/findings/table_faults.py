@@ -33,6 +33,9 @@ def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> Inp
     """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])
+    if problem.argument == "max_weight":  # of no column
+        said = problem.problem.replace("(from 0)", "(from 0)" if table.n_files == 1 else f"({from_0(table.n_files)})")
+        return InputError("max_weight", said, row=problem.row, allowed=problem.allowed)
     where = in_column(problem.argument, names)
     if problem.row is not None:
         where = f"{where.removesuffix(': ')}{', ' if where else ''}rows {from_0(table.n_files)}: "

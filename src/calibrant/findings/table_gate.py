@@ -5,7 +5,7 @@ Of classes the top label is gated, of a log of lm-evaluation-harness the likelie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,24 +124,26 @@ Read = tables.Rows | CalibrationSketch
 def gate_opened(table: tables.Table, asked: Asked, told: Told) -> GateResult:
     """The gate of a table that is open."""
     read, names = read_opened(table, asked, told)
-    say_not_looked_at(table, names, asked, told)
     told.progress("Bounds")
     with named_as_in_table(table, names):
         return decided(read, asked, told)
 
 
-def say_not_looked_at(table: tables.Table, names: Mapping[str, str], asked: Asked, told: Told) -> None:
-    """In which columns faults may be hidden that go under among all rows, where they can be searched."""
-    searched = asked.find == EVERY or (asked.weighted and not asked.in_groups)
-    if searched or not names or is_harness_log(table, asked.y_true, asked.y_prob) or table.choose_classes(asked.y_prob):
-        return
-    taken = {*names.values(), *asked.by, *asked.find}
+def _say_not_looked_at(table: tables.Table, names: Mapping[str, str], asked: Asked, told: Told) -> None:
+    """In which columns faults may be hidden that go under among all rows, and what looks at them."""
+    classes = table.choose_classes(asked.y_prob) or ()
+    taken = {*names.values(), *classes, *asked.by, *asked.find}
     if asked.unweighted:  # which were left out on purpose
         taken.update(filter(may_hold_weights, table.columns))
     rest = tuple(name for name in table.columns if name not in taken)
-    if rest := searchable(table, names, rest, exclude_bad=asked.exclude_bad):
-        told.premise("not_looked_at", rest)
-        told.say(f"{not_looked_at(rest)}; --find all gates the segments that they make.")
+    prediction = {"y_prob": classes[0] if classes else names["y_prob"]}
+    if asked.find == EVERY or not (rest := searchable(table, prediction, rest, exclude_bad=asked.exclude_bad)):
+        return
+    weighted = asked.weighted and not asked.in_groups
+    can = not (weighted or classes or asked.max_regret is not None or asked.state is not None)
+    told.premise("not_looked_at", rest)
+    told.premise("searchable", can)
+    told.hint(f"{not_looked_at(rest)}{'; --find all gates the segments that they make' if can else ''}.")
 
 
 @contextmanager
@@ -155,6 +157,13 @@ def named_as_in_table(table: tables.Table, names: Mapping[str, str]) -> Iterator
 
 def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, dict[str, str]]:
     """The rows that the gate is of, and argument -> column."""
+    read, names = _read(table, asked, told)
+    if names and not is_harness_log(table, asked.y_true, asked.y_prob):
+        _say_not_looked_at(table, names, asked, told)
+    return read, names
+
+
+def _read(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, dict[str, str]]:
     told.progress("Reading")
     kinds = kinds_of(table, asked.y_true, asked.y_prob)
     asked.refuse(*kinds)
@@ -191,20 +200,20 @@ def read_opened(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, di
     if asked.groups is not None:
         told.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     else:
-        _say_independent(table, {*read.names.values(), *asked.by, *asked.find}, asked, told)
+        _say_independent(table, read.names.values(), asked, told)
     return read, read.names
 
 
-def _say_independent(table: tables.Table, spoken: Collection[str], asked: Asked, told: Told) -> None:
+def _say_independent(table: tables.Table, used: Iterable[str], asked: Asked, told: Told) -> None:
     """What the proof takes for granted, where a column's name speaks against it."""
-    name = perhaps_groups(table.columns, spoken)
+    name = perhaps_groups(table.columns, set(used))
     told.premise("perhaps_groups", name)
     if name is not None:
         ways = f"say --groups {name} --max-weight N, the most rows that one has"
         if asked.state is not None or asked.baseline is not None:
             option = "baseline" if asked.state is None else "anytime"
             ways = f"gate all rows without --{option}, which takes no groups, and {ways}"
-        told.say(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
+        told.hint(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
 
 
 def _summed(
@@ -219,7 +228,7 @@ def _summed(
     say_excluded(n_excluded, told)
     told.say(road_of(table, sketch))
     told.premise("columns", chosen.names)
-    _say_independent(table, set(chosen.names.values()), asked, told)
+    _say_independent(table, chosen.names.values(), asked, told)
     return sketch, chosen.names
 
 
@@ -230,10 +239,11 @@ def _top_label(
     names = {"y_true": asked.y_true, "sample_weight": asked.sample_weight, "groups": asked.groups}
     read = table.read_classes(classes, unweighted=unweighted, **names)
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
-    told.say(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
+    told.premise("top_label", True)
+    told.hint(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")
     told.premise("columns", read.names)
     if asked.groups is None:
-        _say_independent(table, {*read.names.values(), *classes}, asked, told)
+        _say_independent(table, [*read.names.values(), *classes], asked, told)
     else:
         told.premise("n_groups", np.unique(np.asarray(read.groups)).size)
     with named_as_in_table(table, read.names):

@@ -28,10 +28,10 @@ def disagreement(audit: Audit) -> str | None:
     (first, by_name), more = apart[0], len(apart) - 1
     others = f" (and {more:,} more)" if more else ""
     one, other = ("by name", "in the search") if by_name else ("in the search", "by name")
-    level = f"{audit.level:g}"
+    few, level = f"{100.0 * audit.level:g}%", f"{audit.level:g}"
     return (
         f"{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule: by name "
-        f"a share of at most {level} of the segments called off is expected to be calibrated; in the search the chance "
+        f"at most {few} of the segments called off are expected to be false alarms; in the search the chance "
         f"that any calibrated one is called off is at most {level}."
     )
 

@@ -82,7 +82,10 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
     with named_as_in_table(table, names), adding.in_words():
         found = adding.sums(read) if isinstance(read, CalibrationSketch) else adding.rows(read)
     gate.save(state)
-    for name, value in _of_all_rows(gate).items():
+    of_file: dict[str, Any] = {
+        name: said[name] for name in ("not_looked_at", "searchable", "top_label") if name in said
+    }
+    for name, value in {**of_file, **_of_all_rows(gate)}.items():
         told.premise(name, value)
     told.premise("loose_limit", loose_limit_of(gate._seen.sample, gate.max_distance))
     return found

@@ -221,7 +221,7 @@ def segments_sorted(level: float, *, chance: bool) -> str:
         return "Sorted by smooth error, the largest first."
     return (
         f"Sorted: those off by more than noise (q at most {level:g}) first, then by smooth error, the largest first. "
-        f"Of those named so a share of at most {level:g} is expected to be calibrated."
+        f"Among the segments called off, at most {100.0 * level:g}% are expected to be false alarms."
     )
 
 
@@ -293,4 +293,4 @@ def periods_in_words(periods: Sequence[Period]) -> str:
     if not compared:
         return said
     by, found = next(((by, found) for by, found in compared if found.reject), compared[-1])
-    return f"{said} Beside the reference, by {by}: {found.summary()}."
+    return f"{said} {found.summary_by(by)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from calibrant.door.arguments import positive
 from calibrant.door.columns import Column, FloatArray, IntArray, read_columns
 from calibrant.door.errors import InputError
+from calibrant.door.premises import Premises
 from calibrant.door.rows import Rows, read_groups, read_trials, require_single_outcomes
 from calibrant.door.sample import Sample
 from calibrant.inference.cells import Cells
@@ -54,6 +56,20 @@ def read_draws(
     return draws_of(outcome, prediction, weight, count, group, max_weight)
 
 
+def premises_of_draws(
+    plain: Premises, units: Units, sample_weight: object, trials: object, groups: object, max_weight: float | None
+) -> Premises:
+    """What is taken as given of draws that were read from these columns, besides what is of any rows."""
+    return replace(
+        plain,
+        grouped=groups is not None,
+        n_groups=None if groups is None else int(units.n_units),
+        weighted=sample_weight is not None,
+        trials=trials is not None,
+        max_weight=max_weight,
+    )
+
+
 def draws_of(
     outcome: FloatArray,
     prediction: FloatArray,
@@ -76,9 +92,10 @@ def draws_of(
     unit = None if group is None else _in_order(group[order], y, v, w)
     each = w if unit is None else np.bincount(unit, w)
     if each.max() > most * _OUTWARDS:
-        row = int(order[int(np.argmax(each))]) if unit is None else None
-        what = "a group weighs" if unit is not None else f"row {row} weighs"
-        raise InputError("max_weight", f"is {max_weight:g}, but {what} {each.max():g}", row=row)
+        most_of = np.argmax(each)
+        row = int(order[most_of] if unit is None else order[unit == most_of].min())
+        what = f"{'' if unit is None else 'the group of '}row {row} (from 0)"
+        raise InputError("max_weight", f"is {max_weight:g}, but {what} weighs {each.max():g}", row=row)
     return Sample.of_arrays(y, v, w), Units(y, v, w, unit, np.ones(each.size), max(most, float(each.max())))
 
 

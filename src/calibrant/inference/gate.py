@@ -6,18 +6,19 @@ __all__ = ["GateResult", "calibration_gate"]
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from calibrant.door.arguments import check_level, fraction
 from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.outwards import outwards
+from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.bounds import sample_distance
 from calibrant.inference.cells import Cells
-from calibrant.inference.draws import read_draws
+from calibrant.inference.draws import premises_of_draws, read_draws
 from calibrant.inference.family import lower_end_of_cells, lower_moves
 from calibrant.inference.functions import lower_function
 from calibrant.inference.one_event import Spread, lower_end
@@ -44,7 +45,8 @@ class GateResult(Result):
     lower_distance : Interval
         Each end alone holds with probability 1 - level, at any number of rows: the verdict rests on one of them.
     level : float
-        The verdict is wrong with at most this probability.
+        The verdict is wrong with at most this probability. Among several checks of a gate the lower end, which decides
+        "beyond", takes this divided by their number.
     n_rows : int
         Rows that it rests on.
     rows_needed : int or None
@@ -52,6 +54,8 @@ class GateResult(Result):
         number would.
     anytime : bool
         Whether each end holds at all numbers of rows at once, so that you may look at it and stop at any time.
+    premises : Premises
+        What it takes as given.
 
     See Also
     --------
@@ -65,9 +69,25 @@ class GateResult(Result):
     n_rows: int
     rows_needed: int | None
     anytime: bool = False
+    premises: Premises = field(default=None, compare=False)  # type: ignore[assignment]  # rows alone, where not given
+
+    def __post_init__(self) -> None:
+        """Take rows as independent and alike where nothing else is said."""
+        if self.premises is None:
+            premises = Premises(self.level, max_distance=self.max_distance, anytime=self.anytime)
+            object.__setattr__(self, "premises", premises)
 
     def summary(self) -> str:
-        """One sentence."""
+        """One sentence, and what it takes as given."""
+        return f"{self.sentence}\n{self.premises.summary()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, with a sentence for each premise."""
+        return {**Result.to_dict(self), "premises": self.premises.to_dict()}
+
+    @property
+    def sentence(self) -> str:
+        """What is proved, alone."""
         said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
         return f"{said} {asked(self.max_distance)}: {proved_by(self)}"
 
@@ -150,7 +170,9 @@ def calibration_gate(
     """
     level = check_gate(max_distance, level)
     sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
-    return gate_from_ends(Ends.of(sample, level, units), max_distance, sample.n_rows)
+    found = gate_from_ends(Ends.of(sample, level, units), max_distance, sample.n_rows)
+    premises = premises_of_draws(found.premises, units, sample_weight, trials, groups, max_weight)
+    return replace(found, premises=premises)
 
 
 def calibration_gate_on_sample(
@@ -283,12 +305,11 @@ def practical(rows: int | None, n_rows: int) -> bool:
     return rows is not None and rows - n_rows <= max(_MILLION, _TIMES * n_rows)
 
 
-def rows_to_decide(rows: int, n_rows: int) -> str:
-    """How many rows would decide, in all and besides those that there are."""
+def rows_to_decide(rows: int, n_rows: int, where: str = "") -> str:
+    """How many rows would decide besides those that there are, of so many in all."""
     if not practical(rows, n_rows):
-        return f"{IMPRACTICAL} would decide"
-    more = rounded_rows(rows - n_rows)
-    return f"about {more:,} more rows like these would decide, {rounded_rows(n_rows + more):,} in all"
+        return f"{IMPRACTICAL} would decide{where}"
+    return f"about {rounded_rows(rows - n_rows):,} more rows{where} would decide, if the error stays as it is here"
 
 
 def rounded_rows(rows: int) -> int:

@@ -61,13 +61,16 @@ class NotWorse(Result):
     difference : Interval
         Of the population's error less the baseline's; each end alone holds with probability 1 - level.
     level : float
-        The answer is wrong with this probability at most: in large samples, or where `way` is "proved" in all.
+        The answer is wrong with this probability at most: in large samples, or where `way` is "proved" in all. The
+        lower end, which decides "beyond", takes this divided by the number of the gate's checks.
     n_rows, n_rows_baseline : int
         Rows of either.
     rows_needed : int or None
         About how many rows would decide, were the difference what it is now; None where decided, or where none would.
     way : {"paired", "two samples", "proved"}
         Of the same rows, of different ones, or from the ends that are proved of either error.
+    default_limit : bool
+        Whether `max_worse` is the default for these rows, and nobody gave it.
     """
 
     verdict: Verdict
@@ -79,6 +82,7 @@ class NotWorse(Result):
     n_rows_baseline: int
     rows_needed: int | None
     way: Way
+    default_limit: bool = False
 
     @property
     def proved(self) -> str:
@@ -92,16 +96,24 @@ class NotWorse(Result):
         """One sentence."""
         said = {"within": "not worse than", "beyond": "worse than", "undecided": "undecided whether worse than"}
         asymptotic = "" if self.way == "proved" else " in large samples"
+        limit = f"{self.max_worse:g}{' (the default for these rows)' if self.default_limit else ''}"
         rows = {
             "paired": f"the same {counted(self.n_rows, 'row')}",
             "two samples": f"{counted(self.n_rows, 'row')} against {self.n_rows_baseline:,} others",
             "proved": f"{counted(self.n_rows, 'row')} against {self.n_rows_baseline:,}",
         }[self.way]
         return (
-            f"{said[self.verdict]} {self.baseline} by more than {self.max_worse:g}: with {confidence(self.level)} "
+            f"{said[self.verdict]} {self.baseline} by more than {limit}: with {confidence(self.level)} "
             f"confidence{asymptotic}, the population's smooth calibration error minus that of {self.baseline} is "
             f"{self.proved} ({rows}){self._needs()}"
         )
+
+    def cell(self) -> str:
+        """What is proved, in a cell of a table: the difference, the limit, how it holds, and rows that would decide."""
+        low, high = outwards(*self.difference, signed=True)
+        ends = {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": f"{low} to {high}"}[self.verdict]
+        limit = f"limit {self.max_worse:+g}{', the default for these rows' if self.default_limit else ''}"
+        return f"{ends} ({limit}{'' if self.way == 'proved' else '; in large samples'}){self._needs()}"
 
     def _needs(self) -> str:
         if self.verdict != "undecided":
@@ -109,10 +121,19 @@ class NotWorse(Result):
         if self.rows_needed is None:
             return "; it may be right at the limit, where no number of rows decides"
         both = "" if self.way == "paired" else " on both sides"
-        return f"; {rows_to_decide(self.rows_needed, self.n_rows)}{both}"
+        return f"; {rows_to_decide(self.rows_needed, self.n_rows, both)}"
 
 
-def not_worse(now: Side, before: Side, *, baseline: str, max_worse: float, level: float, shares: int) -> NotWorse:
+def not_worse(
+    now: Side,
+    before: Side,
+    *,
+    baseline: str,
+    max_worse: float,
+    level: float,
+    shares: int,
+    default_limit: bool = False,
+) -> NotWorse:
     """Compare two predictors: by a test of the same rows, or of different ones, or by the ends that are proved.
 
     "Beyond" takes one of so many `shares` of the level, at least two. Rows are the same where outcomes of both kinds
@@ -141,7 +162,7 @@ def not_worse(now: Side, before: Side, *, baseline: str, max_worse: float, level
     n = now.sample.n_rows
     needed = _needed(ends, centre, max_worse, n) if verdict == "undecided" else None
     return NotWorse(
-        verdict, baseline, float(max_worse), ends, float(level), n, before.sample.n_rows, needed, way
+        verdict, baseline, float(max_worse), ends, float(level), n, before.sample.n_rows, needed, way, default_limit
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ __all__ = ["RegretBounds", "regret_bounds"]
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from calibrant.door.arguments import check_level, check_threshold, fraction
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import rounded_down, rounded_up
+from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.inference.draws import read_draws
+from calibrant.inference.draws import premises_of_draws, read_draws
 from calibrant.inference.gate import Verdict, asked, fewest_rows, needs, verdict_of
 from calibrant.inference.one_event import lower_end, psi
 from calibrant.inference.regret_units import regret_upper_end
@@ -55,6 +56,8 @@ class RegretBounds(Result):
         Rows that they rest on.
     rows_needed : int or None
         About how many such rows would decide; None if it is decided already, was not asked, or no number would.
+    premises : Premises
+        What they take as given.
 
     See Also
     --------
@@ -69,8 +72,24 @@ class RegretBounds(Result):
     level: float
     n_rows: int
     rows_needed: int | None = None
+    premises: Premises = field(default=None, compare=False)  # type: ignore[assignment]  # rows alone, where not given
+
+    def __post_init__(self) -> None:
+        """Take rows as independent and alike where nothing else is said."""
+        if self.premises is None:
+            premises = Premises(self.level, max_regret=self.max_regret, threshold=self.threshold)
+            object.__setattr__(self, "premises", premises)
 
     def summary(self) -> str:
+        """One sentence, and what it takes as given."""
+        return f"{self.sentence}\n{self.premises.summary()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, with a sentence for each premise."""
+        return {**Result.to_dict(self), "premises": self.premises.to_dict()}
+
+    @property
+    def sentence(self) -> str:
         """Say what is lost at most, and at least where that is proved."""
         where = "At any threshold" if self.threshold is None else f"At the threshold {self.threshold:g}"
         most = rounded_up(self.regret_interval.high)
@@ -180,6 +199,8 @@ def regret_bounds(
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     found = float((np.maximum(at, above) if threshold is None else at).max())
+    premises = premises_of_draws(bounds.premises, units, sample_weight, trials, groups, max_weight)
+    bounds = replace(bounds, premises=premises)
     return _needing(bounds, found, lambda times: regret_upper_end(units, level, threshold, times))
 
 

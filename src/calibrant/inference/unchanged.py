@@ -62,8 +62,16 @@ class ReferenceReading(Result):
 
     def summary(self) -> str:
         """One sentence."""
+        return self._told(f"since {self.reference}")
+
+    def summary_by(self, by: object) -> str:
+        """One sentence, with the period by whose end that is."""
+        reference, last = (f"period {each}" if str(each).isdigit() else str(each) for each in (self.reference, by))
+        return f"Compared with {reference}: {self._told(f'by {last}')}."
+
+    def _told(self, when: str) -> str:
         said = "changed" if self.reject else "no change is proved"
-        said = f"{said} since {self.reference} (anytime-valid p = {at_most(self.pvalue, 2)})"
+        said = f"{said} {when} (anytime-valid p = {at_most(self.pvalue, 2)})"
         if self.difference is None:
             return f"{said}: no rows can be compared with the reference's"
         narrow = self.reject and self.where != (0.0, 1.0) and self.difference_there is not None

@@ -59,7 +59,7 @@ def gate_as_junit(found: Gated) -> str:
     for check in found.checks:
         names = {"name": _printable(check.name), "classname": _printable(found.title)}
         case = ElementTree.SubElement(suite, "testcase", names)
-        said = _printable(check.result.summary())
+        said = _printable(check.sentence)
         if check.verdict in _ELEMENTS:
             ElementTree.SubElement(case, _ELEMENTS[check.verdict], {"type": check.verdict, "message": said})
         else:
@@ -79,7 +79,8 @@ def gate_as_markdown(found: Gated) -> str:
         checks, rest = found.shown()
         for check in checks:
             verdict = f"{_COLOURS[check.verdict]} {check.verdict}"
-            lines.append(f"| {_marked(check.name)} | {verdict} | {_marked(check.proved)} | {check.result.n_rows:,} |")
+            proved = _marked(check.proved + check.needs)
+            lines.append(f"| {_marked(check.name)} | {verdict} | {proved} | {check.result.n_rows:,} |")
         lines += ["", f"{rest[0].upper()}{rest[1:]}."] if rest else []
         lines.append("")
     lines += ["Taken as given:", "", *(f"- {_marked(sentence)}" for sentence in found.premises.sentences), ""]

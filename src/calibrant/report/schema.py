@@ -16,6 +16,7 @@ from calibrant.findings.found import Audit
 if TYPE_CHECKING:
     from calibrant.findings.gated import Gated
     from calibrant.findings.regions import Region
+    from calibrant.inference.gate import GateResult
     from calibrant.inference.pairwise import PairwiseComparison
     from calibrant.scale.drift import Period
     from calibrant.segments.named import Segment
@@ -92,7 +93,7 @@ def _(audit: Audit) -> dict[str, Any]:
         },
         "tests": {name: each.to_dict() for name, each in audit.tests.items()},
         "cost_of_acting": None if audit.cost_of_acting is None else asdict(audit.cost_of_acting),
-        "gate": None if audit.gate is None else asdict(audit.gate),
+        "gate": None if audit.gate is None else _gate(audit.gate),
         "population": None if audit.population is None else asdict(audit.population),
         "segments": [_segment(segment) for segment in audit.segments],
         "segmented_by": list(audit.segmented_by),
@@ -126,6 +127,11 @@ def _(audit: Audit) -> dict[str, Any]:
     }
     plainly: dict[str, Any] = plain(found)
     return plainly
+
+
+def _gate(found: GateResult) -> dict[str, Any]:
+    """The gate; what it takes as given stands among the audit's premises."""
+    return {name: value for name, value in asdict(found).items() if name != "premises"}
 
 
 def _pairs(found: PairwiseComparison) -> list[dict[str, Any]]:

@@ -157,7 +157,7 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
     for inequality in audit.violations:
         values = f"{number(inequality.left_value)} <= {number(inequality.right_value)}"
         _say(console, f"FAILS  {values}  {inequality.words}", indent=" " * 7)
-    if audit.seed is not None:
+    if audit.seed is not None and audit.n_resamples:  # without resamples no seed is taken
         _foot(console, repeats(audit.seed))
 
 

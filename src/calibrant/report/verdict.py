@@ -10,7 +10,6 @@ from calibrant.findings.blamed import Blamed, blamed
 from calibrant.findings.two_rules import disagreement
 from calibrant.findings.words import (
     found_in_words,
-    not_looked_at,
     percent,
     periods_in_words,
     segments_in_words,
@@ -46,15 +45,9 @@ def sentences(audit: Audit) -> tuple[str, ...]:
         if differ is not None:
             said.append(differ)
         said.append("What is said of found segments holds if the predictions were not fitted to these rows.")
-    if audit.not_looked_at:
-        hint = '--find all (in Python find="all") searches them for segments that are off.'
-        said.append(f"{not_looked_at(audit.not_looked_at)}; {hint}")
     if audit.periods:
         said.append(periods_in_words(audit.periods))
     said.append(discrimination(audit))
-    test = audit.tests["calibration_test"].result
-    if isinstance(test, CalibrationTestResult):
-        said.append(f"Assumed: {test.assumption}{_hint(audit)}.")
     if audit.n_groups is not None:
         said.append(_by_group(audit))
     if audit.about_chance:
@@ -62,22 +55,15 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _hint(audit: Audit) -> str:
-    """What to say if they are not."""
-    name = audit.perhaps_groups
-    if name is None:
-        return ""
-    some = "" if audit.road is None else ", and audit some of them, all rows of each, if these are too many to be read"
-    return f'; if rows of one {name} depend on one another, say --groups {name} (in Python groups="{name}"){some}'
-
-
 def _by_group(audit: Audit) -> str:
-    """Which rows may depend on one another, and what is not shown for that."""
+    """How chance is judged, where it is, and what is not shown for the groups."""
     name = audit.columns.get("groups")
     of = "" if name is None else f" of {name}"
-    many = counted(audit.n_groups or 0, "group")
-    said = f"Rows of one group may depend on one another: chance is judged by whole groups, {many}{of}."
-    return f"{said} For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
+    many, test = counted(audit.n_groups or 0, "group"), audit.tests["calibration_test"].result
+    judged = f"Chance is judged by whole groups, {many}{of}. " if isinstance(test, CalibrationTestResult) else ""
+    return (
+        f"{judged}For groups, the population's cost of acting is not bounded here (calibrant gate --max-regret does)."
+    )
 
 
 def discrimination(audit: Audit) -> str:

@@ -70,7 +70,7 @@ class Period(Result):
     def summary(self) -> str:
         """Say what the period is like, and the evidence so far."""
         means = f"mean outcome {self.base_rate:.4g}, mean prediction {self.mean_prediction:.4g}"
-        since = "" if self.since_reference is None else f" Beside the reference: {self.since_reference.summary()}."
+        since = "" if self.since_reference is None else f" {self.since_reference.summary_by(self.period)}"
         return f"{self.period}: {counted(self.n_rows, 'row')}, {means}. So far: {self.reading.summary()}.{since}"
 
 

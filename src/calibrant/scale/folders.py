@@ -101,8 +101,8 @@ def refuse_same_file(files: Iterable[str]) -> None:
         for key in (os.path.realpath(file), (told.st_dev, told.st_ino)):
             before, name = seen.setdefault(key, (at, file))
             if before != at:
-                also = f", also as {name!r}" if name != file else ""
-                raise FileError("file", f"{file!r} is named twice{also}, and its rows would be counted twice")
+                same = "is named twice" if name == file else f"is the same file as {name!r}"
+                raise FileError("file", f"{file!r} {same}; its rows would be counted twice")
 
 
 def on_filesystem(filesystem: object, path: str) -> list[tuple[str, int]]:

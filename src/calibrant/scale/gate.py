@@ -273,11 +273,17 @@ class CalibrationGate:
 
     def _result(self, seen: CalibrationSketch, won: Won, squared: float) -> GateResult:
         if not seen.has_weight:
-            return GateResult("undecided", self.max_distance, _NOTHING, self.level, seen.n_rows, None, anytime=True)
+            found = GateResult("undecided", self.max_distance, _NOTHING, self.level, seen.n_rows, None, anytime=True)
+            return self._with_premises(found)
         bets = Bets.against(self.max_distance)
         sample, units, moved = self._draws(seen)
         spread = Spread.of(units).knowing(squared / units.n_units)
-        return AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved).result(self.max_distance)
+        ends = AnytimeEnds.of(sample, spread, moved, won, bets, self.level, self._proved)
+        return self._with_premises(ends.result(self.max_distance))
+
+    def _with_premises(self, found: GateResult) -> GateResult:
+        weighted = self.max_weight is not None
+        return replace(found, premises=replace(found.premises, weighted=weighted, max_weight=self.max_weight))
 
     def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, Units | Cells, float]:
         """Its rows as a sample and as draws, and how far its distance can be from theirs."""

@@ -83,7 +83,8 @@ class BoundedSegments(Result):
     max_distance : float
         The limit.
     level : float
-        Probability that any segment is said to be beyond that is not, at most.
+        Probability that any segment is said to be beyond that is not, at most: already the gate's level divided by the
+        number of its checks. "Within" and the search of segments take the gate's whole level.
     n_rows : int
         Rows of the table.
     n_tested, n_beyond : int
@@ -149,8 +150,9 @@ class BoundedSegments(Result):
         rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
         none = f"none of {of} is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
         if self.provable >= 1.0:
-            return f"{none}. In half of them or more no error could be proved: there are too few rows or groups"
-        return f"{none}. In half of them or more only an error above about {self.provable:.2g} could be proved"
+            return f"{none}. At least half of these segments are so small that no error could have been proved."
+        size = f"an error below about {self.provable:.2g} could not have been proved"
+        return f"{none}. At least half of these segments are so small that {size}."
 
 
 def _told(segments: tuple[BoundedSegment, ...], n: int) -> str:
