@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant import cli_sketches
-from calibrant.cli_once import Once, given
+from calibrant.cli_once import Once, OnceWithJUnit, given
 from calibrant.cli_options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, SHARE, names
 from calibrant.door.errors import InputError
 from calibrant.exits import Leave, explained, show, tell
 from calibrant.progress import Progress
-from calibrant.terminal import check_target, page, writing
+from calibrant.terminal import check_target, no_verdict_told, page, writing
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
@@ -197,7 +197,7 @@ def _tell_of(file: str, said: str) -> None:
     tell(f"{file}: {said}")
 
 
-@app.command(cls=Once)
+@app.command(cls=OnceWithJUnit)
 def gate(
     file: Annotated[
         str | None, typer.Argument(help="CSV, Parquet, JSON lines, Arrow, sketches; a folder; a quoted pattern.")
@@ -288,13 +288,15 @@ def gate(
     baseline's by at most --max-worse: a paired test if both hold the same outcomes in the same order, else a test of
     two samples; above 200,000 rows the proved ends of both.
 
-    --junit has a failure for each check that is beyond, an error for each that is undecided. --summary adds the same to
+    --junit has a failure for each check that is beyond, an error for each that is undecided, and one error that says
+    why where no verdict is reached. --summary adds the same to
     a Markdown file: --summary "$GITHUB_STEP_SUMMARY".
 
     For example: calibrant gate predictions.parquet --y-true clicked --y-prob score --max-distance 0.05 --level 0.05
     or: calibrant gate predictions.parquet --max-regret 0.002 --threshold 0.1
     """
-    with explained(), Progress() as progress:
+    others = (file, anytime, summary, baseline)
+    with explained(), no_verdict_told(junit, file or str(anytime), others), Progress() as progress:
         from calibrant.findings.effects import GATE, refuse_idle
         from calibrant.findings.gate_checks import check_opened, check_state
         from calibrant.findings.table import Told

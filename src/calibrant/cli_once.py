@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
+
+from calibrant.terminal import tell_junit
 
 _ARGUMENTS = {"resamples": "n_resamples", "seed": "random_state"}
 """What an option is called in Python, where that is another name."""
@@ -50,6 +53,31 @@ class Once(TyperCommand):
         found = {name for name, source in sources.items() if source.name not in ("DEFAULT", "DEFAULT_MAP")}
         _given.set(frozenset(_ARGUMENTS.get(name, name) for name in found))
         return super().invoke(ctx)
+
+
+class OnceWithJUnit(Once):
+    """As `Once`; why arguments cannot be read is written to the file of ``--junit`` as well."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; those that click does not take end in an error that has a message."""
+        said = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as problem:
+            if hasattr(problem, "format_message"):  # not --help, which ends like this too
+                junit, others = _junit_among(said)
+                tell_junit(junit, "calibrant gate", others, problem.format_message())
+            raise
+
+
+def _junit_among(args: list[str]) -> tuple[Path | None, list[str]]:
+    """What ``--junit`` names, and all other arguments."""
+    for at, arg in enumerate(args):
+        if arg.startswith("--junit="):
+            return Path(arg.partition("=")[2]), args[:at] + args[at + 1 :]
+        if arg == "--junit" and at + 1 < len(args):
+            return Path(args[at + 1]), args[:at] + args[at + 2 :]
+    return None, args
 
 
 def _is_empty(value: Any) -> bool:

@@ -149,7 +149,7 @@ def _explain(problem: BaseException) -> int:
             _drop(sys.stdout)
             return 0
     if isinstance(problem, InputError) or (isinstance(problem, OSError) and problem.errno in _USERS):
-        tell("calibrant: " + _in_words(problem).replace("\n", "\\n"))
+        tell("calibrant: " + in_words(problem).replace("\n", "\\n"))
         return BAD_INPUT
     if isinstance(problem, ImportError) and problem.name == "NUMBA_DISABLE_JIT":  # which says that it cannot be so
         tell(f"calibrant: {problem}")
@@ -162,7 +162,8 @@ def _explain(problem: BaseException) -> int:
     return UNFORESEEN
 
 
-def _in_words(problem: InputError | OSError) -> str:
+def in_words(problem: InputError | OSError) -> str:
+    """What is wrong, in the command line's words."""
     if isinstance(problem, OSError):
         return f"{problem.filename or 'output'}: {problem.strerror or problem}"
     argument = _OPTIONS.get(problem.argument, problem.argument)

@@ -7,12 +7,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.door.errors import FileError
+from calibrant.door.errors import FileError, InputError
+from calibrant.exits import Leave, in_words
 
 if TYPE_CHECKING:
     from calibrant.findings.comparison import Comparison
@@ -42,6 +43,29 @@ def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
         raise FileError(option, f"the folder {str(folder)!r} cannot be written to: {problem.strerror}") from None
+
+
+@contextmanager
+def no_verdict_told(junit: Path | None, title: str, others: Sequence[object]) -> Iterator[None]:
+    """Where no verdict is reached within, write why into the JUnit file, unless that is one of the other files."""
+    try:
+        yield
+    except Leave:
+        raise
+    except BaseException as problem:
+        why = in_words(problem) if isinstance(problem, InputError | OSError) else "no verdict was reached"
+        tell_junit(junit, title, others, why)
+        raise
+
+
+def tell_junit(junit: Path | None, title: str, others: Sequence[object], why: str) -> None:
+    """Write why there is no verdict into the JUnit file, if it can be."""
+    if junit is not None:
+        with suppress(Exception):  # what went wrong before is what is told
+            check_target(junit, "--junit", [str(other) for other in others if other is not None])
+            from calibrant.report.gate import write_no_verdict
+
+            write_no_verdict(title, why, junit)
 
 
 @contextmanager

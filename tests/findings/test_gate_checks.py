@@ -47,6 +47,12 @@ def written(path, **columns):
     return path
 
 
+def copied(path):
+    other = path.with_name(f"copy_{path.name}")
+    other.write_bytes(path.read_bytes())
+    return str(other)
+
+
 def gated(path, **asked):
     asked = {"max_distance": 0.1, "level": 0.05, **asked}
     return check_opened(opened.OpenedFile(path), Asked(**asked), Told())
@@ -363,7 +369,7 @@ def test_a_baseline_may_be_a_sketch_and_costs_no_more_than_its_bound(tmp_path):
 
 def test_many_rows_are_compared_by_their_proved_ends(rows, monkeypatch):
     monkeypatch.setattr("calibrant.inference.not_worse.MOST_RESAMPLED", 1_000)
-    result = gated(rows, baseline=str(rows), level=0.1).checks[1].result
+    result = gated(rows, baseline=copied(rows), level=0.1).checks[1].result
     assert result.way == "proved"
     assert "in large samples" not in result.summary()
     # Of both together population_bounds leaves each a share of its level; here each end has all of a quarter.
@@ -423,7 +429,7 @@ def test_a_percentage_is_understood(rows):
 
 def test_outcomes_that_are_all_equal_tell_no_rows_apart(tmp_path):
     path = written(tmp_path / "ones.csv", y_true=np.ones(100, int), y_prob=ROWS[:100])
-    assert gated(path, baseline=str(path)).checks[1].result.way == "two samples"
+    assert gated(path, baseline=copied(path)).checks[1].result.way == "two samples"
 
 
 @pytest.mark.slow
@@ -441,7 +447,7 @@ def test_of_classes_the_top_label_is_gated(tmp_path):
     assert "top label" in run(path, "--max-distance", 0.1, "--json").stderr
     with pytest.raises(InputError, match=r"by: is for single predictions"):
         gated(path, by=("y_true",))
-    assert gated(path, baseline=str(path)).checks[1].result.way == "paired"
+    assert gated(path, baseline=copied(path)).checks[1].result.way == "paired"
 
 
 def test_a_log_of_the_harness_is_gated_as_it_is_audited(tmp_path):
@@ -486,7 +492,7 @@ def test_rows_too_many_to_read_are_summed_and_pay_for_it(tmp_path, monkeypatch):
     assert summed.rows.lower_distance.low <= own.lower_distance.low + 1e-12
     state = tmp_path / "kept.gate"
     assert run(path, "--max-distance", 0.1, "--anytime", state).exit_code in (0, 3)
-    assert gated(path, baseline=str(path)).verdict == "within"
+    assert gated(path, baseline=copied(path)).verdict == "within"
 
 
 @pytest.mark.parametrize(
@@ -537,7 +543,7 @@ def test_names_that_mean_something_to_xml_or_markdown_are_shown_as_they_are(rows
 
 @pytest.mark.slow
 def test_a_difference_right_at_the_limit_asks_for_no_number_of_rows(rows):
-    found = gated(rows, baseline=str(rows)).checks[1].result
+    found = gated(rows, baseline=copied(rows)).checks[1].result
     at = NotWorse("undecided", "old", 0.02, found.difference, 0.05, 9, 9, None, "paired")
     assert at.summary().endswith("it may be right at the limit, where no number of rows decides")
 
@@ -569,11 +575,11 @@ def test_labels_are_those_of_the_baseline_too_and_rows_that_may_belong_together_
     label = np.where(rng.random(2000) < p, "bad", "good")
     path = written(tmp_path / "loans.parquet", outcome=label, pd=p, customer_id=rng.integers(0, 900, 2000))
     named = ("--y-true", "outcome", "--y-prob", "pd", "--max-distance", 0.2)
-    done = run(path, *named, "--pos-label", "bad", "--baseline", path)
+    done = run(path, *named, "--pos-label", "bad", "--baseline", copied(path))
     assert done.exit_code in (0, 3), done.stderr
     assert done.stdout.count("If rows of one customer_id depend on one another, gate all rows without --baseline") == 1
     assert "customer_id" not in done.stderr
-    as_json = run(path, *named, "--pos-label", "bad", "--baseline", path, "--json").stderr
+    as_json = run(path, *named, "--pos-label", "bad", "--baseline", copied(path), "--json").stderr
     assert "if those of one customer_id depend on one another, gate all rows without --baseline" in as_json
     refused = run(path, *named)
     assert refused.exit_code == 2
@@ -592,3 +598,52 @@ def test_columns_that_nobody_asked_about_are_named(tmp_path):
     assert "Columns not looked at: shop;" in run(path, "--max-distance", 0.1, "--by", "place").output
     assert "not looked at" not in run(path, "--max-distance", 0.1, "--find", "all").output
     assert "not looked at" not in run(path, "--max-distance", 0.1, "--find", "place,shop").output
+
+
+BAD = {
+    "a value": ("y_true,y_prob\n0,0.5\n1,1.5\n", ()),
+    "no file": (None, ()),
+    "an option": ("y_true,y_prob\n0,0.5\n1,0.5\n", ("--threshold", "0.5")),
+    "usage": ("y_true,y_prob\n0,0.5\n1,0.5\n", ("--max-depth", "9")),
+    "a number": ("y_true,y_prob\n0,0.5\n1,0.5\n", ("--level", "a<b&\x07")),
+    "no such option": ("y_true,y_prob\n0,0.5\n1,0.5\n", ("--no-such",)),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_no_verdict_of_an_earlier_run_stays(tmp_path, rows, kind):
+    text, more = BAD[kind]
+    junit, bad = tmp_path / "gate.xml", tmp_path / "bad<1>.csv"
+    assert run(rows, "--max-distance", 0.1, "--junit", junit).exit_code == 0
+    if text is not None:
+        bad.write_text(text)
+    for _ in range(2):  # in place of a verdict, and where there is no file yet
+        done = run(bad, "--max-distance", 0.1, "--junit", junit, *more)
+        assert done.exit_code == 2, done.output
+        root = ElementTree.parse(junit).getroot()
+        assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("1", "0", "1")
+        (case,) = root.findall("./testsuite/testcase")
+        assert case.get("classname") in (str(bad), "calibrant gate")
+        (error,) = case
+        assert (error.tag, error.get("type")) == ("error", "no verdict")
+        if kind in ("a value", "no file", "an option"):
+            assert f"calibrant: {error.get('message')}" in done.stderr
+        junit.unlink()
+
+
+@pytest.mark.parametrize("more", [(), ("--no-such",)])
+def test_no_other_file_is_replaced_by_why_there_is_no_verdict(tmp_path, rows, more):
+    state, other, none = tmp_path / "state", tmp_path / "notes.xml", tmp_path / "none.csv"
+    other.write_text("<notes/>")
+    before = {each: each.read_bytes() for each in (rows, other)}
+    for args in (
+        (rows, "--level", 2, "--junit", rows),
+        (none, "--junit", none),
+        (none, "--junit", other),
+        (none, "--anytime", state, "--junit", state),
+        (rows, "--summary", state, "--junit", state, "--level", 2),
+    ):
+        assert run(*args, "--max-distance", 0.1, *more).exit_code == 2
+        assert {each: each.read_bytes() for each in before} == before
+        assert not state.exists()
+        assert not none.exists()

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -99,10 +100,28 @@ def test_of_several_files_the_one_at_fault_is_named(tmp_path):
 @pytest.mark.slow
 def test_a_predictor_beside_itself_is_told(tmp_path):
     path = text_of(tmp_path / "rows.csv", pa.table(columns(other=np.linspace(0, 1, 240))))
-    asked = ["gate", path, "--max-distance", "0.5", "--baseline", path]
-    assert "hold the very same outcomes and predictions" in command(*asked, *NAMED).stderr
+    copy, junit, summary = (tmp_path / name for name in ("copy.csv", "out.xml", "out.md"))
+    copy.write_bytes(path.read_bytes())
+    asked = ["gate", path, "--max-distance", "0.5", "--junit", junit, "--summary", summary, "--baseline", copy]
+    said = "both hold the very same outcomes and predictions: a predictor beside itself"
+    text = command(*asked, *NAMED).stdout
+    assert json.loads(command(*asked, "--json", *NAMED).stdout)["checks"][1]["same"] is True
+    assert all(said in each for each in (text, junit.read_text()))
+    assert "a predictor beside itself" in summary.read_text()
     other = text_of(tmp_path / "other.csv", pa.table(columns()).set_column(1, "score", [np.linspace(0, 1, 240)]))
-    assert "very same" not in command(*asked[:-1], other, *NAMED).stderr
+    assert "very same" not in command(*asked[:-1], other, *NAMED).stdout
+
+
+def test_a_baseline_that_is_the_file_itself_is_refused(tmp_path):
+    path = text_of(tmp_path / "rows.csv", pa.table(columns()))
+    (link := tmp_path / "release.csv").symlink_to(path)
+    folder = tmp_path / "days"
+    folder.mkdir()
+    (folder / "monday.csv").write_bytes(path.read_bytes())
+    for file, baseline in ((path, path), (path, link), (link, path), (folder, folder), (folder, folder / "monday.csv")):
+        done = command("gate", file, "--max-distance", "0.5", "--baseline", baseline, *NAMED)
+        assert done.exit_code == 2
+        assert f"--baseline: {str(baseline)!r} is FILE itself, or a part of it" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.door.errors import FileError
 from calibrant.door.premises import Premises
 from calibrant.door.rows import Rows
 from calibrant.findings.answer import default_limit
@@ -32,6 +33,7 @@ from calibrant.kernels.sums import dot
 from calibrant.scale.kept import KeptSketches
 from calibrant.scale.opening import open_table
 from calibrant.scale.pooled import draws_of_cells
+from calibrant.scale.relations import InDuckDB
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
 from calibrant.segments.asked import LEAST_LEVEL, names_of
@@ -76,6 +78,7 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
     table.require(asked.find if asked.find != EVERY else (), "find")
     before = None
     if asked.baseline is not None:
+        _refuse_itself(table, asked.baseline)
         with said_of(asked.baseline):
             before = _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
@@ -94,9 +97,7 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
     if before is not None and asked.baseline is not None:
         told.progress("Baseline")
         name = Path(asked.baseline).name
-        if _very_same(side := _side(read), before):
-            told.say(f"FILE and {name} hold the very same outcomes and predictions: a predictor beside itself.")
-        compared = _compared(side, before, name, asked, shares)
+        compared = _compared(_side(read), before, name, asked, shares)
         for premise, value in (
             ("baseline", name),
             ("max_worse", compared.max_worse),
@@ -165,6 +166,15 @@ def _side(read: Read) -> Side:
     return Side(sample, moved, Rows(outcome, np.repeat(np.repeat(sample.prediction, 2), copies)))
 
 
+def _refuse_itself(table: Table, baseline: str) -> None:
+    """Refuse a baseline that is the file that is gated: it is never worse than itself."""
+    paths = [Path(file) for file in (*table.sources, *([table.path] if isinstance(table, InDuckDB) else []))]
+    other = Path(baseline)
+    if other.exists() and any(each.exists() and each.samefile(other) for each in paths):
+        problem = f"{baseline!r} is FILE itself, or a part of it, which is never worse than itself"
+        raise FileError("baseline", problem, allowed="name the last release's file")
+
+
 def _very_same(now: Side, before: Side) -> bool:
     one, other = now.sample, before.sample
     held = ((one.prediction, other.prediction), (one.count, other.count), (one.ones, other.ones))
@@ -176,7 +186,7 @@ def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> 
     if limit is None:  # what an audit takes to be too small to matter
         mean = dot(now.sample.mass(), now.sample.prediction)
         limit = default_limit(min(1.0, max(0.0, mean + float(now.sample.residual().sum()))), mean)
-    return not_worse(
+    found = not_worse(
         now,
         before,
         baseline=name,
@@ -185,3 +195,4 @@ def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> 
         level=asked.level,
         shares=shares,
     )
+    return replace(found, same=_very_same(now, before))

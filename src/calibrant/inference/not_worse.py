@@ -71,6 +71,8 @@ class NotWorse(Result):
         Of the same rows, of different ones, or from the ends that are proved of either error.
     default_limit : bool
         Whether `max_worse` is the default for these rows, and nobody gave it.
+    same : bool
+        Whether both hold the very same outcomes and predictions, so that a predictor is beside itself.
     """
 
     verdict: Verdict
@@ -83,6 +85,7 @@ class NotWorse(Result):
     rows_needed: int | None
     way: Way
     default_limit: bool = False
+    same: bool = False
 
     @property
     def proved(self) -> str:
@@ -105,7 +108,7 @@ class NotWorse(Result):
         return (
             f"{said[self.verdict]} {self.baseline} by more than {limit}: with {confidence(self.level)} "
             f"confidence{asymptotic}, the population's smooth calibration error minus that of {self.baseline} is "
-            f"{self.proved} ({rows}){self._needs()}"
+            f"{self.proved} ({rows}){self._needs()}{self.itself}"
         )
 
     def cell(self) -> str:
@@ -113,7 +116,12 @@ class NotWorse(Result):
         low, high = outwards(*self.difference, signed=True)
         ends = {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": f"{low} to {high}"}[self.verdict]
         limit = f"limit {self.max_worse:+g}{', the default for these rows' if self.default_limit else ''}"
-        return f"{ends} ({limit}{'' if self.way == 'proved' else '; in large samples'}){self._needs()}"
+        return f"{ends} ({limit}{'' if self.way == 'proved' else '; in large samples'}){self._needs()}{self.itself}"
+
+    @property
+    def itself(self) -> str:
+        """That a predictor is beside itself, as the end of a sentence, where it is."""
+        return "; both hold the very same outcomes and predictions: a predictor beside itself" if self.same else ""
 
     def _needs(self) -> str:
         if self.verdict != "undecided":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
 """What the command ends with."""
 
+_SUITE = "calibrant gate"
 _ELEMENTS = {"beyond": "failure", "undecided": "error"}  # JUnit's: it failed, or came to no end
 _COLOURS: dict[Said, str] = {
     "none beyond": "\U0001f7e2",
@@ -36,6 +38,19 @@ def write_junit(found: Gated, path: Path) -> None:
         raise FileError("--junit", problem.problem) from None
 
 
+def write_no_verdict(title: str, why: str, path: Path) -> None:
+    """Write JUnit's XML of a run without a verdict, so that none of an earlier run passes for its own.
+
+    A file that is there stays unless it is such XML.
+    """
+    if path.exists() and _SUITE.encode() not in path.read_bytes()[:1000]:
+        return
+    root, suite = _suite({"tests": 1, "failures": 0, "errors": 1})
+    case = ElementTree.SubElement(suite, "testcase", {"name": "all rows", "classname": _printable(title)})
+    ElementTree.SubElement(case, "error", {"type": "no verdict", "message": _printable(why)})
+    write_whole(path, _as_text(root))
+
+
 def add_markdown(found: Gated, path: Path) -> None:
     """Add the checks to the end of a file; what other steps have written there stays."""
     try:
@@ -50,9 +65,7 @@ def gate_as_junit(found: Gated) -> str:
     """A test case for each check: a failure where it is proved beyond, an error where it is undecided."""
     count = {verdict: sum(check.verdict == verdict for check in found.checks) for verdict in EXIT_CODES}
     numbers = {"tests": len(found.checks), "failures": count["beyond"], "errors": count["undecided"]}
-    counts = {name: str(number) for name, number in numbers.items()}
-    root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(root, "testsuite", {"name": "calibrant gate", **counts})
+    root, suite = _suite(numbers)
     properties = ElementTree.SubElement(suite, "properties")
     for name, sentence in found.premises.entries.items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": _printable(sentence)})
@@ -65,6 +78,16 @@ def gate_as_junit(found: Gated) -> str:
         else:
             ElementTree.SubElement(case, "system-out").text = said
     ElementTree.SubElement(suite, "system-out").text = _printable(" ".join(found.premises.sentences))
+    return _as_text(root)
+
+
+def _suite(numbers: Mapping[str, int]) -> tuple[ElementTree.Element, ElementTree.Element]:
+    counts = {name: str(number) for name, number in numbers.items()}
+    root = ElementTree.Element("testsuites", counts)
+    return root, ElementTree.SubElement(root, "testsuite", {"name": _SUITE, **counts})
+
+
+def _as_text(root: ElementTree.Element) -> str:
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
