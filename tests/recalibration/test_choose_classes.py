@@ -86,6 +86,13 @@ def test_a_fit_that_takes_too_long_is_given_up():
         DirichletScaling().fit_classes(multiclass_sample(label, table), stop=lambda: True)
 
 
+def test_a_fit_is_given_up_within_a_step_too():
+    label, table = drawn_classes(100, 4, 0, 2.0)
+    times = iter([False, True])  # before the first step, and within it; there is no third time
+    with pytest.raises(OutOfTime):
+        DirichletScaling().fit_classes(multiclass_sample(label, table), stop=lambda: next(times))
+
+
 @pytest.mark.slow
 def test_classes_that_are_right_are_left_alone_and_one_wrong_class_is_enough():
     changed = 0
