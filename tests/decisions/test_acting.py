@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from calibrant import audit, decision_curve, murphy_diagram
+from calibrant import InputError, audit, decision_curve, murphy_diagram
 from calibrant.decisions.acting import acting_from_sample
+from calibrant.decisions.band import band_of_sample
 from calibrant.door.sample import Sample
 
 
@@ -78,3 +79,11 @@ def test_the_page_shows_it_once_with_ids_of_its_own(tmp_path):
     section = page.partition('<section id="costs">')[2].partition("</section>")[0]
     assert section.count("<svg") == 4
     assert "#0b6e99" not in section  # colours follow the page
+
+
+def test_a_band_has_as_many_redraws_as_its_level_needs():
+    """Half of the level is for each end, so twice as many are needed as for one."""
+    sample = Sample.of_arrays(*drawn(100), None)
+    assert band_of_sample(sample, np.array([0.3]), 0.1, 19, 0).level == 0.1
+    with pytest.raises(InputError, match="n_resamples: is 18"):
+        band_of_sample(sample, np.array([0.3]), 0.1, 18, 0)
