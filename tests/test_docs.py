@@ -8,7 +8,6 @@ import tomllib
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from calibrant.homes import HOMES
@@ -44,9 +43,7 @@ def chapters():
 def test_every_example_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    y_prob = np.random.default_rng(0).random(500)
-    # What every reader has at hand.
-    names = {"y_prob": y_prob, "y_true": (np.random.default_rng(1).random(500) < y_prob**2).astype(float)}
+    names: dict = {}  # a reader has what the page says, and nothing else
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
         exec(compile(block, str(page), "exec"), names)
 
@@ -55,6 +52,13 @@ def test_links_between_pages_lead_somewhere():
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_first_page_leads_to_every_page_of_the_books_first_level():
+    pages = set(re.findall(r"^  - .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE))
+    assert len(pages) > 10
+    linked = set(re.findall(r"\]\((\S+?\.md)", (ROOT / "docs" / "index.md").read_text()))
+    assert pages - linked == {"index.md"}
 
 
 def entries(page):

@@ -1,8 +1,6 @@
 """Every reproduction runs, in small, and is written whole."""
 
-import pickle
 import re
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -12,30 +10,15 @@ from calibrant.measures.smooth import smooth_calibration_error
 from calibrant.synthetic import shifted_uniform
 from calibrant_papers import processors, registry, verdicts
 from calibrant_papers.nearly_linear_time import sparse_program
+from tests.papers import small_pages
 from tests.shared_data import FOLDER, needs_data
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproductions"
-LONG = {"tcal-figures-3-and-4", "tcal-figure-5", "tcal-figures-7-and-10"}  # even in small
-SMALL = [name for name in registry.experiments() if not registry.needs_data(name) and name not in LONG]
 
 
-class Here:
-    """Runs in this process what a pool would run in others, sent and taken back as a pool does."""
-
-    def __init__(self, *_, **__):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def submit(self, function, *arguments):
-        done = Future()
-        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
-        done.set_result(pickle.loads(pickle.dumps(function(*arguments))))
-        return done
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return small_pages.drawn(tmp_path_factory.mktemp("drawn"))
 
 
 @pytest.mark.slow
@@ -44,11 +27,10 @@ def test_processes_give_results_in_the_order_of_the_cells():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_small_versions(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(processors, "ProcessPoolExecutor", Here)  # each would import everything for itself
-    done = registry.reproduce(name, quick=True)
-    assert done.finding
+@pytest.mark.parametrize("name", registry.experiments())
+def test_small_versions_write_what_is_recorded(name, data, tmp_path):
+    done, text = small_pages.small(name, data)
+    assert small_pages.apart(small_pages.recorded(name), text) == []
     assert "fail" not in done.finding
     assert "wrongly" not in done.finding
     assert "| ---" in done.body
@@ -57,8 +39,24 @@ def test_small_versions(name, tmp_path, monkeypatch):
     assert (done.figure is None) == (len(written) == 1)
     if len(written) == 2:
         first = written[1].read_bytes()
-        registry.write(name, registry.reproduce(name, quick=True), tmp_path)
+        registry.write(name, small_pages.small(name, data)[0], tmp_path)
         assert written[1].read_bytes() == first
+
+
+def test_a_changed_number_is_seen_and_anothers_last_digit_is_not():
+    record = small_pages.recorded("unifying-theory-lemmas")
+    assert small_pages.apart(record, record) == []
+    assert small_pages.apart("| 3 of 20 | 0.1234 | 5e-17 | -0.10 |", "| 3 of 20 | 0.1235 | 0.0 | -0.1 |") == []
+    for now in ("4 of 20 | 0.1234", "3 of 20 | 0.1236", "3 of 20 | 0.1234 |", "3 of 20 | -0.1234"):
+        assert small_pages.apart("3 of 20 | 0.1234", now) == ["- 3 of 20 | 0.1234", f"+ {now}"]
+    assert small_pages.apart("a\nb", "a") == ["2 lines are recorded, 1 written"]
+    assert "python -m tests.papers.small_pages new" in "\n".join(small_pages.apart(small_pages.recorded("new"), "a"))
+
+
+def test_every_page_has_an_experiment_and_every_record_too():
+    names = set(registry.experiments())
+    assert {path.stem for path in PAGES.glob("*.md")} == names | {"index"}
+    assert {path.stem for path in small_pages.RECORDS.glob("*")} == names
 
 
 def test_names_and_folders_that_are_missing(tmp_path):

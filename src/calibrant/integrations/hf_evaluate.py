@@ -19,12 +19,8 @@ _FEATURES = [
 class CalibrationError(evaluate.Metric):  # type: ignore[misc]
     """A calibration error of all rows, without bins, under the measure's own name.
 
-    Parameters
-    ----------
-    config_name : str, default "smooth_calibration_error"
-        Name of any registered measure, with its default parameters.
-    **kwargs
-        As for `evaluate.Metric`.
+    `config_name`, an argument of `evaluate.load`, names any registered measure, with its default parameters; without it
+    the measure is `smooth_calibration_error`.
 
     Raises
     ------
