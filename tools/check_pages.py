@@ -34,7 +34,7 @@ def masked(name: str, text: str) -> list[str]:
             timed = {k for k, head in enumerate(line.split("|")) if SECONDS.search(head.strip())} or {-2}
         else:
             line = "|".join("" if k in timed else cell for k, cell in enumerate(line.split("|")))
-        found.append(re.sub(r"\d[\d.,]*", "", line) if name in SECONDS_ALONE else line)
+        found.append(re.sub(r"\d[\d.,]*(e[+-]?\d+)?", "", line) if name in SECONDS_ALONE else line)
     return [*found, last.partition(";")[0]]
 
 
