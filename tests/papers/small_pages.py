@@ -14,7 +14,9 @@ import re
 import runpy
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from unittest import mock
@@ -73,10 +75,20 @@ def drawn(folder: Path) -> Path:
     return folder
 
 
+@contextmanager
+def _left_out() -> Iterator[None]:
+    """As where OPTIONAL are not installed; what else is imported meanwhile stays."""
+    loaded = {name: sys.modules[name] for name in OPTIONAL if name in sys.modules}
+    sys.modules.update(dict.fromkeys(OPTIONAL))  # type: ignore[arg-type]
+    yield
+    for name in OPTIONAL:
+        del sys.modules[name]
+    sys.modules.update(loaded)
+
+
 def small(name: str, data: Path) -> tuple[registry.Reproduction, str]:
     """The small version of an experiment, and its page without seconds."""
-    left_out = mock.patch.dict(sys.modules, dict.fromkeys(OPTIONAL))  # as where they are not installed
-    with mock.patch.object(processors, "ProcessPoolExecutor", Here), left_out:
+    with mock.patch.object(processors, "ProcessPoolExecutor", Here), _left_out():
         done = registry.reproduce(name, quick=True, data=data if registry.needs_data(name) else None)
     return done, "\n".join(_MASKED(name, registry.page(name, done))) + "\n"
 
