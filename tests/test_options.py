@@ -270,6 +270,30 @@ def test_an_empty_file_is_refused_by_name(command, tmp_path, monkeypatch):
         assert "is empty" in done.stderr
 
 
+WRONG = {
+    "option": ("--no-such-option",),
+    "twice": ("rows.csv", "--seed", "1", "--seed", "2"),
+    "value": ("rows.csv", "--seed", "one"),
+    "range": ("rows.csv", "--seed", "-1"),
+    "lacking": ("rows.csv", "--seed"),
+    "empty": ("",),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("command", [*COMMANDS, "no-such-command"])
+def test_every_usage_error_is_one_line(command, wrong):
+    done = CliRunner().invoke(app, [command, *WRONG[wrong]])
+    assert done.exit_code == 2
+    assert not done.stdout
+    said = done.stderr
+    assert said.startswith("calibrant: ")
+    assert said.count("\n") == 1
+    assert "Usage" not in said
+    if wrong == "empty" and command in ("audit", "gate", "sketch"):
+        assert said == "calibrant: FILE is empty; is the variable set?\n"
+
+
 @pytest.mark.parametrize("option", [name for name in NAMES["gate"] if VALUES["gate"][name].args != ()])
 def test_an_empty_value_is_refused_by_name(option, tmp_path):
     done = CliRunner().invoke(app, ["gate", str(tmp_path / "rows.csv"), option, ""])
@@ -283,6 +307,6 @@ def test_a_state_never_passes_for_new_rows(tmp_path):
     for args in (("--anytime", state), ("", "--anytime", state), ("--anytime", state, "--max-distance", "0.2")):
         done = CliRunner().invoke(app, ["gate", *args])
         assert done.exit_code == 2
-        assert re.search("FILE: is missing|'file': is empty", done.stderr)
+        assert re.search("FILE: is missing|FILE is empty; is the variable set?", done.stderr)
         assert not done.stdout
     assert CliRunner().invoke(app, ["gate", "--anytime", state, "--so-far"]).exit_code in (0, 1, 3)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant import cli_sketches
-from calibrant.cli_once import Once, OnceWithJUnit, given
+from calibrant.cli_once import Once, OnceWithJUnit, OneLine, given
 from calibrant.cli_options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, SHARE, names
 from calibrant.door.errors import InputError
 from calibrant.exits import Leave, explained, show, tell
@@ -25,6 +25,7 @@ MOST_FILES = 8
 
 
 app = typer.Typer(
+    cls=OneLine,
     help="How far predicted probabilities are from calibrated, where, and whether the number can be trusted.",
     no_args_is_help=True,
     add_completion=False,

@@ -1,14 +1,17 @@
-"""A command that knows which options were given, and refuses one given twice, or filled with empty text."""
+"""Commands that know which options were given, and refuse in one line one given twice, or filled with empty text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
+from calibrant.exits import BAD_INPUT, tell
 from calibrant.terminal import tell_junit
 
 _ARGUMENTS = {"resamples": "n_resamples", "seed": "random_state"}
@@ -21,6 +24,41 @@ def given() -> frozenset[str]:
     return _given.get()
 
 
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Say what is wrong with the command line as all else that is wrong with the input is said."""
+    try:
+        yield
+    except typer.BadParameter.__base__ as problem:  # type: ignore[misc]  # of click, which typer brings along
+        if type(problem).__name__ == "NoArgsIsHelpError":
+            raise
+        tell(f"calibrant: {_in_words(problem)}")
+        raise typer.Exit(BAD_INPUT) from None
+
+
+def _in_words(problem: Any) -> str:
+    param = getattr(problem, "param", None)
+    if not isinstance(problem, typer.BadParameter) or param is None or not problem.message:
+        return str(problem.format_message().rstrip("."))
+    argument = param.param_type_name == "argument"
+    name = (param.metavar or param.name).split()[0].upper() if argument else max(param.opts, key=len)
+    return f"{name}{' ' if problem.message.startswith('is ') else ': '}{problem.message.rstrip('.')}"
+
+
+class OneLine(TyperGroup):
+    """As typer's, with every usage error in one line and exit code 2."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read what stands before the command."""
+        with _in_one_line():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command's own arguments, and call it."""
+        with _in_one_line():
+            return super().invoke(ctx)
+
+
 class Once(TyperCommand):
     """As typer's, with every option at most once unless it takes several values or none."""
 
@@ -29,7 +67,7 @@ class Once(TyperCommand):
         texts, _, order = self.make_parser(ctx).parse_args(args=list(args))
         empty: Any = next((each for each in self.get_params(ctx) if _is_empty(texts.get(each.name or ""))), None)
         if empty is not None:
-            raise typer.BadParameter("is empty; is a variable that was to fill it not set?", ctx=ctx, param=empty)
+            raise typer.BadParameter("is empty; is the variable set?", ctx=ctx, param=empty)
         single = [
             each for each in order if not each.multiple and each.nargs == 1 and not getattr(each, "is_flag", False)
         ]
@@ -66,7 +104,7 @@ class OnceWithJUnit(Once):
         except Exception as problem:
             if hasattr(problem, "format_message"):  # not --help, which ends like this too
                 junit, others = _junit_among(said)
-                tell_junit(junit, "calibrant gate", others, problem.format_message())
+                tell_junit(junit, "calibrant gate", others, _in_words(problem))
             raise
 
 

@@ -647,3 +647,24 @@ def test_no_other_file_is_replaced_by_why_there_is_no_verdict(tmp_path, rows, mo
         assert {each: each.read_bytes() for each in before} == before
         assert not state.exists()
         assert not none.exists()
+
+
+def test_a_pattern_is_called_as_it_is_given(tmp_path):
+    (tmp_path / "weeks" / "1").mkdir(parents=True)
+    written(tmp_path / "weeks" / "1" / "a.csv", y_true=CALIBRATED, y_prob=ROWS)
+    pattern = str(tmp_path / "weeks" / "*" / "*.csv")
+    junit, summary = tmp_path / "gate.xml", tmp_path / "gate.md"
+    assert run(pattern, "--max-distance", 0.1, "--junit", junit, "--summary", summary).exit_code == 0
+    case = next(ElementTree.parse(junit).getroot().iter("testcase"))
+    assert case.get("classname") == pattern
+    assert "weeks/\\*/\\*.csv" in summary.read_text()
+    odd = written(tmp_path / "[a].csv", y_true=CALIBRATED, y_prob=ROWS)
+    assert run(odd, "--max-distance", 0.1, "--junit", junit).exit_code == 0
+    assert next(ElementTree.parse(junit).getroot().iter("testcase")).get("classname") == "[a].csv"
+
+
+def test_at_least_is_explained_only_where_it_is_said(rows):
+    for limit in (0.1, 0.001):
+        said = run(rows, "--max-distance", limit, "--by", "place").stdout.splitlines()
+        told = any("at least" in line for line in said if line.startswith("  "))
+        assert ("'at least'" in said[1]) == told, limit

@@ -17,6 +17,7 @@ from calibrant.findings.auditing import audit_sample
 from calibrant.findings.regions import Region, regions_from_witness
 from calibrant.findings.sketched import with_bounds
 from calibrant.findings.words import ends, found_in_words, percent, proved, segment_in_words, segments_in_words, whole
+from calibrant.inference.calibration import TestRegion
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
 from calibrant.scale.sketch import CalibrationSketch
@@ -203,3 +204,16 @@ def test_errors_of_both_signs_are_told_though_those_told_first_are_of_one():
     ordered = sorted(segments, key=lambda each: -each.bias)
     said = segments_in_words(ordered, ["c"])
     assert said.endswith("; and 2 more, such as c = 4, predictions too high by 0.20 on average (400 rows).")
+
+
+def test_a_range_of_the_test_says_that_certain_predictions_are_not_in_it():
+    """A range that is printed up to 1 beside one that holds the rows at 1 as well: it may have fewer rows."""
+    for low, high, told in (
+        (0.59, 0.9999999, "without those of exactly 1,"),
+        (1e-12, 0.4, "without those of exactly 0,"),
+        (1e-12, 1.0 - 1e-12, "without those of exactly 0 or 1,"),
+        (0.59, 0.9, ""),
+    ):
+        said = TestRegion(low, high, "too high", 294, 0.994, 0.922).summary()
+        assert ("without" in said) == bool(told)
+        assert told in said

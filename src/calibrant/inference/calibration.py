@@ -83,7 +83,10 @@ class TestRegion(Result):
     def summary(self) -> str:
         """Say where, and in which direction."""
         said = f"{self.mean_prediction:.3g} predicted, {self.event_rate:.3g} seen"
-        where = "predictions from {} to {}".format(*readable(self.low, self.high))
+        low, high = readable(self.low, self.high)
+        certain = [each for each, shown in (("0", low), ("1", high)) if float(shown) == float(each)]
+        without = f", without those of exactly {' or '.join(certain)}," if certain else ""
+        where = f"predictions from {low} to {high}{without}"
         return f"{where} are {self.direction} ({said}, {self.n_rows:,} rows)"
 
 

@@ -87,6 +87,12 @@ def in_folder(folder: str) -> list[str]:
     return _some(sorted(found), folder)
 
 
+def name_of(path: str | os.PathLike[str]) -> str:
+    """What files are called: a file or a folder without what it lies in, a pattern as it is given."""
+    pattern = any(sign in os.fspath(path) for sign in "*?[") and not Path(path).exists()
+    return os.fspath(path) if pattern else Path(path).name
+
+
 def refuse_same_file(files: Iterable[str]) -> None:
     """Refuse a file that is named twice, under one name or as a link: its rows would count twice.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +14,7 @@ from calibrant.door.identity import Identity, find_overlap, refuse
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED, coarser
 from calibrant.scale.engine import connect, lacks_memory
-from calibrant.scale.folders import check_folder_columns, typed_folders
+from calibrant.scale.folders import check_folder_columns, name_of, typed_folders
 from calibrant.scale.groups import Groups
 from calibrant.scale.keys import refuse_far, told_apart
 from calibrant.scale.readers import input_files
@@ -83,7 +82,7 @@ class KeptSketches(Table):
 
     def __init__(self, path: str, files: StampedFiles) -> None:
         self.path, self.files = path, files
-        self.name: str | None = Path(path).name
+        self.name: str | None = name_of(path)
         self._one: CalibrationSketch | None = None
         self._once = False
         self.unlisted: list[str] = []  # sketches that do not say what was added up in them

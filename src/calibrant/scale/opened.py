@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import HEAD, Identity, find_overlap, fingerprint, identities, refuse
 from calibrant.scale.engine import lacks_memory, literal, shortened
-from calibrant.scale.folders import check_folder_columns, check_same, folder_columns, kind_of_all
+from calibrant.scale.folders import check_folder_columns, check_same, folder_columns, kind_of_all, name_of
 from calibrant.scale.harness import is_harness_log, read_harness_log
 from calibrant.scale.identities import NOTHING, Begun, Ordered, hashed, ids_of, ordered, suspects
 from calibrant.scale.readers import (
@@ -60,7 +60,7 @@ class OpenedFile(InDuckDB):
     Attributes
     ----------
     path, name : str
-        As given, and without its folder.
+        As given, and without its folder; a pattern has its folders in both.
     files : StampedFiles
         The files that it stands for, found whole; every read ends with a look at their stamps.
     kind : str
@@ -75,7 +75,7 @@ class OpenedFile(InDuckDB):
     def __init__(self, path: str | os.PathLike[str], pos_label: Any = None, files: StampedFiles | None = None) -> None:
         super().__init__(pos_label)
         self.path = os.fspath(path)
-        self.name: str = Path(self.path).name
+        self.name: str = name_of(self.path)
         self.files: StampedFiles = input_files(self.path) if files is None else files
         self.kind = kind_of_all(self.files, self.path)
         check_folder_columns(self.files, self.path)
