@@ -198,7 +198,7 @@ class Premises(Result):
     def _grown(self) -> str | None:
         if not self.n_before:
             return None
-        return f"{counted(self.n_before, 'row')} of the state at the beginning of FILE counted once, not again."
+        return f"FILE begins with {counted(self.n_before, 'row')} that the state had; only what is new was added."
 
     def _perhaps_groups(self) -> str | None:
         if self.perhaps_groups is None:

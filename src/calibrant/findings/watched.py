@@ -139,12 +139,15 @@ class _Adding:
     def sums(self, read: CalibrationSketch) -> GateResult:
         """Add sums of rows, likewise."""
         claims, begun, rest, table = read.claims(), NOTHING, read, self.table
+        bad = self.asked.exclude_bad
         if isinstance(table, InDuckDB):
             claims = (claims[0], *table.parts(self.names, claims[0])) if claims else claims
             if not self.asked.distinct:
-                begun = table.begun(self.names, self.gate.held, read.n_rows)
+                begun = table.begun(self.names, self.gate.held, read.n_rows, exclude_bad=bad)
             self._tell(begun, None, read.n_rows)
-            rest = table.within(self.names, begun.count) if begun.count else read
+            if begun.count:
+                start = begun.count + self.gate.held[begun.sources[0]].n_excluded
+                rest = table.within(self.names, start, exclude_bad=bad)
         distinct = self.asked.distinct
         return self.gate.add_sketch(rest, claims, after=begun, once=not distinct, distinct=distinct, origin=self.origin)
 

@@ -209,18 +209,21 @@ class OpenedFile(InDuckDB):
         found = self.ordered(names)
         return {"ids": found.ids, "ids_name": found.ids_name}
 
-    def begun(self, names: Mapping[str, str], held: Sequence[Identity], n_rows: int) -> Begun:
+    def begun(
+        self, names: Mapping[str, str], held: Sequence[Identity], n_rows: int, *, exclude_bad: bool = False
+    ) -> Begun:
         """The longest first part of many rows that is all of one earlier source."""
-        counts = sorted({each.count for each in held if each.count <= n_rows}, reverse=True)
-        if counts:
+        some = [each for each in held if each.count <= n_rows]
+        if some:
             with self._explained():
                 headed = self._headed(self.files[0], names, Identity(1, None, None, 0.0))
-            some = [each for each in held if each.head is None or each.begins_as(headed)]
-            counts = [count for count in counts if any(each.count == count for each in some)]
-        for count in counts:
-            first = self.within(names, 0, count).identity
+            some = [
+                each for each in some if each.head is None or each.begins_as(headed) or each.path == self.path_print
+            ]
+        for count, n_excluded in sorted({(each.count, each.n_excluded) for each in some}, reverse=True):
+            first = self.within(names, 0, count + n_excluded, exclude_bad=exclude_bad).identity
             for at, each in enumerate(held):
-                if each.equals(first):
+                if each.equals(first) and each.n_excluded == n_excluded:
                     return Begun(count, (at,))
         return NOTHING
 

@@ -96,15 +96,24 @@ class InDuckDB(Table):
     def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
         """File -> identity, of each that may hold rows of another."""
 
-    def begun(self, names: Mapping[str, str], held: Sequence[Identity], n_rows: int) -> Begun:  # noqa: ARG002
+    def begun(
+        self,
+        names: Mapping[str, str],  # noqa: ARG002
+        held: Sequence[Identity],  # noqa: ARG002
+        n_rows: int,  # noqa: ARG002
+        *,
+        exclude_bad: bool = False,  # noqa: ARG002
+    ) -> Begun:
         """The longest first part of many rows that is all of one earlier source."""
         return NOTHING
 
-    def within(self, names: Mapping[str, str], start: int, stop: int | None = None) -> CalibrationSketch:
-        """The sketch of the rows from one to another, in their order."""
+    def within(
+        self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False
+    ) -> CalibrationSketch:
+        """The sketch of the rows from one to another, in their order; bad ones are counted on the way."""
         self._within = start, stop
         try:
-            return self.sketched(names)[0]
+            return self.sketched(names, exclude_bad=exclude_bad)[0]
         finally:
             self._within = None
 
