@@ -91,7 +91,7 @@ NAN = float("nan")
         ([1, 0.5], [0.2, 0.9], 1, "y_true: row 1 is 0.5, an event rate and no label; leave pos_label out", 1),
         ([0.5, 0.5], [0.2, 0.9], 1, "y_true: row 0 is 0.5, an event rate", 0),
         ([0, 1, 2], [0.2, 0.9, 0.5], 1, "pos_label: is for two labels, and y_true holds 3", None),
-        (["a", "b", "c"], [0.2, 0.9, 0.5], "a", "y_true: holds 3 different values", None),
+        (["a", "b", "c"], [0.2, 0.9, 0.5], "a", "pos_label: is for two labels, and y_true holds 3", None),
         (["a", "b"], [0.2, 0.9], "c", "pos_label: 'c' is none of the labels 'a', 'b'$", None),
         (["a", "a"], [0.2, 0.9], 1, "pos_label: 1 is none of the labels 'a'$", None),
         (["bad", "good"], [[0.5, 0.5]] * 2, "Bad", "pos_label: 'Bad' is none of the labels 'bad', 'good'$", None),
