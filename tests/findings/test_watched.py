@@ -223,3 +223,14 @@ def test_rows_of_another_population_are_no_fault_of_a_column(tmp_path):
         assert each in done.stderr
     assert "y-true" not in done.stderr
     assert state.read_bytes() == before
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_log_that_begins_with_bad_rows_alone_is_another(tmp_path, monkeypatch, summed):
+    if summed:
+        monkeypatch.setattr(opened, "MANY_BYTES", 1)
+    log, state, options = tmp_path / "log.csv", tmp_path / "state", (*LIMIT, "--exclude-bad", "--anytime")
+    assert run(write(log, clicks(2)), *options, state).exit_code in (0, 3)
+    bad = pd.DataFrame({"y_prob": [np.nan] * 3, "y_true": [0] * 3})
+    assert run(write(log, pd.concat([bad, clicks(20, 1)])), *options, state).exit_code in (0, 3)
+    assert n_rows(state) == 22

@@ -221,7 +221,10 @@ class OpenedFile(InDuckDB):
                 each for each in some if each.head is None or each.begins_as(headed) or each.path == self.path_print
             ]
         for count, n_excluded in sorted({(each.count, each.n_excluded) for each in some}, reverse=True):
-            first = self.within(names, 0, count + n_excluded, exclude_bad=exclude_bad).identity
+            try:
+                first = self.within(names, 0, count + n_excluded, exclude_bad=exclude_bad).identity
+            except FileError:  # no row of these is good
+                continue
             for at, each in enumerate(held):
                 if each.equals(first) and each.n_excluded == n_excluded:
                     return Begun(count, (at,))
