@@ -668,3 +668,18 @@ def test_at_least_is_explained_only_where_it_is_said(rows):
         said = run(rows, "--max-distance", limit, "--by", "place").stdout.splitlines()
         told = any("at least" in line for line in said if line.startswith("  "))
         assert ("'at least'" in said[1]) == told, limit
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_group_that_weighs_too_much_is_named(tmp_path, kind):
+    """By its value, whatever rows were left out before it."""
+    shop = [f"s{k // 4}" for k in range(400)]
+    shop[300:306] = ["big one"] * 6
+    shop[2] = None
+    y_prob = ROWS[:400].copy()
+    y_prob[[5, 50]] = np.nan
+    path = written(tmp_path / f"rows.{kind}", y_true=CALIBRATED[:400], y_prob=y_prob, shop=shop)
+    asked = (path, "--max-distance", 0.1, "--groups", "shop", "--max-weight", 5, "--exclude-bad")
+    done = run(*asked)
+    assert done.exit_code == 2
+    assert "is 5, but the group shop = big one weighs 6" in done.stderr

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
+from calibrant.door.coding import condition
 from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
 from calibrant.door.errors import InputError, Ways
 from calibrant.scale.numbers import from_0, in_column
@@ -34,12 +35,25 @@ def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> Inp
     if problem.allowed == NOT_SWAPPED:
         return _swapped(names["y_true"], names["y_prob"])
     if problem.argument == "max_weight":  # of no column
-        said = problem.problem.replace("(from 0)", "(from 0)" if table.n_files == 1 else f"({from_0(table.n_files)})")
+        said = problem.problem
+        if problem.row is not None and {"groups", "y_prob"} <= names.keys():
+            of_row = f"the group of row {problem.row} (from 0)"
+            said = said.replace(of_row, f"the group {_group_of(table, names, problem.row)}")
+        if table.n_files > 1:
+            said = said.replace("(from 0)", f"({from_0(table.n_files)})")
         return InputError("max_weight", said, row=problem.row, allowed=problem.allowed)
     where = in_column(problem.argument, names)
     if problem.row is not None:
         where = f"{where.removesuffix(': ')}{', ' if where else ''}rows {from_0(table.n_files)}: "
     return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
+
+
+def _group_of(table: Table, names: Mapping[str, str], row: int) -> str:
+    """The group of one of the rows that were read."""
+    column, arrays = names["groups"], {name: names[name] for name in names if name != "groups"}
+    held = table.with_features(arrays, [column], "groups", exclude_bad=True, groups=column)
+    assert held.group is not None
+    return condition(column, held.kept(held.group >= 0).keys[column][row].as_py())
 
 
 def _swapped(y_true: str, y_prob: str) -> InputError:
