@@ -683,3 +683,13 @@ def test_a_group_that_weighs_too_much_is_named(tmp_path, kind):
     done = run(*asked)
     assert done.exit_code == 2
     assert "is 5, but the group shop = big one weighs 6" in done.stderr
+
+
+def test_a_link_beside_its_file_is_told_as_what_it_is(tmp_path):
+    folder = tmp_path / "weeks"
+    folder.mkdir()
+    file = written(folder / "a.csv", y_true=CALIBRATED, y_prob=ROWS)
+    (folder / "latest.csv").symlink_to(file)
+    done = run(folder, "--max-distance", 0.1)
+    assert done.exit_code == 2
+    assert f"'{folder}/latest.csv' is the same file as '{file}'; its rows would be counted twice" in done.stderr

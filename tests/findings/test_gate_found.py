@@ -145,6 +145,9 @@ def test_of_errors_that_cancel_the_distance_must_be_within(tmp_path, monkeypatch
     fine = gated(written(tmp_path, small), kind, monkeypatch, max_distance=0.2, find=("store",))
     assert "store = s1" in names_of(audited(tmp_path / "rows.parquet", kind, 0.2).found_segments)
     assert fine.verdict == "none beyond"
+    said = fine.summary()
+    assert "At least half of these segments are so small that" in said
+    assert said.endswith("could not have been proved.")
 
 
 @pytest.mark.slow
