@@ -162,7 +162,7 @@ def test_commands_that_write(tmp_path, monkeypatch, raised, command):
     arguments, path = {
         "audit": (["audit", str(rows), "--html", str(out / "report.html")], out / "report.html"),
         "demo": (["demo", "--folder", str(out)], out / "calibrant-demo.html"),
-        "reproduce": (["reproduce", "page", "--out", str(out)], out / "page.md"),
+        "reproduce": (["reproduce", "hardness-birthday", "--out", str(out)], out / "hardness-birthday.md"),
     }[command]
     for at in range(1, 50):
         path.write_bytes(OLD)
