@@ -27,6 +27,7 @@ _FACTORS = np.log(2.0) * np.arange(-2.0, 3.0)  # of the exponent: groups may cou
 _AIMED = 5.0  # the log of evidence that the exponents are best for
 _AIMED_BY_SIGNS = np.array([3.0, 6.0, 12.0])
 _BY_SIGNS, _PROVED = math.log(0.99), math.log(0.01)  # shares of the two kinds of evidence, where there are both
+_TINY = 1e-100  # a larger bound of what predictions add up to is one as well, and its square is a number
 _SURE = 1.0 + 1e-12  # more than sums are rounded by
 
 
@@ -55,10 +56,10 @@ def log_evalues(
 
 def _side(total: FloatArray, squares: FloatArray, most: FloatArray, variance: FloatArray) -> FloatArray:
     some = most > 0.0
-    most = np.where(some, most, 1.0) * _SURE
+    most = np.where(some, np.maximum(most, _TINY), 1.0) * _SURE
     z, zz = total / most, squares / (most * most)
     with np.errstate(divide="ignore"):
-        best = 0.5 * (math.log(2.0 * _AIMED) - np.log(variance / (most * most)))
+        best = 0.5 * (math.log(2.0 * _AIMED) - np.log(np.maximum(variance, _TINY) / (most * most)))
     x = np.minimum(0.9, np.exp(np.minimum(best[..., None] + _FACTORS, 0.0)))
     psi = -np.log1p(-x) - x
     logs = logsumexp(x * z[..., None] - psi * zz[..., None], axis=-1) - math.log(_FACTORS.size)
