@@ -266,6 +266,8 @@ def wrong(name: str, changed: bytes, folder: Path) -> str | None:
 
     whole = kept()[name]
     path = folder / name
+    if path.is_dir():  # what the case before left there
+        shutil.rmtree(path)
     path.write_bytes(changed)
     try:
         said = whole.read(path)
