@@ -26,6 +26,13 @@ def test_processes_give_results_in_the_order_of_the_cells():
     assert processors.on_all_processors(pow, [(2, n) for n in range(9)]) == [2**n for n in range(9)]
 
 
+def test_a_page_counts_the_processors_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {3}, raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    done = registry.Reproduction("A title", "A finding.", "A body.", seconds=2.0)
+    assert registry.page("power", done).endswith("`calibrant reproduce power`; 2 s on 1 processor.\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.experiments())
 def test_small_versions_write_what_is_recorded(name, data, tmp_path):

@@ -18,6 +18,7 @@ from calibrant import synthetic
 from calibrant.measures.convolved import convolved_calibration_error
 from calibrant.measures.lower import lower_calibration_distance
 from calibrant.measures.smooth import smooth_calibration_error
+from calibrant_papers.processors import processors
 from calibrant_papers.registry import Reproduction, table
 
 FloatArray = npt.NDArray[np.float64]
@@ -212,7 +213,7 @@ def table_3(quick: bool = False, _data: Path | None = None) -> Reproduction:
     note = (
         "One exact smooth calibration error, seconds: median and slowest of ten here (HiGHS: of five) after one that "
         "is not counted; means of ten in the paper, on its machine. Seconds differ from run to run and with what else "
-        f"the machine does: when this one began, {load:.1f} processes were running or waiting on {os.cpu_count()} "
+        f"the machine does: when this one began, {load:.1f} processes were running or waiting on {processors()} "
         "processors.\n\n"
     )
     last = len(powers) - 1

@@ -1,4 +1,4 @@
-"""Work for every processor; the results do not depend on how many there are."""
+"""Work for every processor that the process may use; the results do not depend on how many there are."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def on_all_processors(function: Callable[..., Any], cells: Iterable[tuple[Any, ...]]) -> list[Any]:
     """Results in the order of the cells; every cell seeds itself, and every worker keeps to one processor."""
     context = multiprocessing.get_context("spawn")
     free = context.Queue()
-    workers = os.cpu_count() or 1
+    workers = processors()
     for processor in range(workers):
         free.put(processor)
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_keep_to_one, initargs=(free,)) as pool:

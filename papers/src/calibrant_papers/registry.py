@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.writing import write_whole_bytes
+from calibrant_papers.processors import processors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -205,7 +205,7 @@ def page(name: str, done: Reproduction) -> str:
     lines = [f"# {done.title}", "", f"**{done.finding}**", "", done.body.strip(), ""]
     if done.figure is not None:
         lines += [f"![{done.title}]({name}.svg)", ""]
-    cores = os.cpu_count() or 1
+    cores = processors()
     command = f"calibrant reproduce {name}" + " --data FOLDER" * needs_data(name)
     lines += [data_of(name), ""]
     lines += [f"`{command}`; {done.seconds:,.0f} s on {cores} processor{'s' * (cores > 1)}.", ""]
