@@ -75,7 +75,7 @@ def _case(folder: Path, arguments: list[str], environment: dict[str, str]) -> in
         os.dup2(held, number)
     code = 71
     try:
-        from calibrant.__main__ import main
+        from calibrant.__main__ import command
 
         sys.argv = ["calibrant", *arguments]
         os.environ.update(environment)
@@ -83,7 +83,7 @@ def _case(folder: Path, arguments: list[str], environment: dict[str, str]) -> in
         if arguments[0] == "function":
             _function(*arguments[1:])
         else:
-            main()
+            command()  # `main` would end the process before what it imported is written
         code = 0
     except SystemExit as left:
         code = int(left.code or 0)

@@ -170,6 +170,12 @@ def test_weights_too_small_to_square_tell_nothing():
     table = pa.table({"y": [1.0] * 50 + [0.0] * 50, "p": [0.1] * 50 + [0.9] * 50, "s": [1] * 100, "w": [1e-170] * 100})
     with pytest.raises(InputError, match=r"sample_weight: .*scale the"):
         calibration_by_segment(table, by=["s"], sample_weight="w", **NAMES)
+
+
+def test_segments_of_rows_without_weight_are_refused():
+    table = pa.table({"y": [0, 1], "p": [0.2, 0.7], "s": ["a", "b"], "w": [0.0, 0.0]})
+    with pytest.raises(InputError, match="sample_weight: is zero in every row"):
+        calibration_by_segment(table, by=["s"], sample_weight="w", **NAMES)
     specks = pa.table({"y": [1.0] * 50 + [0.0], "p": [0.1] * 50 + [0.9], "s": [1] * 51, "w": [1e-170] * 50 + [1.0]})
     (found,) = calibration_by_segment(specks, by=["s"], sample_weight="w", **NAMES)
     assert found.pvalue == pytest.approx(2.0 * np.exp(-2.0 * 0.9**2) / 0.9)  # that of the one row with weight

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import check_level, power_of_two
 from calibrant.door.coding import key_in_words
+from calibrant.door.columns import NO_WEIGHT
 from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import not_taken
@@ -158,7 +159,7 @@ def calibration_by_segment(
     Raises
     ------
     InputError
-        As `CalibrationSketch.from_frame`, or if `by` or `level` cannot be used.
+        As `CalibrationSketch.from_frame`, or if `by` or `level` cannot be used, or if no row has weight.
 
     See Also
     --------
@@ -227,6 +228,8 @@ def segments_of_groups(
     labels = list(zip(*(_values(found.keys[name], order[starts]) for name in found.keys.columns), strict=True))
     ends = np.append(starts[1:], index.size)
     weight = np.add.reduceat(cells[:, sketching.WEIGHT], starts)
+    if not weight.any():
+        raise InputError("sample_weight", NO_WEIGHT)
     if ((weight > 0.0) & (weight < _LIGHTEST)).any():
         raise InputError("sample_weight", "adds up to next to nothing in a segment; scale the weights to lie near 1")
     rates = bool(cells[:, sketching.FRACTIONAL].any())
