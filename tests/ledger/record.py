@@ -113,6 +113,11 @@ def stored() -> tuple[dict[str, str], dict[str, Plain]]:
     return made, found
 
 
+def _summed_in_any_order(name: str, path: str) -> bool:
+    """Whether threads of DuckDB add up what is in a leaf, in the order in which they come to it."""
+    return name.startswith("audit_table / ") and ("/segments/" in path or path == "/to_dict()/sha256")
+
+
 def changes(before: dict[str, Plain], now: dict[str, Plain], *, exact: bool, words: bool = True) -> list[str]:
     """A line for each leaf that differs, old and new; to the last bit, or up to how another processor rounds."""
     lines = []
@@ -123,6 +128,7 @@ def changes(before: dict[str, Plain], now: dict[str, Plain], *, exact: bool, wor
         old, new = flat(before[name]), flat(now[name])
         for path in {**old, **new}:
             a, b = old.get(path, "nothing"), new.get(path, "nothing")
-            if a != b and (exact or not (path.endswith("/sha256") or alike(a, b, words=words))):
+            to_the_bit = exact and not _summed_in_any_order(name, path)
+            if a != b and (to_the_bit or not (path.endswith("/sha256") or alike(a, b, words=words))):
                 lines.append(f"{name} {path}: {a!r} -> {b!r}")
     return lines
