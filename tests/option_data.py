@@ -126,6 +126,14 @@ def _build(place, reads, variant, seed):
         if reads == "anytime":
             state(place / "kept.gate", seed)
         return names
+    if reads == "two of classes":
+        for k, name in enumerate(("classes.csv", "others.csv")):
+            classes(variant, seed + k).to_csv(place / name, index=False)
+        return ["classes.csv", "others.csv"]
+    if reads == "two sketches":
+        for k, name in enumerate(("rows.sketch", "others.sketch")):
+            sketch(place / name, seed + k)
+        return ["rows.sketch", "others.sketch"]
     if reads == "classes":
         classes(variant, seed).to_csv(place / "classes.csv", index=False)
         return ["classes.csv"]

@@ -1,6 +1,7 @@
 """No option without effect: every option of every command, in every mode, changes a result or is refused by name.
 
-The options are those that the commands declare, so that a new one fails here until it has a value in `VALUES`.
+So it does beside every other. The options are those that the commands declare, so that a new one fails here until it
+has a value in `VALUES`.
 """
 
 import json
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from calibrant.cli import app
+from calibrant.exits import _OPTIONS
 from tests import option_data
 from tests.strategies import examples
 
@@ -39,11 +41,15 @@ class Mode:
 
 @dataclass(frozen=True)
 class Value:
-    """A value of an option that matters, on data of a variant, beside what the option is about."""
+    """A value of an option that matters on data of a variant, beside what the option is about.
+
+    On plain data it matters or is refused as well, unless it says what is to be done with data of that variant.
+    """
 
     args: tuple[str, ...] = ()
     variant: str = ""
     beside: tuple[str, ...] = ()
+    if_any: bool = False
 
 
 MODES = {
@@ -52,6 +58,8 @@ MODES = {
         "several files": Mode("two"),
         "forecasts": Mode(args=("--y-prob", "y_prob", "--y-prob", "p_other")),
         "classes": Mode("classes"),
+        "several sketches": Mode("two sketches"),
+        "several files of classes": Mode("two of classes"),
         "sketch": Mode("sketch"),
         "keyed sketches": Mode("keyed", args=("--by", "site")),
         "summed": Mode("summed"),
@@ -75,6 +83,7 @@ MODES = {
         "baseline": Mode("baseline", args=("--max-distance", "0.2", "--baseline", "second.csv")),
         "regret": Mode(args=("--max-regret", "0.3")),
         "regret of a sketch": Mode("sketch", args=("--max-regret", "0.3")),
+        "begun": Mode(args=("--max-distance", "0.2", "--anytime", "new.gate")),
         "anytime": Mode("anytime", args=("--max-distance", "0.2", "--anytime", "kept.gate")),
         "so far": Mode("so far", args=("--anytime", "kept.gate", "--so-far")),
         "in groups": Mode(args=("--max-distance", "0.2", "--groups", "patient", "--max-weight", "90")),
@@ -88,6 +97,7 @@ MODES = {
     },
     "merge": {
         "sketches": Mode("keyed", args=("--out", "out.parquet")),
+        "one sketch": Mode("sketch", args=("--out", "out.parquet")),
         "by": Mode("keyed", args=("--by", "site", "--out", "out.parquet")),
     },
     "demo": {"demo": Mode("nothing")},
@@ -102,12 +112,12 @@ COMMON = {
     "--y-prob": Value(("p_other",)),
     "--sample-weight": Value(("mass",)),
     "--by": Value(("kind",)),
-    "--exclude-bad": Value((), "bad"),
-    "--unweighted": Value((), "weight"),
-    "--pos-label": Value(("no",), "labels"),
+    "--exclude-bad": Value((), "bad", if_any=True),
+    "--unweighted": Value((), "weight", if_any=True),
+    "--pos-label": Value(("no",), "labels", if_any=True),
     "--filesystem": Value(("file://{folder}/there",)),
     "--json": Value(),
-    "--distinct": Value((), "twice"),
+    "--distinct": Value((), "twice", if_any=True),
 }
 VALUES = {
     "audit": {
@@ -147,17 +157,22 @@ VALUES = {
     "sketch": {
         **{name: value for name, value in COMMON.items() if name != "--json"},
         "--out": Value(("other.sketch",)),
-        "--overwrite": Value((), "exists"),
+        "--overwrite": Value((), "exists", if_any=True),
     },
     "merge": {
-        "--distinct": Value((), "twice"),
+        "--distinct": Value((), "twice", if_any=True),
         "--by": Value(("kind",)),
         "--out": Value(("other.sketch",)),
-        "--overwrite": Value((), "exists"),
+        "--overwrite": Value((), "exists", if_any=True),
     },
     "demo": {"--folder": Value(("there",)), "--seed": Value(("3",))},
     "reproduce": {"--out": Value(("there",)), "--data": Value(("there",)), "--quick": Value()},
 }
+
+PYTHON = (
+    rf"\b({'|'.join(sorted(name for name in _OPTIONS if '_' in name and not name.startswith('y_')))})\b|\btable is\b"
+)
+"""Words that Python's callers know, and the command line's do not."""
 
 NAMES = {
     command: [max(each.opts, key=len) for each in COMMANDS[command].params if each.param_type_name == "option"]
@@ -189,20 +204,49 @@ def test_so_it_does_in_every_mode(case):
     matters_or_is_refused(*case)
 
 
-def matters_or_is_refused(command, mode, option):
+PAIRS = [
+    (command, mode, option, other)
+    for command, mode, option in CASES
+    for other in NAMES[command]
+    if other not in (option, "--json") and not VALUES[command][option].if_any
+]
+
+
+@pytest.mark.slow
+@examples(300)
+@given(st.sampled_from(PAIRS))
+def test_so_it_does_beside_every_other(case):
+    matters_or_is_refused(*case)
+
+
+def matters_or_is_refused(command, mode, option, other=None):
+    value = VALUES[command][option]
+    for variant in {value.variant} if value.if_any else {value.variant, ""}:
+        _matters_or_is_refused(command, mode, option, other, variant)
+
+
+def _matters_or_is_refused(command, mode, option, other, variant):
     how, value = MODES[command][mode], VALUES[command][option]
     beside = tuple(each for each in value.beside if not set(value.beside) & set(how.args))
     own = _without(how.args, option)
+    if other is not None:
+        more = VALUES[command][other]
+        own = (*_without(own, other), other, *more.args)
+        beside = tuple(each for each in (*beside, *more.beside) if not {*beside, *more.beside} & set(own))
     base, args = (*own, *beside), (*own, *beside, option, *value.args)
     if command in ("audit", "gate") and option != "--json":
         base, args = (*base, "--json"), (*args, "--json")
     with pytest.MonkeyPatch.context() as patch:
         if "summed" in mode:
             patch.setattr("calibrant.scale.opened.MANY_BYTES", 0)
-        base = outcome(command, how.reads, value.variant, base)
-        done = outcome(command, how.reads, value.variant, args)
-    named = "|".join([option, *(each for each in beside if each.startswith("--"))])
+        base = outcome(command, how.reads, variant, base)
+        done = outcome(command, how.reads, variant, args)
+    named = "|".join([option, *(each for each in (other, *beside) if each and each.startswith("--"))])
     refused = done[0] == 2 and re.search(rf"({named})\b", done[1])
+    said = done[1].rpartition("calibrant: ")[2]
+    assert done[0] != 2 or not re.search(PYTHON, said), said
+    if other is not None and base[0] == 2:
+        return
     assert base[0] != 2 or done[0] != 2 or refused, base[1][:600]
     assert refused or (done[0] in (0, 1, 3) and stripped(done) != stripped(base)), (done[0], done[1][:600])
 
@@ -231,7 +275,8 @@ def _plain(out):
 
 def _cut(value):
     if isinstance(value, dict):
-        return {key: _cut(each) for key, each in value.items() if key not in ECHOES}
+        decides = {"level"} if "pvalue" in value else set()  # of a test the level is what it decides by
+        return {key: _cut(each) for key, each in value.items() if key not in ECHOES or key in decides}
     return [_cut(each) for each in value] if isinstance(value, list) else value
 
 
@@ -292,6 +337,39 @@ def test_every_usage_error_is_one_line(command, wrong):
     assert "Usage" not in said
     if wrong == "empty" and command in ("audit", "gate", "sketch"):
         assert said == "calibrant: FILE is empty; is the variable set?\n"
+
+
+LISTS = [
+    (command, option, VALUES[command][option].args[0])
+    for command in MODES
+    for option in ("--by", "--find", "--reference")
+    if option in NAMES[command]
+]
+
+
+@pytest.mark.parametrize(("command", "option", "name"), LISTS)
+def test_a_list_names_each_once(command, option, name):
+    how = next(each for mode, each in MODES[command].items() if option != "--reference" or mode == "drift")
+    done = outcome(command, how.reads, "", (*_without(how.args, option), option, f"{name},{name}"))
+    assert done[0] == 2
+    assert re.search(rf"{option}: .*names a \w+ twice", done[1])
+
+
+SINGLE = [
+    (command, mode)
+    for command, modes in MODES.items()
+    for mode, how in modes.items()
+    if "--distinct" in NAMES[command] and how.reads not in ("keyed", "anytime", "so far")
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "mode"), SINGLE)
+def test_one_source_is_not_distinct_from_itself(command, mode):
+    how = MODES[command][mode]
+    done = outcome(command, how.reads, "", (*how.args, "--distinct"))
+    assert done[0] == 2
+    assert re.search("--distinct: has no effect: .*(FILE|SKETCH) is one source", done[1])
 
 
 @pytest.mark.parametrize("option", [name for name in NAMES["gate"] if VALUES["gate"][name].args != ()])

@@ -132,12 +132,14 @@ def audit_file(
         from calibrant.findings.forecasts import audit_forecasts
         from calibrant.findings.table import Asked, Told, audit_opened
         from calibrant.findings.table_faults import said_of
-        from calibrant.scale.opening import open_table
+        from calibrant.scale.opening import open_table, take_as_distinct
 
         if len(files) > MOST_FILES:
             said = f"is {len(files)} files; up to {MOST_FILES} are set side by side, many as one by a quoted pattern"
             raise InputError("FILE", said)
-        opened = [open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=distinct) for file in files]
+        opened = [open_table(file, filesystem=filesystem, pos_label=pos_label, argument="FILE") for file in files]
+        if distinct:
+            take_as_distinct(opened, "FILE")
         if html is not None:
             check_target(html, "--html", [each for table in opened for each in table.sources])
         forecasts = y_prob or []
@@ -175,7 +177,7 @@ def audit_file(
                     audited.append(audit_opened(table, asked, Told(progress, say)))
             found = audited[0].audit
         if len(files) > 1:
-            from calibrant.findings.comparison import compare, very_same
+            from calibrant.findings.comparison import compare, refuse_idle_seed, very_same
 
             progress("Comparison")
             titles = [table.name or file for file, table in zip(files, opened, strict=True)]
@@ -184,6 +186,7 @@ def audit_file(
             for said in very_same(titles, parts[1]):
                 tell(said)
             found = compare(titles, *parts, groups=[each.groups for each in audited], level=level, seed=seed)
+            refuse_idle_seed(found, given())
         if html is not None:
             progress("Writing the report")
             with writing("--html"):

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from collections import Counter
 from functools import cache
 
 import duckdb
@@ -344,3 +345,32 @@ def test_a_zero_is_one_key_whatever_its_sign(road, tmp_path):
         table = pl.from_arrow(table)
     (segment,) = audit_table(table, by="g", n_resamples=0).segments
     assert segment.n_rows == 400
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_segment_is_reported_or_named_as_not_looked_at(seed, tmp_path):
+    """Some segments have no weight at all, some keys are missing, and of some rows one or another has none."""
+    rng = np.random.default_rng(seed)
+    site = rng.choice(["a", "b", "c", None], 60, p=[0.4, 0.3, 0.2, 0.1])
+    columns = {"y": rng.integers(0, 2, 60), "p": rng.random(60), "site": site.tolist()}
+    weight = np.where(rng.random(60) < 0.3, 0.0, 1.5)
+    silent = rng.choice(["b", "c", ""], 2, replace=False)
+    weight[np.isin(site.astype(str), silent)] = 0.0
+    found = audit_table(
+        pa.table(columns | {"w": weight}),
+        y_true="y",
+        y_prob="p",
+        sample_weight="w",
+        by=["site"],
+        n_resamples=0,
+    )
+    count = Counter(site)
+    told = {f"site = {each} ({count[each]} row{'s' * (count[each] != 1)})" for each in silent if each}
+    assert set(found.weightless_segments) == told
+    assert len(found.segments) + len(told) == len(set(site))
+    said = " ".join(found.premises.omissions)
+    assert all(each in said for each in told)
+    found.to_html(tmp_path / "page.html")
+    pages = found.summary(), (tmp_path / "page.html").read_text()
+    assert all(("their rows have no weight" in " ".join(page.split())) == bool(told) for page in pages)
+    assert ("Segments not looked at: " in json.dumps(found.premises.to_dict())) == bool(told)

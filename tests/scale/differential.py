@@ -149,7 +149,7 @@ def _of_file(suffix, summed):
         cells = 128 if table.question == "by" else RESOLUTION
         groups = file.groups(table.names, [table.key], cells, exclude_bad=table.exclude_bad)
         if table.question == "by":
-            return _segments(segments_of_groups(groups, 0.05)), groups.n_excluded
+            return _segments(segments_of_groups(groups, 0.05)[0]), groups.n_excluded
         return _periods(periods_of_groups(groups, 0.05)), groups.n_excluded
 
     return answer

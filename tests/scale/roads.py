@@ -24,7 +24,7 @@ def sketch_file(path, *, exclude_bad=False, **asked):
 def file_by_segment(path, by, *, level=0.05, exclude_bad=False, **asked):
     file = OpenedFile(path)
     chosen = file.choose(**asked, grouped_by=by)
-    return segments_of_groups(file.groups(chosen.names, by, OF_SEGMENTS, exclude_bad=exclude_bad), level)
+    return segments_of_groups(file.groups(chosen.names, by, OF_SEGMENTS, exclude_bad=exclude_bad), level)[0]
 
 
 def file_drift(path, by, *, level=0.05, exclude_bad=False, **asked):

@@ -6,7 +6,7 @@ Every check names the argument, shows the value and says what is allowed; numpy 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -52,6 +52,14 @@ def text(value: str | None, name: str) -> None:
     if value is not None and (not isinstance(value, str) or not value):
         raise InputError(name, f"is {value!r:.40}", allowed="it must be text, and not empty")
     check_letters(value, name)
+
+
+def texts(values: Sequence[str], name: str) -> None:
+    """Raise unless values are texts that are not empty, each of them once."""
+    for value in values:
+        text("" if value is None else value, name)
+    if len(set(values)) < len(values):
+        raise InputError(name, "names a column twice", allowed="name each once")
 
 
 def check_letters(value: Any, name: str) -> None:

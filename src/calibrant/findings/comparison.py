@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import cast
@@ -18,6 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.outwards import in_short
 from calibrant.findings.answer_words import most_in_short
+from calibrant.findings.effects import AUDIT, refuse_idle
 from calibrant.findings.found import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number
@@ -194,6 +195,13 @@ def compare(
             why_not = str(problem)
     shared = seed if all(audit.seed == seed for audit in audits) else None
     return Comparison(tuple(names), tuple(audits), result, pairs, why_not, shared)
+
+
+def refuse_idle_seed(found: Comparison, given: Collection[str] | None) -> None:
+    """Raise for a seed that was given, where neither the audits nor their comparison drew by it."""
+    drawn = found.not_compared is None or any(audit.n_resamples and not audit.rates for audit in found.audits)
+    if not drawn:
+        refuse_idle(AUDIT, {"random_state"} & set(given or ()), ["nothing drawn"])
 
 
 def very_same(names: Sequence[str], rows: Sequence[Rows | None]) -> list[str]:

@@ -15,6 +15,7 @@ _CLASSES = "is for single predictions; name one column as y_prob"
 _ROLES = "y_true y_prob sample_weight"
 _SEGMENTS = "cannot be combined with --by or --find yet: they take single rows, independent or in groups"
 _BASELINE = "cannot be combined with --baseline yet: it takes single, independent rows"
+_NO_WEIGHTS = "has no effect: rows have no weights with"
 _NO_SEARCH = "is of segments that are searched, and no search was asked for"
 _SEARCH = Ways("name columns with find=", "name columns with --find")
 
@@ -57,11 +58,12 @@ AUDIT = (
         "level n_resamples random_state max_distance max_weight find drift groups",
         "has no effect on event rates: without the trials behind them nothing is said of chance",
     ),
+    Idle("weighted sums", "random_state", "has no effect: of sums of weighted rows nothing is drawn"),
     Idle("nothing drawn", "random_state", "has no effect: nothing is drawn without resamples"),
     Idle(
         "unbounded",
         "max_distance",
-        "has no effect: without a max_weight nothing is proved of rows with weights, trials or groups",
+        "has no effect: of rows with weights, trials or groups nothing is proved without the most that one can weigh",
         Ways("give max_weight as well", "give --max-weight as well"),
     ),
 )
@@ -82,13 +84,20 @@ GATE = (
         "max_worse",
         "says how much worse than a baseline is allowed; name it with --baseline",
     ),
+    Idle(
+        "begun by one source",
+        "distinct",
+        "has no effect: STATE holds no rows yet, and FILE is one source",
+        "leave it out of the first run",
+    ),
     Idle("state", "trials", "cannot be used with --anytime: it takes single rows; write each trial as a row"),
     Idle("state", "groups", "cannot be used with --anytime: it assumes independent rows"),
     Idle("state", "by find baseline", "cannot be used with --anytime: it adds up the rows of one population"),
     Idle("trials", "sample_weight", "cannot be used with --trials, itself a column of weights"),
     Idle("segments", "sample_weight trials", _SEGMENTS),
-    Idle("segments of single rows", "max_weight", _SEGMENTS),
-    Idle("baseline", "sample_weight trials groups max_weight", _BASELINE),
+    Idle("baseline", "sample_weight trials groups", _BASELINE),
+    Idle("segments of single rows", "max_weight", f"{_NO_WEIGHTS} --by and --find", "with --groups they take it"),
+    Idle("baseline", "max_weight", f"{_NO_WEIGHTS} --baseline"),
     Idle("log", f"{_ROLES} by find exclude_bad unweighted groups trials max_weight pos_label", _LOG),
     Idle("sketches", f"{_ROLES} find exclude_bad unweighted groups pos_label trials", OF_ROWS),
     Idle("classes", "by trials find exclude_bad pos_label", _CLASSES),

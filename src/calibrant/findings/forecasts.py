@@ -8,7 +8,7 @@ from functools import partial
 
 from calibrant.door.arguments import seeded, text
 from calibrant.door.errors import InputError, Ways
-from calibrant.findings.comparison import Comparison, compare
+from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
 from calibrant.findings.table import Asked, Told, audit_opened
 from calibrant.scale.tables import Table
 
@@ -64,7 +64,9 @@ def audit_forecasts(table: Table, names: Sequence[str], asked: Asked, told: Told
     told.progress("Comparison")
     audits, rows = [each.audit for each in audited], [each.rows for each in audited]
     groups = [each.groups for each in audited]
-    return compare(forecasts, audits, rows, groups=groups, level=asked.level, seed=shared)
+    found = compare(forecasts, audits, rows, groups=groups, level=asked.level, seed=shared)
+    refuse_idle_seed(found, asked.given)
+    return found
 
 
 def _say_of(name: str, say: Callable[[str], None], said: str) -> None:

@@ -20,7 +20,7 @@ from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
 from calibrant.findings.views import Finding, view
-from calibrant.findings.words import number, proved
+from calibrant.findings.words import not_looked_at, number, proved
 from calibrant.inference.bounds import PopulationBounds
 from calibrant.inference.gate import GateResult
 from calibrant.measures.smooth import Witness
@@ -169,6 +169,8 @@ class Audit(Finding):
         were given.
     not_looked_at : tuple of str
         Columns of a table that nothing was asked about, in which segments could be found.
+    weightless_segments : tuple of str
+        Segments whose rows have no weight, of which nothing is said, with their number of rows.
     default_limit : bool
         Whether `max_distance` is the default.
     max_weight : float or None
@@ -229,6 +231,7 @@ class Audit(Finding):
     found_segments: FoundSegments | None = None
     road: str | None = None
     not_looked_at: tuple[str, ...] = ()
+    weightless_segments: tuple[str, ...] = ()
     default_limit: bool = False
     max_weight: float | None = None
     trials: bool = False
@@ -260,6 +263,9 @@ class Audit(Finding):
         cost = self.cost_of_acting
         lacking = [(m.title, m.not_computed) for m in self.measures.values() if m.value is None]
         lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
+        omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
+        if self.weightless_segments:
+            omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; their rows have no weight.")
         return Premises(
             level=self.level,
             max_distance=self.max_distance,
@@ -277,7 +283,7 @@ class Audit(Finding):
             exclude_bad=self.exclude_bad,
             n_excluded=self.n_excluded,
             not_looked_at=self.not_looked_at,
-            omissions=tuple(f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking),
+            omissions=tuple(omissions),
             perhaps_groups=self.perhaps_groups,
             distinct=self.distinct,
             complete=self.complete,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.door.errors import FileError
+from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Premises
 from calibrant.door.rows import Rows
 from calibrant.findings.answer import default_limit
@@ -32,7 +32,7 @@ from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_wo
 from calibrant.kernels.sums import dot
 from calibrant.scale.kept import KeptSketches
 from calibrant.scale.opening import open_table
-from calibrant.scale.pooled import draws_of_cells
+from calibrant.scale.pooled import draws_of_cells, weights_differ
 from calibrant.scale.relations import InDuckDB
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.tables import Table
@@ -82,7 +82,9 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
         with said_of(asked.baseline):
             before = _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
-    refuse_own_columns(asked.by, names)
+    refuse_own_columns(names, by=asked.by)
+    if isinstance(read, CalibrationSketch) and weights_differ(read.sample):
+        raise InputError("by" if asked.by else "baseline", "takes rows without weights, and the sketches hold weights")
     told.progress("Segments")
     segments = segments_to_gate(table, names, asked) if asked.by else []
     shares = 1 + len(segments) + (before is not None) + bool(asked.find)

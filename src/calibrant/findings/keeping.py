@@ -31,7 +31,7 @@ def keep_rows(
     told.progress("Reading")
     table.require(asked.by, "by")
     chosen = table.choose(**asked.columns)
-    refuse_own_columns(asked.by, chosen.names)
+    refuse_own_columns(chosen.names, by=asked.by)
     say_guessed(chosen.names, chosen.guessed, told.say)
     written = write_rows(table, path, names=chosen.names, by=asked.by, exclude_bad=asked.exclude_bad)
     say_excluded(written.n_excluded, told)

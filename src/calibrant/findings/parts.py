@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from calibrant.door.coding import equalities
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.values import counted
 from calibrant.findings.table_faults import in_table, or_left_out, refuse_own_columns
 from calibrant.segments.asked import names_of
 
@@ -25,14 +27,16 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
     more = [asked.groups] if asked.groups else []
     grouped = {"grouped": bool(more), "exclude_bad": asked.exclude_bad}
-    refuse_own_columns(asked.by, names)
+    refuse_own_columns(audit.columns, by=asked.by)
+    refuse_own_columns(names, drift=[asked.drift])
     if asked.by:
         from calibrant.segments.named import RESOLUTION, segments_of_groups
 
         told.progress("Segments")
         groups = table.groups(names, [*asked.by, *more], RESOLUTION, exclude_bad=asked.exclude_bad)
-        segments = segments_of_groups(groups, float(asked.level), **grouped)
-        audit = replace(audit, segments=tuple(segments), segmented_by=asked.by)
+        segments, weightless = segments_of_groups(groups, float(asked.level), **grouped)
+        words = tuple(f"{equalities(asked.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
+        audit = replace(audit, segments=tuple(segments), segmented_by=asked.by, weightless_segments=words)
     if asked.find:
         told.progress("Finding segments")
         audit = replace(audit, found_segments=_found(table, audit, asked))

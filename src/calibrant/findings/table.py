@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text
+from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, text, texts
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError
@@ -20,7 +20,7 @@ from calibrant.findings.found import Audit
 from calibrant.findings.given import given
 from calibrant.findings.parts import EVERY, check_drift, in_parts
 from calibrant.findings.sketched import road_of, with_bounds
-from calibrant.findings.table_faults import in_table, or_left_out, or_several
+from calibrant.findings.table_faults import in_table, or_left_out, or_several, refuse_own_columns
 from calibrant.scale.bounds import ARITHMETIC
 from calibrant.scale.columns import perhaps_groups
 from calibrant.scale.kept import KeptSketches
@@ -69,10 +69,8 @@ class Asked:
         """Refuse what names no column, before anything is read."""
         for argument in ("y_true", "y_prob", "sample_weight", "drift", "title", "groups"):
             text(getattr(self, argument), argument)
-        for name in self.by:
-            text("" if name is None else name, "by")
-        for name in self.find:
-            text("" if name is None else name, "find")
+        texts(self.by, "by")
+        texts(self.find, "find")
         flag(self.exclude_bad, "exclude_bad")
         flag(self.unweighted, "unweighted")
         self.refuse("search" if self.find else "no search", "drift" if self.drift else "no drift")
@@ -232,6 +230,7 @@ def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
         read = table.read(**asked.columns, groups=asked.groups, exclude_bad=asked.exclude_bad)
     except InputError as problem:
         raise or_left_out(problem) from None
+    refuse_own_columns(read.names, groups=[asked.groups])
     say_guessed(read.names, read.guessed, told.say)
     say_excluded(read.n_excluded, told)
     check_drift(asked, read.names)
@@ -276,8 +275,8 @@ def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audite
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     sample = sketch.sample
     asked.refuse(*chance_of(sample.binary, asked.n_resamples))
-    if asked.max_weight is None and weights_differ(sample):
-        asked.refuse("unbounded")
+    if weights_differ(sample):
+        asked.refuse(*(["unbounded"] if asked.max_weight is None else []), *([] if asked.find else ["weighted sums"]))
     draws = None if asked.max_weight is None else draws_of_cells(sample, sketch.moments(), asked.max_weight)[1]
     audit = audit_sample(
         sample,
@@ -303,6 +302,7 @@ def chance_of(binary: bool, n_resamples: int) -> list[str]:
 
 
 def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: Told) -> Audit:
+    asked.refuse(*chance_of(True, asked.n_resamples))
     table.require([asked.groups] if asked.groups else [], "groups")
     read = table.read_classes(
         columns,
@@ -311,6 +311,7 @@ def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: 
         unweighted=asked.unweighted,
         groups=asked.groups,
     )
+    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in columns}, groups=[asked.groups])
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
     try:
         sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)

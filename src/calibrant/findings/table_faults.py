@@ -23,11 +23,12 @@ def said_of(file: str) -> Iterator[None]:
         raise type(problem)(problem.argument, said, row=problem.row, allowed=problem.allowed) from None
 
 
-def refuse_own_columns(by: Collection[str], names: Mapping[str, str]) -> None:
-    """Raise if segments are to be made of the very outcomes, predictions or weights."""
-    for argument, name in names.items():
-        if name in by:
-            raise InputError("by", f"names {name!r}, the column that was read as {argument}")
+def refuse_own_columns(names: Mapping[str, str], **keys: Collection[str | None]) -> None:
+    """Raise if segments, periods or groups are to be made of a column that was read as something else."""
+    for option, columns in keys.items():
+        for argument, name in names.items():
+            if name in columns and argument != option:
+                raise InputError(option, f"names {name!r}, the column that was read as {argument}")
 
 
 def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> InputError:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.door.arguments import check_level, check_threshold, fraction, positive
+from calibrant.door.arguments import check_level, check_threshold, fraction, positive, texts
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
@@ -23,7 +23,7 @@ from calibrant.findings.effects import GATE, changed, refuse_idle
 from calibrant.findings.parts import EVERY
 from calibrant.findings.sketched import road_of
 from calibrant.findings.table import Told, is_harness_log, kinds_of, say_excluded, say_guessed, searchable
-from calibrant.findings.table_faults import in_table, or_left_out
+from calibrant.findings.table_faults import in_table, or_left_out, refuse_own_columns
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.inference.draws import read_draws
 from calibrant.inference.gate import Ends, GateResult, calibration_gate_on_sample, check_gate, gate_from_ends
@@ -74,6 +74,8 @@ class Asked:
             which = "is missing" if self.max_distance is None else "is given beside --max-regret"
             raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
         check_level(self.level)
+        texts(self.by, "by")
+        texts(self.find, "find")
         if self.max_distance is not None:
             check_gate(self.max_distance, self.level)
         elif self.max_regret is not None:
@@ -193,7 +195,10 @@ def _read(table: tables.Table, asked: Asked, told: Told) -> tuple[Read, dict[str
     try:
         read = table.read(exclude_bad=asked.exclude_bad, **options)
     except InputError as problem:
+        if problem.argument == "sample_weight" and asked.trials is not None:
+            problem = type(problem)("trials", problem.problem, row=problem.row, allowed=problem.allowed)
         raise or_left_out(problem) from None
+    refuse_own_columns(read.names, groups=[asked.groups])
     say_guessed(read.names, read.guessed, told.say)
     say_excluded(read.n_excluded, told)
     told.premise("columns", read.names)
@@ -238,6 +243,7 @@ def _top_label(
     table.require([] if asked.groups is None else [asked.groups], "groups")
     names = {"y_true": asked.y_true, "sample_weight": asked.sample_weight, "groups": asked.groups}
     read = table.read_classes(classes, unweighted=unweighted, **names)
+    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in classes}, groups=[asked.groups])
     say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
     told.premise("top_label", True)
     told.hint(f"Of the {len(classes)} classes the top label is gated: was the most probable class right?")

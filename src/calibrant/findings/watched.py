@@ -74,6 +74,8 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
     gate = _kept(state, asked)
     if gate.max_weight != asked.max_weight:
         raise _other("max_weight", state, asked.max_weight, gate.max_weight)
+    if not gate._seen.n_rows and not table.several:
+        asked.refuse("begun by one source")
     said: dict[str, Any] = {}
     read, names = read_opened(table, asked, replace(told, premise=said.__setitem__))
     gate.provenance = _joined(gate.provenance, _provenance(table, names, asked, said), state)

@@ -33,11 +33,11 @@ WEIGHTS = (
 )
 
 
-def not_looked_at(columns: Sequence[str]) -> str:
-    """In which columns faults may be hidden that go under among all rows."""
-    rest = len(columns) - _NAMED
+def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:
+    """Where faults may be hidden that go under among all rows."""
+    rest = len(names) - _NAMED
     more = f" and {counted(rest, 'other')}" if rest > 0 else ""
-    return f"Columns not looked at: {', '.join(columns[:_NAMED])}{more}"
+    return f"{kind} not looked at: {', '.join(names[:_NAMED])}{more}"
 
 
 def sentence(words: str) -> str:

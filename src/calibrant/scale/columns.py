@@ -43,7 +43,7 @@ def asked_columns(
 ) -> dict[str, str | None]:
     """Argument -> column as asked for; None is to be guessed, what is absent is not wanted."""
     if unweighted and sample_weight is not None:
-        raise InputError("unweighted", f"leaves weights out, and sample_weight asks for {sample_weight!r}")
+        raise InputError("unweighted", f"leaves weights out, and column {sample_weight!r} is named as weights")
     asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
     return {argument: asked[argument] for argument in asked if not (unweighted and argument == "sample_weight")}
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calibrant.door.arguments import texts
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.values import counted
 from calibrant.door.writing import write_whole_bytes
@@ -16,6 +17,7 @@ from calibrant.scale.folders import refuse_same_file
 from calibrant.scale.groups import Groups
 from calibrant.scale.kept import COLUMN, ROWS, KeptSketches
 from calibrant.scale.keys import numbers_of
+from calibrant.scale.opening import take_as_distinct
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.stamps import StampedFiles
 from calibrant.scale.tables import FINE, Table
@@ -127,7 +129,8 @@ def keep_merged(
     for each in kept:
         each.require(by, "by")
     together = KeptSketches(kept[0].path if len(kept) == 1 else "the sketches", files)
-    together.distinct = distinct
+    if distinct:
+        take_as_distinct([together], "SKETCH")
     parts = together.counted()
     unlisted = tuple(together.unlisted)
     if not by:
@@ -142,6 +145,7 @@ def keep_merged(
 
 
 def _check_keys(by: Sequence[str]) -> None:
+    texts(by, "by")
     for name in by:
         if name in (COLUMN, ROWS):
             raise InputError("by", f"names {name!r}, which is what a column of the sketches is called; rename it")

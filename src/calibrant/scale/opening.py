@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from calibrant.door.arguments import flag
@@ -42,10 +43,25 @@ def open_table(
     """
     flag(distinct, "distinct")
     found = _open(table, filesystem, pos_label, argument)
-    if distinct and not found.several:
-        raise InputError("distinct", f"has no effect: {argument} is one source", allowed="it is for several files")
-    found.distinct = distinct
+    if distinct:
+        take_as_distinct([found], argument)
     return found
+
+
+def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
+    """Have the sources of each of these tables count as other rows each.
+
+    Raises
+    ------
+    InputError
+        If every table is one source.
+    """
+    several = [each for each in tables if each.several]
+    if not several:
+        said = f"{argument} is one source" if len(tables) == 1 else f"each {argument} is one source"
+        raise InputError("distinct", f"has no effect: {said}", allowed="it is for several files, a folder or a pattern")
+    for each in several:
+        each.distinct = True
 
 
 def _open(table: Any, filesystem: Any, pos_label: Any, argument: str) -> Table:

@@ -59,7 +59,10 @@ def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, n
 def _places(reference: Any, names: Sequence[Any]) -> list[int]:
     """Where the reference periods are, by their values or as they are written; "A..B" is A, B and all between them."""
     wanted = reference if isinstance(reference, list | tuple) else [reference]
-    found = {at for each in wanted for at in _from_to(each, names)}
+    places = [at for each in wanted for at in _from_to(each, names)]
+    found = set(places)
+    if len(found) < len(places):
+        raise _no_reference(reference, names, " names a period twice")
     if not found or max(found) == len(names) - 1:
         why = " holds the last period, after which there is nothing to compare" if found else ""
         raise _no_reference(reference, names, why)

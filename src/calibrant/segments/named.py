@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.arguments import check_level, power_of_two
+from calibrant.door.arguments import check_level, power_of_two, texts
 from calibrant.door.coding import key_in_words
 from calibrant.door.columns import NO_WEIGHT
 from calibrant.door.ends import Bracket, Interval
@@ -154,7 +154,8 @@ def calibration_by_segment(
     Returns
     -------
     list of Segment
-        Rejected segments first, within them and after them by smooth error less its bound, largest first.
+        Rejected segments first, within them and after them by smooth error less its bound, largest first. Rows without
+        weight make no segment.
 
     Raises
     ------
@@ -198,6 +199,7 @@ def calibration_by_segment(
     by = [by] if isinstance(by, str) else list(by)
     if not by:
         raise InputError("by", "is empty; name at least one column")
+    texts(by, "by")
     level, resolution = check_level(level), power_of_two(resolution, "resolution", 8, 2**20)
     table = OpenedFrame(frame, "frame")
     if trials is not None:
@@ -205,13 +207,16 @@ def calibration_by_segment(
     keys = by if groups is None else [*by, groups]
     table.require(keys[len(by) :], "groups")
     found = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
-    return segments_of_groups(found, level, resolution, grouped=groups is not None, exclude_bad=exclude_bad)
+    return segments_of_groups(found, level, resolution, grouped=groups is not None, exclude_bad=exclude_bad)[0]
 
 
 def segments_of_groups(
     found: Groups, level: float, resolution: int = RESOLUTION, *, grouped: bool = False, exclude_bad: bool = False
-) -> list[Segment]:
-    """Segments of groups, as `calibration_by_segment` has them; `grouped`, the last key says what depends."""
+) -> tuple[list[Segment], list[tuple[tuple[Any, ...], int]]]:
+    """Segments of groups, as `calibration_by_segment` has them; keys and rows of those whose rows have no weight.
+
+    `grouped`, the last key says what depends.
+    """
     in_groups = None
     if grouped:
         found, group = found.in_groups(exclude_bad)
@@ -273,10 +278,12 @@ def segments_of_groups(
         zip(segments, found_at, strict=True),
         key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_calibration_error),
     )
+    count = np.add.reduceat(cells[:, sketching.COUNT], starts)
+    weightless = [(labels[i], int(count[i])) for i in np.flatnonzero(weight == 0.0)]
     return [
         segment if at >= _CERTIFIED else _certified(segment, index[first:last], cells[first:last], resolution, moved)
         for at, (segment, (first, last, moved)) in enumerate(worst)
-    ]
+    ], weightless
 
 
 def _certified(
