@@ -5,10 +5,10 @@
 
 Mutants are drawn alike from every room (`tools/mutants.py` says what is changed). Each is put into a copy of the
 checkout, where the tests that run the changed function (`tools/nearest.py`) are asked, nearest first, in the quick
-loop, until one fails; what survives them is asked again of the nearest files whole, as the suite runs them. Pinned
-numbers are not asked. Mutants that change no answer are told apart by a written argument (`tools/equivalent.py`).
-What each file of tests runs is found once, in the copy, and kept beside the log. Processes start as copies of one that
-has the libraries loaded, so Linux or macOS is needed.
+loop, until one fails; when all have been asked, what survived is asked again of the nearest files whole, as the suite
+runs them. Pinned numbers are not asked. Mutants that change no answer are told apart by a written argument
+(`tools/equivalent.py`). What each file of tests runs is found once, in the copy, and kept beside the log. Processes
+start as copies of one that has the libraries loaded, so Linux or macOS is needed.
 """
 
 from __future__ import annotations
@@ -254,31 +254,33 @@ def main() -> None:
         nearest, only = Nearest(copy.root, known), copy.root.parent / "only"
         without = [f"--deselect={each}" for each in known["failed"]]
         chosen = drawn(copy.root, asked.sample, asked.seed, asked.room or ROOMS, asked.kind or list(KINDS_DRAWN))
-        for mutant in chosen[part::parts]:
-            if mutant.name() in results:
-                continue
-            tests, seconds = [], 0.0
-            for test in nearest.of(mutant.file, mutant.function):
-                seconds += known["seconds"][test]
-                if not tests or seconds < MOST:
-                    tests.append(test)
-            only.write_text(json.dumps(tests))
-            files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-            began = time.monotonic()
-            end, by = "passed", ""
-            if mutant.site() in EQUIVALENT:
-                end, by = "equivalent", EQUIVALENT[mutant.site()]
-            elif tests:
-                end, by = copy.changed(mutant, ["--quick", "--only", str(only), *files], SECONDS + 3 * seconds)
-                if end == "passed":
+        for whole in (False, True):
+            for mutant in chosen[part::parts]:
+                before = results.get(mutant.name())
+                if before is not None and (not whole or before["end"] != "passed" or before["whole"]):
+                    continue
+                tests, seconds = [], 0.0
+                for test in nearest.of(mutant.file, mutant.function):
+                    seconds += known["seconds"][test]
+                    if not tests or seconds < MOST:
+                        tests.append(test)
+                only.write_text(json.dumps(tests))
+                files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+                began = time.monotonic()
+                end, by = "passed", ""
+                if mutant.site() in EQUIVALENT:
+                    end, by = "equivalent", EQUIVALENT[mutant.site()]
+                elif tests and whole:
                     end, by = as_the_suite(copy, mutant, files[:NEAREST], without)
-            line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}
-            line |= {"tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
-            results[mutant.name()] = line
-            with asked.log.open("a") as log:
-                log.write(json.dumps(line) + "\n")
-            if end == "passed":
-                print(f"survived {len(tests)} tests: {mutant.name()}", flush=True)
+                elif tests:
+                    end, by = copy.changed(mutant, ["--quick", "--only", str(only), *files], SECONDS + 3 * seconds)
+                line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}
+                line |= {"whole": whole, "tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
+                results[mutant.name()] = line
+                with asked.log.open("a") as log:
+                    log.write(json.dumps(line) + "\n")
+                if end == "passed" and whole:
+                    print(f"survived {len(tests)} tests: {mutant.name()}", flush=True)
     print(table(list(results.values())))
 
 

@@ -362,6 +362,8 @@ def test_a_bound_that_proves_more_than_the_test_is_told():
     assert 0.01 < least <= off.gate.lower_distance.low
     assert "whether this one is larger, the bound says and the test does not." in both.sentence
     assert "the bound says" not in fine.answer.sentence
+    assert "at least" not in both.details[0]  # the headline has it, with what it means
+    assert "at least" in off.answer.details[0]
 
 
 @pytest.mark.slow

@@ -211,3 +211,4 @@ def test_large_tables_are_drawn_from_without_regard_to_order_or_labels():
     assert drawn_rows(sample, 2500, 3) is sample
     equal = multiclass_sample(label, np.full((500, 5), 0.2))
     assert drawn_rows(equal, 500, 0).y_true.size == 500
+    assert drawn_rows(sample, 4, 3).y_true.size == 1  # fewer numbers than one row has

@@ -1,10 +1,8 @@
 """The level that is asked for is the level of every part: in the numbers, in the words, and of each part by itself."""
 
 import re
-import sys
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -19,17 +17,11 @@ from calibrant import (
     find_segments,
     population_bounds,
 )
-from calibrant.decisions.acting import acting_from_sample
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.rows import Rows
-from calibrant.door.sample import Sample
 from calibrant.findings import advice as of_advice
 from calibrant.inference import regret_bounds
 from calibrant.inference.compare import compare_calibration_on_rows
-from calibrant.scale import frames
-from calibrant.scale.frames import OpenedFrame
-from calibrant.segments.asked import Asked
-from calibrant.segments.to_bound import read_to_bound
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -117,60 +109,6 @@ def test_two_samples_are_compared_with_as_many_redraws_as_the_level_needs():
     assert compare_calibration_on_rows(*rows, **settings, n_resamples=9).level == 0.1
     with pytest.raises(InputError, match="n_resamples: is 8"):
         compare_calibration_on_rows(*rows, **settings, n_resamples=8)
-
-
-SHARED = {"Spread.upper_end", "lower_end"}  # tests/inference/test_shared_level.py adds these shares up
-
-
-def handed_on(call):
-    """The function of every call of the package that takes a level, with the level, while something is called."""
-    found = set()
-
-    def note(frame, event, _):
-        code = frame.f_code
-        if event == "call" and "/src/calibrant/" in code.co_filename:
-            for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-                if name in ("level", "alpha") and isinstance(frame.f_locals[name], float):
-                    found.add((code.co_qualname, frame.f_locals[name]))
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return found
-
-
-def in_sums():
-    held = read_to_bound(
-        OpenedFrame(pl.DataFrame({"y": Y, "p": V, "place": np.where(V > 0.7, "a", "b")}).lazy()),
-        {"y_true": "y", "y_prob": "p"},
-        ("place",),
-        Asked(level=LEVEL, n_resamples=39, random_state=0),
-    )
-    assert type(held).__name__ == "OfSums"
-    return held.called_off(Asked(level=LEVEL, n_resamples=39, random_state=0))
-
-
-CALLS = {
-    "acting": lambda: acting_from_sample(Sample.of_arrays(Y.astype(float), V, None), 0.3, LEVEL, 39, 0),
-    "gate": lambda: calibration_gate(Y, V, max_distance=0.1, level=LEVEL),
-    "pairs": lambda: compare_calibration(Y, V, np.sqrt(V), level=LEVEL, n_resamples=39, random_state=0),
-    "sums": in_sums,
-    "two samples": lambda: compare_calibration_on_rows(
-        Rows.of(Y, V), Rows.of(Y[:300], V[:300]), paired=False, measure="smooth_calibration_error", level=LEVEL,
-        n_resamples=39, random_state=0,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_the_level_is_handed_on_as_it_is_or_a_share_of_it(call, monkeypatch):
-    monkeypatch.setattr(frames, "MANY_ROWS", 0)
-    found = handed_on(CALLS[call])
-    assert len(found) >= 2
-    assert {(name, each) for name, each in found if each != LEVEL and name not in SHARED} == set()
-    assert max(each for _, each in found) == LEVEL
 
 
 def test_repairs_of_classes_are_compared_at_the_level(monkeypatch):

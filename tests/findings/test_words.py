@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +17,17 @@ from calibrant.door.sample import Sample
 from calibrant.findings.auditing import audit_sample
 from calibrant.findings.regions import Region, regions_from_witness
 from calibrant.findings.sketched import with_bounds
-from calibrant.findings.words import ends, found_in_words, percent, proved, segment_in_words, segments_in_words, whole
+from calibrant.findings.words import (
+    ends,
+    found_in_words,
+    one_outcome,
+    percent,
+    proved,
+    rate,
+    segment_in_words,
+    segments_in_words,
+    whole,
+)
 from calibrant.inference.calibration import TestRegion
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
@@ -90,6 +101,40 @@ def test_the_range_of_a_segment_leaves_out_the_end_that_belongs_to_its_neighbour
     (segment,) = calibration_by_segment(pyarrow.table(frame), y_true="y", y_prob="p", by=["g"])
     assert segment.where == (0.375, 0.5)
     assert segment_in_words(segment) == "predictions too low in [0.375, 0.5)"
+
+
+@given(st.floats(-14.0, -0.3), st.booleans())
+@examples(500)
+def test_a_rate_is_told_in_digits_that_tell_it_from_0_and_from_1(power, often):
+    """Of rare events in two digits, of frequent ones as far from 100 as its first digit; between, in whole percent."""
+    least = 10.0**power
+    told = rate(1.0 - least if often else least)
+    assert told.endswith("%")
+    digits = told.removesuffix("%")
+    if least <= (1e-9 if often else 1e-12):
+        assert digits == ("100" if often else "0")
+        return
+    value, decimals = Fraction(digits), len(digits.partition(".")[2])
+    assert abs(value - 100 * (1 - Fraction(least) if often else Fraction(least))) <= Fraction(51, 100) / 10**decimals
+    assert 0 < value < 100
+    if least < 0.0095:
+        assert often or decimals == 10 or len(digits.replace(".", "").lstrip("0")) == 2
+        assert not often or 10.0**-decimals <= 100.0 * least * (1 + 1e-6) < 10.0 ** (1 - decimals) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [(0.00994, "0.99%"), (0.00996, "1.0%"), (0.0994, "9.9%"), (0.0996, "10%"), (0.9904, "99%"), (0.9906, "99.1%")],
+)
+def test_a_rate_has_two_digits_on_either_side_of_where_decimals_begin(share, told):
+    assert rate(share) == told
+
+
+def test_one_outcome_alone_is_told():
+    assert [one_outcome(1, events=each) for each in (True, False)] == [
+        f"There is one row, and its outcome is {each}." for each in (1, 0)
+    ]
+    assert one_outcome(2, events=False) == "All 2 outcomes are 0: no event."
 
 
 def test_all_rows_are_100_percent():

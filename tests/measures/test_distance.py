@@ -20,7 +20,7 @@ from calibrant import (
     upper_calibration_distance,
 )
 from calibrant.kernels import partitions
-from calibrant.measures import check_predictor
+from calibrant.measures import check_predictor, distance_lattice
 from calibrant.measures.clock import Clock
 from tests.oracles import distance as oracle
 from tests.shared_data import FOLDER, NETWORKS, needs_data
@@ -83,6 +83,17 @@ def test_larger_noiseless_domains(kind):
     bracket = calibration_distance(y_true, y_prob)
     assert bracket.exact
     assert bracket.upper == pytest.approx(oracle.noiseless_program(y_true, y_prob), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_a_search_that_is_given_up_proves_nothing_false(monkeypatch):
+    monkeypatch.setattr(distance_lattice, "_MOST_STATES", 20)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y_prob = rng.random(60)
+        y_true = (rng.random(60) < 1.0 - y_prob).astype(float)
+        bracket = calibration_distance(y_true, y_prob)
+        assert bracket.lower - 1e-9 <= oracle.noiseless_program(y_true, y_prob) <= bracket.upper + 1e-12
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,18 @@ def test_swapped_labels_are_a_warning_first():
     assert "Check that labels or columns are not swapped." in choice.summary()
     isotonic = choose_recalibrator(rng.random(400) < 1 - p, p, methods=["isotonic"], **QUICK)
     assert "labels or columns are not swapped" in isotonic.summary()  # no increasing map can use them
+
+
+def test_a_better_score_that_may_be_chance_is_told_where_it_is_another_recalibration_s():
+    rng = np.random.default_rng(1)
+    p = rng.random(400)
+    choice = choose_recalibrator(rng.random(400) < p**2, p, methods=["temperature", "platt"], **QUICK)
+    assert {each.method for each in choice.scores} >= {"temperature", "platt"}
+    for best in ("temperature", "platt"):
+        for chosen in ("temperature", "platt"):
+            told = replace(choice, best=best, chosen=chosen).summary()
+            assert (f"{best} is no better beyond chance" in told) == (best != chosen)
+            assert told.count("beyond chance") == int(best != chosen)
 
 
 def test_information_without_a_direction_is_used_and_the_order_spoken_of():

@@ -289,6 +289,11 @@ BAD = [
     (TABLE, {"features": ["aeg"]}, "^features: is 'aeg', which is no column of X; its columns are y_prob, country"),
     (TABLE, {"prediction": "p"}, "^prediction: is 'p', which is no column of X"),
     (pd.concat([TABLE, TABLE[["age"]]], axis=1), {}, "^X: has two columns 'age'; each needs a name of its own"),
+    (
+        pa.table([TABLE["y_prob"], TABLE["age"], TABLE["age"]], ["y_prob", "age", "age"]),
+        {},
+        "^X: has two columns 'age'; each needs a name of its own",
+    ),
     (TABLE[["y_prob"]], {}, "^X: has no feature besides the prediction; choose_recalibrator needs none"),
     (TABLE.assign(y_prob=TABLE.y_prob * 100), {}, r"^X: column 'y_prob', the prediction: row \d+ is .* \[0, 1\]"),
     (TABLE.iloc[:0], {}, "^X: has no rows"),

@@ -34,10 +34,13 @@ def test_what_a_recalibration_leaves_is_told_where_it_is_more_than_chance(monkey
     assert {each.most for each in (rows, population, after)} == {0.1}
     assert (rows.left, rows.width) == pytest.approx((80.0, 10.0))
     assert (population.left, population.width) == pytest.approx((40.0, 60.0))
-    assert "95%" in population.name
+    assert population.name == "Population, each end with 95% confidence"
+    assert population.words == "0.040 to 0.10"
     assert after.words.startswith(words)
     assert after.left == pytest.approx(begins)
     assert rows.limit == pytest.approx(10.0)
     assert bars(audit, at_least=0.15)[0].most == 0.2
     audit.advice.chosen = "unchanged"
     assert len(bars(audit)) == 2
+    audit.answer.interval = Interval(0.0, 0.1)
+    assert [(each.name, each.words) for each in bars(audit)[1:]] == [("Population, 95% confidence", "at most 0.10")]

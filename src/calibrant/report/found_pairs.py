@@ -130,7 +130,7 @@ def _in_order(labels: Sequence[str], name: str) -> list[str]:
 
 def _signed(off: float, largest: float) -> str:
     """An error with its sign, in digits that tell the largest; a cell has no room for the zero before the point."""
-    digits = 3 if largest >= 0.01 else int(np.ceil(-np.log10(largest))) + 1
+    digits = max(3, int(np.ceil(-np.log10(largest))) + 1)
     return f"{off:+.{digits}f}".replace("0.", ".", 1)
 
 

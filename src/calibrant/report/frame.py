@@ -85,4 +85,4 @@ def density(table: Reliability) -> FloatArray:
 def heavy(table: Reliability) -> FloatArray:
     """The same between 0, where there is hardly a row, and 1, on a scale that keeps sparse parts of large data."""
     rows = np.convolve(table.count, np.full(_NEAR, 1.0), mode="same")
-    return np.asarray(np.log1p(rows) / np.log1p(max(float(rows.max()), 1.0)))
+    return np.asarray(np.log1p(rows) / np.log1p(rows.max()))

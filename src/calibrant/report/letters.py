@@ -171,7 +171,7 @@ class Grid:
 
 def _labels(bottom: float, top: float) -> list[str]:
     """The upper end, the middle and the lower end, as wide as one another."""
-    digits = max(1, 1 - int(np.floor(np.log10(max(top - bottom, 1e-12))))) if top - bottom < 1.0 else 1
+    digits = 1 - int(np.floor(np.log10(top - bottom)))
     found = [f"{value:.{digits}f}" for value in (top, 0.5 * (top + bottom), bottom)]
     return [f"{each:>{max(map(len, found))}}" for each in found]
 

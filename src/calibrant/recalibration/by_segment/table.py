@@ -56,16 +56,12 @@ class FeatureTable:
         try:
             frame = nw.from_native(table, pass_through=True)
         except nw.exceptions.DuplicateError:
-            twice = next(name for name in table.columns if list(table.columns).count(name) > 1)
+            given = list(getattr(table, "column_names", table.columns))  # Arrow's columns are the numbers
+            twice = next(name for name in given if given.count(name) > 1)
             raise InputError("X", f"has two columns {twice!r}", allowed="each needs a name of its own") from None
         if isinstance(frame, nw.LazyFrame):
             raise InputError("X", "is a table that is not in memory yet", allowed="collect it first")
         if isinstance(frame, nw.DataFrame):
-            twice = {name for name in frame.columns if frame.columns.count(name) > 1}
-            if twice:
-                raise InputError(
-                    "X", f"has two columns {min(twice, key=str)!r}", allowed="each needs a name of its own"
-                )
             named = all(isinstance(name, str) for name in frame.columns)
             names = tuple(frame.columns) if named else tuple(range(len(frame.columns)))
             found = cls(names, len(frame), named, frame)

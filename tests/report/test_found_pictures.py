@@ -1,0 +1,92 @@
+"""Pictures of found segments: strength of colour, frames that stay in their cells, numbers that tell errors apart."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+
+from calibrant.report import found_pairs, found_picture
+from calibrant.report.letters import _labels
+
+PVALUES = (1e-12, 1e-6, 1e-3, 0.05, 0.0500001, 1.0)
+
+
+@pytest.fixture
+def axes(monkeypatch):
+    """Axes of what is drawn, in place of its text."""
+    for module in (found_picture, found_pairs):
+        monkeypatch.setattr(module, "as_svg", lambda figure: figure.axes[0])
+
+
+def found(off, pvalue):
+    """Two features whose pairs of values were all tested, with errors and p-values by row and column."""
+    rows, columns = np.indices(off.shape).reshape(2, -1)
+    return SimpleNamespace(
+        level=0.05,
+        features={"f": [f"f = {k}" for k in range(off.shape[0])], "g": [f"g = {k}" for k in range(off.shape[1])]},
+        made_of=[((0, int(i)), (1, int(j))) for i, j in zip(rows, columns, strict=True)],
+        tested=np.stack([10.0 ** np.arange(1, off.size + 1), off.ravel(), pvalue.ravel()], axis=1),
+        segments=[SimpleNamespace(n_rows=10, bias=0.1)],
+    )
+
+
+@pytest.mark.usefixtures("axes")
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_dots_are_the_stronger_the_surer_from_the_level_on(sign):
+    off = sign * np.arange(1.0, 7.0)[None, :] / 10.0
+    drawn = found_picture.found_svg(found(off, np.array([PVALUES])), 5.0)
+    noise, sure = drawn.collections
+    assert [noise.get_label(), sure.get_label()] == ["may be noise", "too low" if sign > 0.0 else "too high"]
+    assert noise.get_offsets().data.tolist() == [[10.0**5, off[0, 4]], [10.0**6, off[0, 5]]]
+    assert sure.get_offsets().data.tolist() == [[10.0 ** (k + 1), off[0, k]] for k in range(4)]
+    strength = sure.get_alpha()
+    assert strength[0] == strength[1] == 1.0
+    assert 0.0 < strength[3] < strength[2] < 1.0
+
+
+@pytest.mark.usefixtures("axes")
+def test_cells_are_filled_framed_and_numbered_by_their_errors():
+    off = np.array([[0.1, -0.2], [0.05, -0.01], [0.002, -0.2]])
+    pvalue = np.array([[0.01, 0.05], [0.06, 1.0], [1e-9, 0.5]])
+    drawn = found_pairs.pair_svg(found(off, pvalue), (0, 1), 5.0)
+    cells = [each for each in drawn.patches if isinstance(each, Rectangle)]
+    filled = {(round(each.get_y() + 0.5), round(each.get_x() + 0.5)): each for each in cells if each.get_fill()}
+    frames = [each.get_bbox() for each in cells if not each.get_fill()]
+    assert sorted(filled) == sorted(np.ndindex(off.shape))
+    for place, cell in filled.items():
+        box = cell.get_bbox()
+        assert (box.width, box.height) == (1.0, 1.0)
+        within = [box.x0 < f.x0 and f.x1 < box.x1 and box.y0 < f.y0 and f.y1 < box.y1 for f in frames]
+        assert sum(within) == (pvalue[place] <= 0.05)
+    assert len(frames) == 3
+    strength = {place: cell.get_alpha() for place, cell in filled.items()}
+    assert sorted(strength, key=strength.get)[0] == (2, 0)
+    assert strength[0, 1] == strength[2, 1] == max(strength.values()) <= 1.0
+    assert (drawn.get_xlim(), drawn.get_ylim()) == ((-0.5, 1.5), (2.5, -0.5))
+    words = {(round(y), round(x)): each.get_text() for each in drawn.texts for x, y in [each.get_position()]}
+    assert words == {place: f"{off[place]:+.3f}".replace("0.", ".", 1) for place in filled}
+
+
+@pytest.mark.parametrize("largest", [0.5, 0.02, 0.0099, 3e-4, 2e-7])
+def test_numbers_of_cells_have_the_digits_that_tell_a_tenth_of_the_largest_error(largest):
+    told = [float(found_pairs._signed(share * largest, largest)) for share in (-1.0, 0.9, 1.0)]
+    assert told == pytest.approx([-largest, 0.9 * largest, largest], abs=0.05 * largest)
+    digits = len(found_pairs._signed(largest, largest).removeprefix("+."))
+    assert 10.0**-digits <= 0.1 * largest
+    assert digits == 3 or 10.0 ** (1 - digits) > 0.1 * largest
+
+
+def test_conditions_beside_a_feature_s_name_say_it_no_second_time():
+    assert found_pairs._short("f = a", "f") == "a"
+    assert found_pairs._short("1 < f <= 2", "f") == "1 to 2"
+    assert found_pairs._short("f is missing", "f") == "missing"
+    assert [len(found_pairs._short(f"f = {'a' * k}", "f")) for k in (24, 25, 90)] == [24, 25, 25]
+
+
+@pytest.mark.parametrize("span", [1.0, 0.99, 0.5, 0.1, 0.099, 0.013, 0.01, 2e-4])
+def test_ends_of_an_axis_have_the_digits_that_tell_a_tenth_of_it(span):
+    digits = {len(each.strip().partition(".")[2]) for each in _labels(0.0, span)}
+    (k,) = digits
+    assert 10.0**-k <= 0.1 * span * (1.0 + 1e-12)
+    assert k == 1 or 10.0 ** (1 - k) > 0.1 * span

@@ -1,0 +1,185 @@
+"""The level that a public function is given is the level that every function below it is given."""
+
+import inspect
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import calibrant
+from calibrant import InputError, inference
+from calibrant.decisions.acting import acting_from_sample
+from calibrant.door.rows import Rows
+from calibrant.door.sample import Sample
+from calibrant.findings.gate_checks import check_opened
+from calibrant.findings.table import Told
+from calibrant.findings.table_gate import Asked as GateAsked
+from calibrant.inference.compare import compare_calibration_on_rows
+from calibrant.report.bars import bars
+from calibrant.report.html import document
+from calibrant.scale import frames
+from calibrant.scale.frames import OpenedFrame
+from calibrant.segments.asked import Asked
+from calibrant.segments.to_bound import read_to_bound
+from tests.public import FUNCTIONS
+from tests.test_arguments import EXTRA
+
+RNG = np.random.default_rng(0)
+N = 400
+V = np.round(RNG.random(N), 2)
+Y = (RNG.random(N) < V**1.3).astype(int)
+KINDS = {
+    "rows": {},
+    "groups": {"groups": np.repeat(np.arange(N // 4), 4), "max_weight": 4},
+    "weights": {"sample_weight": RNG.uniform(1.0, 2.0, N), "max_weight": 2},
+    "trials": {"trials": RNG.integers(1, 4, N)},
+}
+LEVEL = 0.16
+# What has a part of the level, or all of it: each of several claims; advice, which is surer than the answer.
+SHARED = {"Spread.upper_end", "lower_end", "search", "spare", "Totals.intervals", "mean_with_interval", "interval_of"}
+TABLE = pa.table(
+    {
+        "y": Y,
+        "p": V,
+        "place": np.where(np.arange(N) % 3 == 0, "a", "b"),
+        "day": np.arange(N) // 100,
+        "who": np.arange(N) // 4,
+    }
+)
+NAMES = {"y_true": "y", "y_prob": "p"}
+CLASSES = RNG.integers(0, 3, N), RNG.dirichlet(np.ones(3), N)
+MORE = {**EXTRA, "two_sample_calibration_test": {"n_resamples": 449}}
+DRAWN = {"n_resamples": 39, "random_state": 0}
+
+
+def handed_on(call):
+    """Which functions take a level, and which, while something is called; and the level of what it returns."""
+    found = set()
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and "/src/calibrant/" in code.co_filename:
+            for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+                if name in ("level", "alpha") and isinstance(frame.f_locals[name], float):
+                    found.add((code.co_qualname.rpartition(".<locals>.")[2], frame.f_locals[name]))
+
+    sys.setprofile(note)
+    try:
+        result = call()
+    finally:
+        sys.setprofile(None)
+    return found | {("the result", getattr(result, "level", LEVEL))}
+
+
+def columns_of(name):
+    """Calls of a function of outcomes and predictions, one for each kind of rows that it takes."""
+    function = FUNCTIONS[name]
+    takes = inspect.signature(function).parameters
+    drawn = {option: value for option, value in DRAWN.items() if option in takes}
+    for kind, options in KINDS.items():
+        more = {option: value for option, value in options.items() if option in takes}
+        if more or not options:
+            more |= drawn | MORE.get(name, {})
+            yield f"{name}, {kind}", lambda more=more: function(Y, V, level=LEVEL, **more)
+
+
+def viewed(found):
+    """What shows an audit."""
+    return bars(found), found.summary(), str(found), document(found), found.to_dict()
+
+
+def searched(lazy, **names):
+    opened = OpenedFrame(pl_lazy() if lazy else TABLE)
+    held = read_to_bound(opened, {**NAMES, **names}, ("place",), Asked(level=LEVEL, **DRAWN))
+    return held.called_off(Asked(level=LEVEL, **DRAWN))
+
+
+def pl_lazy():
+    import polars as pl
+
+    return pl.from_arrow(TABLE).lazy()
+
+
+def monitored():
+    monitor = calibrant.CalibrationMonitor(level=LEVEL)
+    return [monitor.update(Y[k : k + 50], V[k : k + 50]) for k in range(0, N, 50)], monitor.to_dict()
+
+
+def displayed():
+    model = LogisticRegression().fit(V[:, None], Y)
+    calibrant.ReliabilityDisplay.from_predictions(Y, V, level=LEVEL, **DRAWN)
+    return calibrant.ReliabilityDisplay.from_estimator(model, V[:, None], Y, level=LEVEL, **DRAWN)
+
+
+CALLS = {
+    **dict(
+        each
+        for name, function in FUNCTIONS.items()
+        if [*inspect.signature(function).parameters][:2] == ["y_true", "y_prob"]
+        and "level" in inspect.signature(function).parameters
+        and not {"canonical", "class"} & set(name.split("_"))
+        for each in columns_of(name)
+    ),
+    "audit, shown": lambda: viewed(calibrant.audit(Y, V, level=LEVEL, **DRAWN)),
+    "audit, classes": lambda: viewed(calibrant.audit(*CLASSES, level=LEVEL, **DRAWN)),
+    "audit, table": lambda: viewed(
+        calibrant.audit_table(
+            TABLE.drop(["who"]), **NAMES, by=["place"], drift="day", find=["place", "day"], level=LEVEL, **DRAWN
+        )
+    ),
+    "audit, groups": lambda: calibrant.audit_table(
+        TABLE, **NAMES, by=["place"], drift="day", find=["place"], groups="who", level=LEVEL, **DRAWN
+    ),
+    "audit, sketch": lambda: calibrant.CalibrationSketch().update(Y, V).audit(level=LEVEL).summary(),
+    "gate, sketch": lambda: calibrant.CalibrationSketch().update(Y, V).gate(max_distance=0.1, level=LEVEL),
+    "test, sketch": lambda: calibrant.CalibrationSketch().update(Y, V).test(level=LEVEL),
+    "gate, by": lambda: check_opened(
+        OpenedFrame(TABLE.select(["y", "p", "place"])),
+        GateAsked(**NAMES, max_distance=0.1, level=LEVEL, by=("place",)),
+        Told(),
+    ),
+    "segments": lambda: calibrant.calibration_by_segment(TABLE, by=["place"], level=LEVEL, **NAMES),
+    "segments, groups": lambda: calibrant.calibration_by_segment(
+        TABLE, by=["place"], groups="who", level=LEVEL, **NAMES
+    ),
+    "drift": lambda: calibrant.calibration_drift(TABLE, by="day", level=LEVEL, **NAMES),
+    "drift, reference": lambda: calibrant.calibration_drift(TABLE, by="day", reference=0, level=LEVEL, **NAMES),
+    "drift, groups": lambda: calibrant.calibration_drift(TABLE, by="day", groups="who", level=LEVEL, **NAMES),
+    "search": lambda: calibrant.find_segments(TABLE, level=LEVEL, features=["place"], **NAMES, **DRAWN).summary(),
+    "search, groups": lambda: calibrant.find_segments(
+        TABLE, level=LEVEL, features=["place"], groups="who", **NAMES, **DRAWN
+    ).summary(),
+    "search, to bound": lambda: searched(lazy=False),
+    "search, sums": lambda: searched(lazy=True),
+    "pair": lambda: calibrant.compare_calibration(Y, V, np.sqrt(V), level=LEVEL, **DRAWN).summary(),
+    "pairs": lambda: inference.compare_all(Y, {"a": V, "b": np.sqrt(V), "c": V**2}, level=LEVEL, **DRAWN),
+    "two samples": lambda: compare_calibration_on_rows(
+        Rows.of(Y, V), Rows.of(Y[:300], V[:300]), paired=False, measure="smooth_calibration_error", level=LEVEL, **DRAWN
+    ),
+    "canonical": lambda: inference.canonical_kernel_test(*CLASSES, level=LEVEL, **DRAWN),
+    "classes": lambda: inference.class_wise_test(*CLASSES, level=LEVEL),
+    "acting": lambda: acting_from_sample(Sample.of_arrays(Y.astype(float), V, None), 0.3, LEVEL, 39, 0),
+    "band": lambda: calibrant.decision_curve(Y, V).band(level=LEVEL, **DRAWN),
+    "repair": lambda: calibrant.SegmentRecalibrator("p", level=LEVEL, cv=2, random_state=0).fit(
+        TABLE.select(["p", "place"]), Y
+    ),
+    "monitor": monitored,
+    "displays": displayed,
+}
+
+
+@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.parametrize("call", CALLS)
+def test_the_level_is_handed_on_as_it_is_or_a_share_of_it(call, monkeypatch):
+    monkeypatch.setattr(frames, "MANY_ROWS", 0)
+    try:
+        found = handed_on(CALLS[call])
+    except InputError as problem:  # rows of this kind are refused
+        assert problem.argument not in ("level", "n_resamples")  # noqa: PT017
+        return
+    found = {(name, each) for name, each in found if (name, each) != ("_needed", 1.0)}  # what is said without a level
+    assert max(each for _, each in found) == LEVEL
+    of_one = LEVEL / 3.0 if call == "audit, classes" else LEVEL
+    assert {(name, each) for name, each in found if each not in (LEVEL, of_one) and name not in SHARED} == set()
