@@ -4,6 +4,8 @@ So it does beside every other. The options are those that the commands declare, 
 has a value in `VALUES`.
 """
 
+import errno
+import inspect
 import json
 import os
 import re
@@ -301,6 +303,72 @@ def outcome(command, reads, variant, args):
     out = done.stdout.replace(str(folder), "")
     shutil.rmtree(folder)
     return done.exit_code, done.stderr, out, files
+
+
+PLACES = [
+    (command, max(each.opts, key=len), fault)
+    for command, one in COMMANDS.items()
+    for each in one.params
+    for fault in ("locked", "full")
+    if "Path" in str(inspect.unwrap(one.callback).__annotations__[each.name])
+    and each.name != "data"
+    and (command, fault) != ("demo", "full")
+]
+"""Options that name what is written, but the demonstration's folder on a full disk, which takes long."""
+NAMED = {"--out": "out.sketch", "--anytime": "new.gate", "--folder": "", "--html": "out.html", "--junit": "out.xml"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="limits as on POSIX")
+@pytest.mark.parametrize(("command", "option", "fault"), PLACES)
+def test_a_place_that_takes_nothing_is_told_of_its_option(command, option, fault, tmp_path, monkeypatch):
+    """Neither a new file nor a part of one is left, and what was there stays."""
+    import resource
+
+    how = next(iter(MODES[command].values()))
+    place = tmp_path / "place"
+    place.mkdir()
+    names = option_data.build(tmp_path, "sketch" if command == "merge" else how.reads, "")
+    monkeypatch.chdir(tmp_path)
+    target = place / ("" if command == "reproduce" else NAMED.get(option, "out.md"))
+    args = [*names, *_without(how.args, option), option, str(target)]
+    args = ["unifying-theory-lemmas", *args[-2:]] if command == "reproduce" else args
+    state = os.stat
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with monkeypatch.context() as patch:
+        if fault == "locked":
+            patch.setattr(
+                os, "stat", lambda path, *more, **options: _locked(path, place) or state(path, *more, **options)
+            )
+        else:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+        try:
+            done = CliRunner().invoke(app, [command, *args])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert done.exit_code == 2
+    assert re.match(f"calibrant: {option}: .* cannot be written", done.stderr.strip().split("\n")[-1])
+    assert not list(place.iterdir())
+
+
+def _locked(path, place):
+    """Fail as the system does of what lies in a folder that may not be searched."""
+    if str(path).startswith(f"{place}{os.sep}"):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "reproduce")])
+def test_a_file_that_may_not_be_read_is_told_as_one(command, tmp_path, monkeypatch):
+    how = next(iter(MODES[command].values()))
+    (name,) = option_data.build(tmp_path, "sketch" if command == "merge" else how.reads, "")
+    place, state = tmp_path / "there", os.stat
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        os, "stat", lambda path, *more, **options: _locked(path, place) or state(path, *more, **options)
+    )
+    done = CliRunner().invoke(app, [command, str(place / name), *how.args])
+    assert done.exit_code == 2
+    assert f"file: {str(place / name)!r} cannot be read: Permission denied" in done.stderr
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "reproduce")])

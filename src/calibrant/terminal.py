@@ -25,6 +25,13 @@ _PAGE, _LEAST = 80, 24
 
 def check_target(target: Path, option: str, sources: Sequence[str] = ()) -> None:
     """Find out before the work whether the report can be written, and that it replaces no input."""
+    try:
+        _check_target(target, option, sources)
+    except OSError as problem:
+        raise FileError(option, f"{str(target)!r} cannot be written: {problem.strerror or problem}") from None
+
+
+def _check_target(target: Path, option: str, sources: Sequence[str]) -> None:
     if target.is_dir():
         raise FileError(option, f"{str(target)!r} is a folder; name a file")
     folder = Path(os.path.realpath(target)).parent if target.is_symlink() else target.parent

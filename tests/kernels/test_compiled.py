@@ -1,5 +1,6 @@
 """Kernels where nothing can be written: compiled without a cache, or with one that is this user's alone."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -93,3 +94,25 @@ def test_no_folder_for_temporary_files_is_no_place_for_a_cache(monkeypatch):
 
     monkeypatch.setattr(tempfile, "gettempdir", nowhere)
     assert compiled._private_folder() is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["os.makedirs", "tempfile.TemporaryFile", "os.replace", "builtins.open"])
+def test_a_kernel_is_called_where_the_folder_of_its_cache_is_full(tmp_path, monkeypatch, call):
+    """What cannot be kept is compiled again by the next process, and no failure of what was asked for."""
+
+    def refuse(*given, **_options):
+        if call != "builtins.open" or "w" in str(given[1:]):
+            refused.append(call)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(*given, **_options)
+
+    refused, opened = [], open
+    (tmp_path / "module.py").write_text("def twice(x):\n    return 2 * x\n")
+    scope = {}
+    exec(compile((tmp_path / "module.py").read_text(), str(tmp_path / "module.py"), "exec"), scope)
+    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    kernel = compiled.njit(cache=True)(scope["twice"])
+    monkeypatch.setattr(call, refuse)
+    assert kernel(2) == 4
+    assert refused

@@ -78,8 +78,8 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
     table.require(asked.find if asked.find != EVERY else (), "find")
     before = None
     if asked.baseline is not None:
-        _refuse_itself(table, asked.baseline)
         with said_of(asked.baseline):
+            _refuse_itself(table, asked.baseline)
             before = _baseline(asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     refuse_own_columns(names, by=asked.by)
@@ -172,9 +172,13 @@ def _refuse_itself(table: Table, baseline: str) -> None:
     """Refuse a baseline that is the file that is gated: it is never worse than itself."""
     paths = [Path(file) for file in (*table.sources, *([table.path] if isinstance(table, InDuckDB) else []))]
     other = Path(baseline)
-    if other.exists() and any(each.exists() and each.samefile(other) for each in paths):
-        problem = f"{baseline!r} is FILE itself, or a part of it, which is never worse than itself"
-        raise FileError("baseline", problem, allowed="name the last release's file")
+    try:
+        same = other.exists() and any(each.exists() and each.samefile(other) for each in paths)
+    except OSError as problem:
+        raise FileError("baseline", f"{baseline!r} cannot be read: {problem.strerror or problem}") from None
+    if same:
+        said = f"{baseline!r} is FILE itself, or a part of it, which is never worse than itself"
+        raise FileError("baseline", said, allowed="name the last release's file")
 
 
 def _very_same(now: Side, before: Side) -> bool:

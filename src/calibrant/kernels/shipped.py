@@ -14,7 +14,7 @@ import json
 import platform
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -70,11 +70,15 @@ def offer(kernel: Any) -> Any:
 
 
 def _stamp(cache: Any) -> Any:
-    """Have a cache of numba's take what it holds as stale when any kernel has changed, or its file; return it."""
+    """Have a cache of numba's take what it holds as stale when any kernel has changed, or its file; return it.
+
+    Where it cannot be written to, as on a full disk, what was compiled serves this process alone.
+    """
     file: Any = getattr(cache, "_cache_file", None)
     if all(hasattr(file, name) for name in ("_source_stamp", "_load_index", "_load_data", "_open_for_write")):
         file._source_stamp = (file._source_stamp, sources())
         file.__class__ = _sealed_files()
+        cache._guard_against_spurious_io_errors = functools.partial(suppress, OSError)
     return cache
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from calibrant.door.errors import FileError
-from calibrant.door.writing import write_whole
+from calibrant.door.writing import alone_with, write_whole, write_whole_bytes
 from calibrant.exits import escaped
 from calibrant.findings.gated import Gated
 
@@ -52,12 +52,14 @@ def write_no_verdict(title: str, why: str, path: Path) -> None:
 
 
 def add_markdown(found: Gated, path: Path) -> None:
-    """Add the checks to the end of a file; what other steps have written there stays."""
+    """Add the checks to the end of a file, whole or not at all; what other steps have written there stays."""
+    text = gate_as_markdown(found).encode()
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(gate_as_markdown(found))
-    except OSError as problem:
-        said = f"{str(path)!r} cannot be written: {problem.strerror or problem}"
+        with alone_with(path):
+            before = path.read_bytes() if path.exists() else b""
+            write_whole_bytes(path, lambda file: file.write(before + text))
+    except (FileError, OSError) as problem:
+        said = f"{str(path)!r} cannot be read: {problem.strerror}" if isinstance(problem, OSError) else problem.problem
         raise FileError("--summary", said) from None
 
 

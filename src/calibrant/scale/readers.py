@@ -37,6 +37,13 @@ def input_files(path: str) -> StampedFiles:
         path.encode()
     except UnicodeEncodeError:
         raise FileError("file", f"{path!r}: the name is not valid UTF-8; rename the file") from None
+    try:
+        return _input_files(path)
+    except OSError as problem:
+        raise FileError("file", f"{path!r} cannot be read: {problem.strerror or problem}") from None
+
+
+def _input_files(path: str) -> StampedFiles:
     if Path(path).exists():
         return _checked(in_folder(path) if Path(path).is_dir() else [path])
     if "://" in path:
