@@ -189,7 +189,7 @@ class _Strata:
         center = summed((rows_before + rows_now) * cells.mean) / both
         odds = np.minimum(self.low * (1.0 - self.low), self.high * (1.0 - self.high))
         odds = np.where(moved > 0.0, odds, np.maximum(center * (1.0 - center), 0.25))
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # infinite: the mix could account for all
             slope = STEEPEST * rate * (1.0 - rate) / odds
             share = self.now * self.before / both
             self.mix = np.where(moved > 0.0, share * slope * moved, 0.0)
@@ -263,8 +263,8 @@ def _transport(
         total = np.add.reduceat(rows, starts)[stratum]
         share = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0.0)
         width = cells.high - cells.low
-        spread = 2.0 * (mean - cells.low) * (cells.high - mean)
-        moved = np.divide(spread, width, out=np.zeros_like(spread), where=(width > 0.0) & (rows > 1.0))
+        above = np.divide(cells.high - mean, width, out=np.zeros_like(mean), where=(width > 0.0) & (rows > 1.0))
+        moved = 2.0 * (mean - cells.low) * above  # in this order, as predictions may be too small to be multiplied
         within += np.bincount(stratum, share * moved, starts.size)
         held = rows > 0.0
         places.append(mean[held])
