@@ -60,7 +60,9 @@ def handed_on(call):
 
     def note(frame, event, _):
         code = frame.f_code
-        if event == "call" and "/src/calibrant/" in code.co_filename:
+        if event == "call" and (
+            "/src/calibrant/" in code.co_filename or code.co_filename == "<string>"
+        ):  # of dataclasses
             for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
                 if name in ("level", "alpha") and isinstance(frame.f_locals[name], float):
                     found.add((code.co_qualname.rpartition(".<locals>.")[2], frame.f_locals[name]))
@@ -105,6 +107,11 @@ def pl_lazy():
 def monitored():
     monitor = calibrant.CalibrationMonitor(level=LEVEL)
     return [monitor.update(Y[k : k + 50], V[k : k + 50]) for k in range(0, N, 50)], monitor.to_dict()
+
+
+def gated():
+    gate = calibrant.CalibrationGate(max_distance=0.1, level=LEVEL)
+    return [gate.reading(), *(gate.update(Y[k : k + 50], V[k : k + 50]) for k in range(0, N, 50))][-1]
 
 
 def displayed():
@@ -166,6 +173,7 @@ CALLS = {
         TABLE.select(["p", "place"]), Y
     ),
     "monitor": monitored,
+    "gate, anytime": gated,
     "displays": displayed,
 }
 

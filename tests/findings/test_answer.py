@@ -47,6 +47,23 @@ def test_the_table_of_cases(test, gate, state):
     assert decide(test, gate) == state
 
 
+@pytest.mark.parametrize(
+    ("test", "gate", "classes", "state"),
+    [
+        (None, WITHIN, "worth correcting", "not tested"),
+        (DOES_NOT, WITHIN, "too small to matter", "too small to matter"),  # the top label alone says too little
+        (DOES_NOT, WITHIN, "too few rows", "too few rows"),
+        (DOES_NOT, UNDECIDED, "worth correcting", "worth correcting"),
+        (DOES_NOT, UNDECIDED, "no evidence", "too few rows"),
+        (REJECTS, WITHIN, "worth correcting", "worth correcting"),
+        (REJECTS, WITHIN, "no evidence", "too small to matter"),
+        (REJECTS, UNDECIDED, "too small to matter", "worth correcting"),
+    ],
+)
+def test_the_table_of_cases_with_classes(test, gate, classes, state):
+    assert decide(test, gate, classes) == state
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(5))
 def test_audits_do_not_contradict_themselves(block):

@@ -130,6 +130,16 @@ def test_a_rate_has_two_digits_on_either_side_of_where_decimals_begin(share, tol
     assert rate(share) == told
 
 
+@pytest.mark.parametrize(("off", "said"), [(0, "none is"), (1, "1 is"), (2, "2 are")])
+def test_segments_are_told_by_how_many_are_off(off, said):
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = {"p": [0.5] * 900, "y": [0, 1] * 450, "g": np.repeat(["a", "b", "c"], 300)}
+    frame["y"][: 300 * off] = [0] * 300 * off
+    found = segments_in_words(calibration_by_segment(pyarrow.table(frame), y_true="y", y_prob="p", by=["g"]), ["g"])
+    assert found.startswith(f"Of 3 segments by g, {said} off by more than noise")
+    assert found.count("too high") == off
+
+
 def test_one_outcome_alone_is_told():
     assert [one_outcome(1, events=each) for each in (True, False)] == [
         f"There is one row, and its outcome is {each}." for each in (1, 0)

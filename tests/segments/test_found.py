@@ -25,6 +25,16 @@ from tests.strategies import examples
 NAMES = {"y_true": "y", "y_prob": "p"}
 
 
+def test_no_segment_that_is_large_enough_is_said_so():
+    rng = np.random.default_rng(0)
+    p = rng.random(100)
+    table = pa.table({"p": p, "y": rng.random(100) < p, "s": np.arange(100) % 20})
+    for least, many in ((4, False), (30, True)):
+        found = find_segments(table, features=["s"], min_rows=least, n_resamples=39, random_state=0, **NAMES)
+        assert (found.n_tested == 1) == many
+        assert ("No segment (values of one feature) is large enough to be looked at" in found.summary()) == many
+
+
 def coded(*columns):
     return [
         Feature(f"f{k}", np.asarray(c), tuple(f"f{k} = {x}" for x in range(max(c) + 1))) for k, c in enumerate(columns)

@@ -74,7 +74,7 @@ class ByRows:
         part = calibration_units.Units(v, count, ones, weight, rows.size, None, 0.0)
         all_shares = float(np.exp(-0.5 * handicap).sum())
         shares = math.log(2.0 * all_shares / BY_TAIL) + 0.5 * handicap[i]
-        return min(1.0, max(LEAST, math.exp(chernoff(part, one if self.found.total[i] > 0.0 else -one) + shares)))
+        return max(LEAST, math.exp(chernoff(part, one if self.found.total[i] > 0.0 else -one) + shares))
 
     def scored(self, prediction: FloatArray, segments: IntArray) -> FloatArray:
         """Scores of some segments, were the units predicted otherwise."""
