@@ -31,6 +31,7 @@ SOURCES = {
     ("benchmarks-scale.md", "Cost by size"): "benchmarks/scale.py",
     ("benchmarks-scale.md", "The present version: an array of cells instead of a hash table"): ONCE,
     ("benchmarks-scale.md", "The same million rows in every kind of input"): "benchmarks/scale.py",
+    ("bounds.md", "The lower end"): ONCE,
     ("bounds.md", "What to expect"): "tests/test_tables.py::test_the_gates_ends_are_those_of_the_page",
     ("bounds.md", "Compared with the usual bootstrap"): "benchmarks/bounds.py",
     ("calibration-test.md", "Nine networks"): "tests/test_tables.py::test_pvalues_of_networks_are_those_of_their_page",

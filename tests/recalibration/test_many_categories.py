@@ -99,3 +99,27 @@ def test_a_weight_is_so_many_rows(seed):
     single = Fitting(rows.offset[many], rows.outcome[many], np.ones(many.size))
     found = boosting._ranks_of(rows, table, sizes, np.arange(400))[1]
     assert found == pytest.approx(boosting._ranks_of(single, table[many], sizes, np.arange(many.size))[1], nan_ok=True)
+
+
+@pytest.mark.slow
+def test_a_category_that_is_new_and_one_that_is_rare_are_treated_alike():
+    table, _, _ = drawn(300)
+    seen_once = next(each for each, n in table.store.value_counts().items() if n == 1)
+    rows = table.iloc[100:110]
+    event = [fitted(300).predict_proba(rows.assign(store=name))[:, 1] for name in ("new", seen_once)]
+    assert (event[0] == event[1]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 255, 256])
+def test_any_number_of_cells_is_fitted_and_predicted(size):
+    """With rows of all of them, and where those of the last are only among rows left out."""
+    rng = np.random.default_rng(size)
+    cell = np.append(np.tile(np.arange(size), 4), rng.integers(0, size, 400)).astype(float)
+    n = cell.size
+    rows = Fitting(np.zeros(n), (rng.random(n) < np.where(cell % 2, 0.8, 0.2)) * 1.0, np.ones(n))
+    table = np.column_stack([rng.random(n), cell])
+    for part in (rng.permutation(n), rng.permutation(np.flatnonzero(cell < max(size - 3, 1)))):
+        trees = boosting._with_scikit_learn(rows, table, {1: size}, 0, part[::2], part[1::2], 10)[0]
+        assert np.isfinite(trees.change(table)).all()
+        assert set(trees.ranks) == ({1} if size > 255 else set())
