@@ -341,7 +341,7 @@ def gate(
             )
         opened = None
         if file is not None:
-            alone = distinct and anytime is None
+            alone = distinct and anytime is None and baseline is None
             opened = open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=alone, argument="FILE")
             opened.distinct = distinct
         held = [*([] if opened is None else opened.sources), *([] if baseline is None else [baseline])]

@@ -10,7 +10,7 @@ import typer
 from calibrant.door.lists import in_list
 
 EXCLUDE_BAD = "Leave out rows with nulls, NaN, text or numbers out of range."
-DISTINCT = "Count sources of equal contents as other rows each; the same file twice is refused all the same."
+DISTINCT = "Count all rows as other ones, whatever they hold; the same file twice is refused all the same."
 FILESYSTEM = "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine."
 
 

@@ -9,11 +9,9 @@ import pytest
 
 from calibrant import CalibrationSketch
 from calibrant.door.identity import (
-    ENOUGH,
     HEAD,
     Identity,
     beginnings,
-    find_overlap,
     identities,
     identity_of_sample,
     information,
@@ -21,6 +19,8 @@ from calibrant.door.identity import (
     remembered,
     without,
 )
+from calibrant.door.overlap import find_overlap
+from calibrant.door.row_samples import ENOUGH
 from calibrant.door.sample import Sample
 
 

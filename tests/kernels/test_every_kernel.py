@@ -228,6 +228,9 @@ ARGUMENTS = {
     "segments.cut": lambda m: (p(m), v(m), rates(m), ints(range(m + 1)), max(m, 1), stop()),
     "identity.add_hashes": lambda m: (words(m), words(2 * m).reshape(m, 2), words(m), ints([m]), out(1, 5)),
     "identity.mix": lambda m: (words(m), out(m)),
+    "identity.sample": lambda m: (
+        words(m), words(m), words(m), ints([0, 0, 0]), 2, *np.zeros((2, 8, 6), np.uint64).view(Out)
+    ),
     "sketching.add_cells": lambda m: (ints(range(m)), np.ones((m, 14)), out(33, 14)),
     "sketching.add_rows": lambda m: (rates(m), v(m), p(m), 16, out(33, 14)),
     "sketching.add_table": lambda m: (np.ones((m, 14)), out(m, 14)),

@@ -88,8 +88,9 @@ def test_a_copy_in_a_folder_is_refused_by_name_by_each_command(folder, tmp_path,
 
 
 def test_an_option_without_effect_is_refused(folder):
-    for table in (folder / "a.csv", {"y_true": [0, 1], "y_prob": [0.1, 0.9]}):
-        table = str(table) if not isinstance(table, dict) else pa.table(table)
+    assert open_table(str(folder / "a.csv"), distinct=True).distinct
+    sketch = CalibrationSketch().update([0, 1], [0.1, 0.9])
+    for table in (sketch, pa.table({"y_true": [0, 1], "y_prob": [0.1, 0.9]})):
         with pytest.raises(InputError, match="distinct: has no effect"):
             open_table(table, distinct=True)
 
@@ -145,7 +146,7 @@ def test_what_a_sketch_of_a_file_begins_with_is_known(tmp_path):
 def layout_2(sketch):
     """Bytes as they were written before sketches listed what they hold."""
     table = storage._to_table(sketch._stored())
-    said = table.schema.metadata[b"calibrant.sketch"].replace(b"3 ", b"2 ", 1)
+    said = table.schema.metadata[b"calibrant.sketch"].replace(b"%d " % storage.VERSION, b"2 ", 1)
     table = table.replace_schema_metadata({b"calibrant.sketch": said})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:

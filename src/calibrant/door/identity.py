@@ -12,6 +12,9 @@ The rule, for every road (docs/identity.md):
 4. A source that is the sum of others beside it, or begins as another does, is refused likewise.
 5. A log whose first n rows are what a state holds has grown: only its later rows are added. From 40 bits on that is
    certain; below it is if they came from the same real path, or have the same ids.
+6. Sources that share some of their rows, and one that holds rows twice, are known by a sample of their rows.
+
+`overlap.py` looks for 2 to 4 among sources, `row_samples.py` says what 6 rests on.
 
 Fingerprints guard against accidents, not against anybody who wants two contents to look equal.
 """
@@ -21,32 +24,23 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.errors import InputError, Ways
+from calibrant.door.row_samples import CERTAIN, Evidence, RowSample, mixed, sample_of_all, sample_rows, thinned
 from calibrant.door.sample import Sample
-from calibrant.door.values import counted
 from calibrant.kernels import identity as kernel
 from calibrant.kernels.types import UIntArray
 
-ENOUGH = 40.0
-"""Bits of outcome information from which on equal contents are a copy."""
 HEAD = 128
 """Rows that the fingerprint of a beginning is of."""
 CELLS = 65536
 """Cells of predictions that `cells` is of, as those of a sketch."""
-DISTINCT = Ways(
-    "leave one out; distinct=True says that they are other rows",
-    "leave one out; --distinct says that they are other rows",
-)
-_MOST = 128.0  # bits that are told
 _POINTS = 64
-_SMALL = 24  # sources of which every subset is added up
 _WORD = (1 << 64) - 1
 _NO_IDS = np.empty(0, dtype=np.uint64)
 
@@ -75,6 +69,10 @@ class Identity:
         Fingerprint of the real path that a state has it from.
     n_excluded : int
         Bad rows of it that were left out.
+    sample : RowSample or None
+        A sample of its rows, where rows were read and outcomes are 0 or 1.
+    repeated : Evidence or None
+        What shows that it holds rows twice; of rows in their order alone.
     """
 
     count: int
@@ -86,6 +84,8 @@ class Identity:
     ids: tuple[str, int] | None = None
     path: str | None = None
     n_excluded: int = 0
+    sample: RowSample | None = field(default=None, repr=False)
+    repeated: Evidence | None = field(default=None, compare=False)
 
     def equals(self, other: Identity) -> bool:
         """Whether contents are equal, as far as both are known."""
@@ -104,66 +104,36 @@ class Identity:
 
     def bits_with(self, other: Identity) -> float:
         """Information in that contents are equal; equal ids leave nothing to chance."""
-        return _MOST if self.ids is not None and self.ids == other.ids else min(self.bits, other.bits)
+        return CERTAIN if self.ids is not None and self.ids == other.ids else min(self.bits, other.bits)
 
     def to_list(self) -> list[Any]:
         """As JSON."""
         prints = [None if each is None else f"{each:032x}" for each in (self.rows, self.cells, self.head)]
         ids = None if self.ids is None else [self.ids[0], f"{self.ids[1]:016x}"]
-        of_file = [self.path, self.n_excluded] if self.path or self.n_excluded else []
-        return [self.count, *prints, self.bits, self.head_bits, ids, *of_file]
+        rest = [self.path, self.n_excluded, None if self.sample is None else self.sample.to_list()]
+        return [self.count, *prints, self.bits, self.head_bits, ids, *rest]
 
     @classmethod
     def from_list(cls, held: Sequence[Any]) -> Identity:
         """From JSON; raises ValueError or TypeError for anything else."""
-        count, rows, cells, head, bits, head_bits, ids, path, n_excluded = held if len(held) != 7 else [*held, None, 0]
+        if len(held) < 10:  # as layouts before had it
+            held = [*held, *[None, 0, None][len(held) - 7 :]]
+        count, rows, cells, head, bits, head_bits, ids, path, n_excluded, drawn = held
         if type(n_excluded) is not int or n_excluded < 0 or not isinstance(path, str | None):
             raise ValueError("an identity has a path or left-out rows that no file has")
-        if type(count) is not int or count < 1 or not (0.0 <= bits <= _MOST and 0.0 <= head_bits <= _MOST):
+        if type(count) is not int or count < 1 or not (0.0 <= bits <= CERTAIN and 0.0 <= head_bits <= CERTAIN):
             raise ValueError("an identity has counts and bits that no rows have")
         prints = [None if each is None else _from_hex(each, 32) for each in (rows, cells, head)]
         named = None if ids is None else (str(ids[0]), _from_hex(ids[1], 16))
-        return cls(count, prints[0], prints[1], float(bits), prints[2], float(head_bits), named, path, n_excluded)
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """Sources, by their numbers, that hold the same rows, and the information in that."""
-
-    how: str
-    one: int
-    others: tuple[int, ...]
-    count: int
-    bits: float
-
-    @property
-    def certain(self) -> bool:
-        """Whether it is no chance."""
-        return self.bits >= ENOUGH
-
-    def told(self, names: Sequence[str]) -> str:
-        """What is wrong."""
-        one, others = names[self.one], [names[other] for other in self.others]
-        rows = f"the same {counted(self.count, 'row')}"
-        said = {
-            "copy": f"{one} holds {rows} as {others[0]}",
-            "begin": f"{one} begins with {rows} as {others[0]}",
-            "total": f"{one} holds the rows of {_listed(others)} together",
-        }[self.how]
-        if self.certain:
-            return f"{said}; they would count twice"
-        return f"{said}; they may be copies or equal by chance (probability up to about {2.0**-self.bits:.2g})"
+        sample = None if drawn is None else RowSample.from_list(drawn)
+        return cls(
+            count, prints[0], prints[1], float(bits), prints[2], float(head_bits), named, path, n_excluded, sample
+        )
 
 
 def fingerprint(path: str) -> str:
     """Fingerprint of a real path, which says nothing of the path itself."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
-
-
-def refuse(overlap: Overlap | None, names: Sequence[str], fail: type[InputError], argument: str) -> None:
-    """Refuse sources that hold the same rows, by their names."""
-    if overlap is not None:
-        raise fail(argument, overlap.told(names), allowed=DISTINCT)
 
 
 def identities(
@@ -185,7 +155,9 @@ def identities(
         head, head_bits = _head(y[part], v[part], None if w is None else w[part])
         named = None if ids is None else (ids_name, lanes[4])
         bits = _bits_of_rows(y[part], v[part])
-        found.append(Identity(size, _joined(*lanes[:2]), _joined(*lanes[2:4]), bits, head, head_bits, named))
+        sample, repeated = sample_rows(y[part], v[part], None if ids is None else ids[part])
+        prints = _joined(*lanes[:2]), _joined(*lanes[2:4])
+        found.append(Identity(size, *prints, bits, head, head_bits, named, sample=sample, repeated=repeated))
     return found
 
 
@@ -231,9 +203,15 @@ def identity_of_sample(sample: Sample) -> Identity:
 
 
 def remembered(held: Sequence[Identity], most: int = 4096) -> tuple[Identity, ...]:
-    """The latest sources one by one, and the oldest together, if they are many."""
+    """The latest sources one by one, and the oldest together, if they are many; their samples as they can be kept."""
     over = len(held) - most
-    return tuple(held) if over <= 0 else (joined(held[: over + 1]), *held[over + 1 :])
+    return with_thin_samples(held if over <= 0 else (joined(held[: over + 1]), *held[over + 1 :]))
+
+
+def with_thin_samples(held: Sequence[Identity]) -> tuple[Identity, ...]:
+    """The sources, with samples so small that all of them can be kept."""
+    samples = thinned([each.sample for each in held])
+    return tuple(replace(each, sample=sample) for each, sample in zip(held, samples, strict=True))
 
 
 def joined(parts: Sequence[Identity]) -> Identity:
@@ -244,7 +222,12 @@ def joined(parts: Sequence[Identity]) -> Identity:
     )
     n_excluded = sum(part.n_excluded for part in parts)
     return Identity(
-        sum(part.count for part in parts), rows, cells, max(part.bits for part in parts), n_excluded=n_excluded
+        sum(part.count for part in parts),
+        rows,
+        cells,
+        max(part.bits for part in parts),
+        n_excluded=n_excluded,
+        sample=sample_of_all([part.sample for part in parts]),
     )
 
 
@@ -275,114 +258,9 @@ def information(count: FloatArray, prediction: FloatArray, rate: float) -> float
         n, v = count[start : start + 1024, None], prediction[start : start + 1024, None]
         equal = [((1.0 - 2.0 * p * (1.0 - p) * turn) ** n).mean(axis=1) for p in (v, np.full_like(v, rate))]
         bits -= float(np.log2(np.minimum(np.maximum(*equal), 1.0)).sum())
-        if bits >= _MOST:
-            return _MOST
+        if bits >= CERTAIN:
+            return CERTAIN
     return max(bits, 0.0)
-
-
-def find_overlap(
-    sources: Sequence[Sequence[Identity]],
-    *,
-    apart: Callable[[int, int], bool] = lambda _one, _other: False,
-    about: int | None = None,
-) -> Overlap | None:
-    """The first two sources that hold the same rows, or one that is the sum of others; None if there are none.
-
-    Parameters
-    ----------
-    sources : sequence of sequence of Identity
-        Of each source first its own identity, then those of what it was added up from, where that is known.
-    apart : callable
-        Whether something beside the rows tells two sources apart, where their contents do not settle it.
-    about : int, optional
-        Look for what this one has to do with the others alone.
-    """
-    for overlap in _shared(sources):
-        one, other = overlap.one, overlap.others[0]
-        if about in (None, one, other) and (
-            overlap.certain or not (apart(one, other) or sources[one][0].apart(sources[other][0]))
-        ):
-            return overlap
-    for overlap in _totals([each[0] for each in sources], about):
-        members = (overlap.one, *overlap.others)
-        if about is None or about in members:
-            told = not overlap.certain and all(apart(overlap.one, other) for other in overlap.others)
-            if not told:
-                return overlap
-    return None
-
-
-def _shared(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
-    """Pairs of sources of which one holds what the other holds or is."""
-    seen: dict[tuple[str, int, int], list[tuple[int, Identity]]] = {}
-    for at, claims in enumerate(sources):
-        for claim in claims:
-            keys = [("copy", claim.count, each) for each in (claim.rows, claim.cells) if each is not None]
-            keys += [("begin", HEAD, claim.head)] if claim.head is not None else []
-            for key in keys:
-                for other, held in seen.get(key, []):
-                    if other == at:
-                        continue
-                    if key[0] == "copy":
-                        found = Overlap("copy", at, (other,), claim.count, claim.bits_with(held))
-                    else:
-                        found = Overlap("begin", at, (other,), HEAD, min(claim.head_bits, held.head_bits))
-                    yield found
-        for claim in claims:
-            for kind, count, prints in (
-                ("copy", claim.count, claim.rows),
-                ("copy", claim.count, claim.cells),
-                ("begin", HEAD, claim.head),
-            ):
-                if prints is not None:
-                    seen.setdefault((kind, count, prints), []).append((at, claim))
-
-
-def _totals(wholes: Sequence[Identity], about: int | None) -> Iterator[Overlap]:
-    """Sources that are the sum of two or more others: of any, where sources are few, else of neighbours."""
-    few = len(wholes) <= _SMALL
-    for prints in ([each.rows for each in wholes], [each.cells for each in wholes]):
-        word_of = {at: each & _WORD for at, each in enumerate(prints) if each is not None}
-        for at in word_of if few or about is None else [about] if about in word_of else []:
-            others = [other for other in word_of if wholes[other].count < wholes[at].count]
-            if len(others) < 2:
-                continue
-            held = np.array([word_of[other] for other in others], dtype=np.uint64)
-            for subset in _adding_up(held, np.uint64(word_of[at])):
-                chosen = tuple(others[each] for each in subset)
-                if joined([wholes[each] for each in chosen]).equals(wholes[at]):
-                    yield Overlap("total", at, chosen, wholes[at].count, wholes[at].bits)
-
-
-def _adding_up(held: UIntArray, wanted: np.uint64) -> Iterator[tuple[int, ...]]:
-    """Subsets of two or more whose sum modulo 2^64 is the wanted one."""
-    n = len(held)
-    with np.errstate(over="ignore"):
-        if n > _SMALL:  # runs of neighbours, and all
-            sums = np.concatenate([[np.uint64(0)], np.cumsum(held, dtype=np.uint64)])
-            place = {int(each): at for at, each in enumerate(sums)}
-            for start, each in enumerate(sums):
-                stop = place.get(int(each + wanted), -1)
-                if stop > start + 1:
-                    yield tuple(range(start, stop))
-            return
-        low, high = _subset_sums(held[: n // 2]), _subset_sums(held[n // 2 :])
-        order = np.argsort(low)
-        rest = wanted - high
-        at = np.searchsorted(low[order], rest)
-        for of_high in np.flatnonzero(low[order][np.minimum(at, len(low) - 1)] == rest).tolist():
-            of_low = int(order[at[of_high]])
-            subset = [i for i in range(n // 2) if of_low >> i & 1]
-            subset += [n // 2 + i for i in range(n - n // 2) if of_high >> i & 1]
-            if len(subset) > 1:
-                yield tuple(subset)
-
-
-def _subset_sums(held: UIntArray) -> UIntArray:
-    sums = np.zeros(1, dtype=np.uint64)
-    for each in held:
-        sums = np.concatenate([sums, sums + each])
-    return sums
 
 
 def _sums(
@@ -421,13 +299,6 @@ def _token(number: npt.NDArray[Any], kind: Any) -> UIntArray:
     return number.astype(np.uint64) * np.uint64(4) + np.asarray(kind + 1, dtype=np.uint64)
 
 
-def mixed(x: UIntArray) -> UIntArray:
-    """Each number mixed; 0 stays 0."""
-    found = np.empty_like(x)
-    kernel.mix(x, found)
-    return found
-
-
 def _cells_of(v: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     x = np.clip(np.nan_to_num(np.asarray(v, dtype=np.float64)), 0.0, 1.0) * CELLS
     return (np.floor(x) + np.ceil(x)).astype(np.int64)
@@ -454,7 +325,7 @@ def _bits_of_rows(y: npt.NDArray[Any], v: npt.NDArray[Any]) -> float:
     of, place, count = np.unique(number[some], return_inverse=True, return_counts=True)
     mean = np.bincount(place, prediction[some], len(of)) / count
     bits = information(count.astype(np.float64), mean, float(outcome[binary].mean()))
-    if bits >= _MOST or len(number) <= 1 << 14:
+    if bits >= CERTAIN or len(number) <= 1 << 14:
         return bits
     of, place, count = np.unique(number, return_inverse=True, return_counts=True)
     mean = np.bincount(place, prediction, len(of)) / count
@@ -481,8 +352,3 @@ def _from_hex(text: str, digits: int) -> int:
 
 def _known_equal(one: int | None, other: int | None) -> bool:
     return one is not None and one == other
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:3]) + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"

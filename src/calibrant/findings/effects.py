@@ -87,7 +87,7 @@ GATE = (
     Idle(
         "begun by one source",
         "distinct",
-        "has no effect: STATE holds no rows yet, and FILE is one source",
+        "has no effect: STATE holds no rows yet, and FILE is one source, whose rows are not compared",
         "leave it out of the first run",
     ),
     Idle("state", "trials", "cannot be used with --anytime: it takes single rows; write each trial as a row"),

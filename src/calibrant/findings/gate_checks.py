@@ -31,7 +31,7 @@ from calibrant.findings.watched import gate_so_far, gate_with
 from calibrant.inference.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
 from calibrant.kernels.sums import dot
 from calibrant.scale.kept import KeptSketches
-from calibrant.scale.opening import open_table
+from calibrant.scale.opening import open_table, take_as_distinct
 from calibrant.scale.pooled import draws_of_cells, weights_differ
 from calibrant.scale.relations import InDuckDB
 from calibrant.scale.sketch import CalibrationSketch
@@ -80,7 +80,7 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
     if asked.baseline is not None:
         with said_of(asked.baseline):
             _refuse_itself(table, asked.baseline)
-            before = _baseline(asked.baseline, asked, told)
+            before = _baseline(table, asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     refuse_own_columns(names, by=asked.by)
     if isinstance(read, CalibrationSketch) and weights_differ(read.sample):
@@ -137,9 +137,11 @@ def check_state(state: Path, **options: float | None) -> Gated:
     return Gated(state.name, (Check("all rows", "rows", found),), premises)
 
 
-def _baseline(path: str, asked: Asked, told: Told) -> Side:
+def _baseline(gated: Table, path: str, asked: Asked, told: Told) -> Side:
     """The baseline's rows, from columns of the same names, or its sketch."""
     table = open_table(path, pos_label=asked.pos_label)
+    if asked.distinct:
+        take_as_distinct([gated, table], "FILE or baseline")
     alone = replace(asked, by=(), find=(), max_worse=None, given=frozenset())
     if isinstance(table, KeptSketches):
         return _side(table.sketch())  # its columns were chosen when it was made

@@ -11,8 +11,8 @@ from typing import Any
 
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import ENOUGH
 from calibrant.door.premises import Premises
+from calibrant.door.row_samples import ENOUGH
 from calibrant.door.values import counted
 from calibrant.door.writing import alone_with
 from calibrant.findings.table import Told
@@ -74,7 +74,7 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
     gate = _kept(state, asked)
     if gate.max_weight != asked.max_weight:
         raise _other("max_weight", state, asked.max_weight, gate.max_weight)
-    if not gate._seen.n_rows and not table.several:
+    if not gate._seen.n_rows and not table.compared:
         asked.refuse("begun by one source")
     said: dict[str, Any] = {}
     read, names = read_opened(table, asked, replace(told, premise=said.__setitem__))

@@ -16,16 +16,10 @@ import numpy as np
 from calibrant.door.arguments import check_level, flag
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
-from calibrant.door.identity import (
-    ENOUGH,
-    Identity,
-    beginnings,
-    find_overlap,
-    identities,
-    identity_of_sample,
-    remembered,
-)
+from calibrant.door.identity import Identity, beginnings, identities, identity_of_sample, remembered
 from calibrant.door.outwards import at_least, at_most
+from calibrant.door.overlap import find_overlap
+from calibrant.door.row_samples import ENOUGH
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull, Result, counted
@@ -35,7 +29,7 @@ _SHIFTS = (0.03, 0.1, 0.3, 1.0)  # of log-odds, up and down; the two smaller one
 _SLOPES = (0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
 _PARTS = (2, 4, 8)  # equal parts of [0, 1] that may err alone
 _CHUNK = 65_536  # rows at a time, to bound memory
-_SCHEMA, _READ = 3, (2, 3)
+_SCHEMA, _READ = 4, (2, 3, 4)
 _MOST_EVIDENCE = 1e300  # in logs
 _MOST_A_ROW = 745.2  # log of what one row can multiply the evidence by: 1 / the least forecast that is not 0
 

@@ -166,7 +166,7 @@ class OpenedDataset(InDuckDB):
             relation = self._connection.from_arrow(part.to_table(columns=wanted, schema=self._dataset.schema))
             rows = ordered(relation, self._numbers(relation, names), ids, self.kind)
             if len(rows.v):
-                found += [(part.path, each) for _, each in rows.named()]
+                found += [(getattr(part, "path", ""), each) for _, each in rows.named()]
                 read.append(rows)
         self._begun = together(read).find_grown([each for _, each in found]) if read else None
         return found

@@ -21,7 +21,9 @@ from calibrant.door.arguments import flag, positive, whole_from
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import ENOUGH, Identity, Overlap, find_overlap, remembered
+from calibrant.door.identity import Identity, remembered
+from calibrant.door.overlap import Overlap, find_overlap
+from calibrant.door.row_samples import ENOUGH
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
@@ -38,7 +40,7 @@ from calibrant.scale.provenance import Provenance
 from calibrant.scale.sketch import CalibrationSketch
 from calibrant.scale.storage import UNSEALED, is_whole, read_plain, sealed
 
-_LAYOUT, _READ = 4, (2, 3, 4)
+_LAYOUT, _READ = 5, (2, 3, 4, 5)
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NOTHING = Interval(0.0, 1.0)
 _ONE = "say one of the two"
@@ -343,8 +345,8 @@ class CalibrationGate:
         gate._digests = tuple(state["added"])
         gate._squared = float(state["squared"])
         gate._seen = CalibrationSketch.from_bytes(base64.b64decode(state["seen"], validate=True))
-        old = state["layout"] != _LAYOUT
-        gate.provenance = Provenance(complete=not gate._n_batches) if old else Provenance.from_dict(state["provenance"])
+        read = state["provenance"] if state["layout"] > 3 else {"complete": not gate._n_batches}
+        gate.provenance = Provenance.from_dict(read)
         if state["layout"] > 2:
             gate._held = tuple(map(Identity.from_list, state["held"]))
         elif gate._n_batches:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.identity import ENOUGH, Identity, Overlap, beginnings, identities
+from calibrant.door.identity import Identity, beginnings, identities
+from calibrant.door.overlap import Overlap
+from calibrant.door.row_samples import ENOUGH, sample_rows
 from calibrant.kernels.types import UIntArray
 from calibrant.scale.duck import quoted
 from calibrant.scale.readers import FILE
@@ -118,7 +120,7 @@ def ordered(
         held["_of"] = f"hash({quoted(FILE)})"
     fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in held.items())).fetchnumpy()
     columns = {argument: np.ma.filled(np.ma.asarray(fetched[argument], np.float64), np.nan) for argument in numbers}
-    y, v, w = _three(columns)
+    y, v, w = three_columns(columns)
     told = f"{kind}: {', '.join(ids)}" if ids else ""
     of_ids = np.asarray(fetched["_ids"], np.uint64) if ids else None
     if by_hash is None or not len(v):
@@ -143,7 +145,7 @@ def together(parts: Sequence[Ordered]) -> Ordered:
     )
 
 
-def _three(columns: Mapping[str, npt.NDArray[np.float64]]) -> tuple[Any, Any, Any]:
+def three_columns(columns: Mapping[str, npt.NDArray[np.float64]]) -> tuple[Any, Any, Any]:
     """Outcome, prediction and weight; of classes whether the first was right, its probability, and all others."""
     w = columns.get("sample_weight")
     if "y_prob" in columns:
@@ -153,6 +155,12 @@ def _three(columns: Mapping[str, npt.NDArray[np.float64]]) -> tuple[Any, Any, An
     label = columns["y_true"]
     first = label == (np.nanmin(label) if len(label) else 0.0)
     return first.astype(np.float64), classes[0], rest + label + (0.0 if w is None else w)
+
+
+def repeats(arrays: Mapping[str, npt.NDArray[np.float64]]) -> bool:
+    """Whether something shows that rows are there twice, as far as outcomes and predictions tell."""
+    y, v, _ = three_columns(arrays)
+    return sample_rows(y, v)[1] is not None
 
 
 def hashed(relation: Any, numbers: Mapping[str, str]) -> dict[str, Identity]:

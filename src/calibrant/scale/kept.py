@@ -10,7 +10,8 @@ import numpy as np
 
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import Identity, find_overlap, refuse
+from calibrant.door.identity import Identity
+from calibrant.door.overlap import find_overlap, refuse
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED, coarser
 from calibrant.scale.engine import connect, lacks_memory
@@ -106,7 +107,7 @@ class KeptSketches(Table):
         return True
 
     @property
-    def several(self) -> bool:
+    def compared(self) -> bool:
         """Whether they are sketches of a folder or a pattern, or under keys."""
         return bool(self.files) and (len(self.files) > 1 or self.files[0] != self.path or bool(self.columns))
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import HEAD, Identity, find_overlap, fingerprint, identities, refuse
+from calibrant.door.identity import HEAD, Identity, fingerprint, identities
+from calibrant.door.overlap import find_overlap, refuse
 from calibrant.scale.engine import lacks_memory, literal, shortened
 from calibrant.scale.folders import check_folder_columns, check_same, folder_columns, kind_of_all, name_of
 from calibrant.scale.harness import is_harness_log, read_harness_log
@@ -139,7 +140,7 @@ class OpenedFile(InDuckDB):
         if self.is_harness_log and asked.get("y_true") is None and asked.get("y_prob") is None:
             with self._explained():
                 right, confidence = read_harness_log(self.files)
-            if len(self.files) > 1 and not self.distinct:
+            if not self.distinct:
                 sizes = [len(read_harness_log([file])[0]) for file in self.files]
                 found = identities(right, confidence, sizes=sizes)
                 refuse(find_overlap([[each] for each in found]), list(map(repr, self.files)), FileError, "file")
@@ -232,12 +233,12 @@ class OpenedFile(InDuckDB):
 
     def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:
         """Identities of its files, unless they are so many rows that only all of them are known."""
-        if len(self.files) == 1:
-            with self._explained():
-                return (self._headed(self.files[0], names, whole),)
-        if self.summed:
+        if not self.summed:
+            return tuple(each for _, each in self._found or self.ordered(names).named())
+        if len(self.files) > 1:
             return ()
-        return tuple(each for _, each in self._found or self.ordered(names).named())
+        with self._explained():
+            return (self._headed(self.files[0], names, whole),)
 
     def _hash_of(self, file: str) -> int:
         ((found,),) = self._connection.execute("SELECT hash(?)", [file]).fetchall()

@@ -49,18 +49,20 @@ def open_table(
 
 
 def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
-    """Have the sources of each of these tables count as other rows each.
+    """Have all rows of each of these tables count as other ones, whatever they hold.
 
     Raises
     ------
     InputError
-        If every table is one source.
+        If nothing compares the rows of any: they are sums, or in memory.
     """
-    several = [each for each in tables if each.several]
-    if not several:
-        said = f"{argument} is one source" if len(tables) == 1 else f"each {argument} is one source"
-        raise InputError("distinct", f"has no effect: {said}", allowed="it is for several files, a folder or a pattern")
-    for each in several:
+    compared = [each for each in tables if each.compared]
+    if not compared:
+        said = f"{'each ' if len(tables) > 1 else ''}{argument} is one source, whose rows are not compared"
+        raise InputError(
+            "distinct", f"has no effect: {said}", allowed="it is for files of rows, and for several sketches"
+        )
+    for each in compared:
         each.distinct = True
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.door.columns import IntArray, shown
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.identity import Identity, Overlap, find_overlap, refuse
+from calibrant.door.identity import Identity
+from calibrant.door.overlap import Overlap, find_overlap, refuse
 from calibrant.scale.addressed import GRID, sum_by_address
 from calibrant.scale.duck import first_bad, group_relation, in_plain_arrow, json_segments, quoted
 from calibrant.scale.eager import in_arrow
 from calibrant.scale.engine import connect, keep_groups_in_arrays
 from calibrant.scale.groups import Groups, good_groups, missing_values, refuse_bad_rows
-from calibrant.scale.identities import NOTHING, Begun
+from calibrant.scale.identities import NOTHING, Begun, repeats
 from calibrant.scale.keys import ranks_of
 from calibrant.scale.numbers import (
     feature_sql,
@@ -72,9 +73,9 @@ class InDuckDB(Table):
         return len(self.files)
 
     @property
-    def several(self) -> bool:
-        """Whether it is a folder, a pattern or a dataset of files."""
-        return len(self.files) != 1 or self.files[0] != self.path
+    def compared(self) -> bool:
+        """Those of several files are, and those of one that is read."""
+        return len(self.files) != 1 or self.files[0] != self.path or not self.summed
 
     @property
     def engine(self) -> str:
@@ -117,17 +118,19 @@ class InDuckDB(Table):
         finally:
             self._within = None
 
-    def _count_once(self, names: Mapping[str, str]) -> None:
-        """Refuse, once, files that hold the same rows.
+    def _count_once(self, names: Mapping[str, str], arrays: Mapping[str, Any] | None = None) -> None:
+        """Refuse, once, files that hold the same rows, and one whose rows, which are these, are there twice.
 
         Raises
         ------
         FileError
             Naming them.
         """
-        if self._once or self.distinct or self.n_files < 2 or "y_true" not in names:
+        if self._once or self.distinct or "y_true" not in names:
             return
         self._once = True
+        if self.n_files < 2 and (self.summed if arrays is None else not repeats(arrays)):
+            return
         with self._explained():
             self._found = found = self._identities(names)
         folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in found]
@@ -135,7 +138,7 @@ class InDuckDB(Table):
         begun = self._begun
         if begun is not None and (begun.certain or folders[begun.one] == folders[begun.others[0]]):
             overlap = overlap or begun
-        refuse(overlap, [repr(file) for file, _ in found], FileError, "file")
+        refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in found], FileError, "file")
 
     @property
     def _as_text(self) -> bool:
@@ -156,7 +159,7 @@ class InDuckDB(Table):
         with self._explained():
             relation = self._rows(list(names.values()))
             found = fetch(relation, names, self._numbers(relation, names), self.path, self.n_files)
-        self._count_once(names)
+        self._count_once(names, found)
         return found
 
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
@@ -164,7 +167,7 @@ class InDuckDB(Table):
         with self._explained():
             relation = self._rows(list(names.values()))
             found = fetch_good(relation, self._numbers(relation, names), self.path)
-        self._count_once(names)
+        self._count_once(names, found[0])
         return found
 
     def with_features(
@@ -178,7 +181,6 @@ class InDuckDB(Table):
     ) -> RowsWithFeatures:
         """Numbers of columns as float64, columns of features as Arrow, and groups as numbers."""
         self.require(features, option)
-        self._count_once(names)
         group = None if groups is None else self.ranks(groups, "groups")
         with self._explained():
             relation = self._rows(list(names.values()), features)
@@ -187,9 +189,13 @@ class InDuckDB(Table):
                 relation = json_segments(relation, list(features), option)
             told_apart = option == "by"  # by each value as it is written, as `groups` has them
             keys = features_of(relation, features, option, as_text=self.kind == "csv" and not told_apart)
-            if not exclude_bad:
-                return RowsWithFeatures(fetch(relation, names, numbers, self.path, self.n_files), keys, group)
-            arrays, good = fetch_good(relation, numbers, self.path)
+            if exclude_bad:
+                arrays, good = fetch_good(relation, numbers, self.path)
+            else:
+                arrays = fetch(relation, names, numbers, self.path, self.n_files)
+        self._count_once(names, arrays)
+        if not exclude_bad:
+            return RowsWithFeatures(arrays, keys, group)
         keys = {name: column.filter(good) for name, column in keys.items()}
         return RowsWithFeatures(arrays, keys, None if group is None else group[good], int((~good).sum()))
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from calibrant.door.arguments import flag, power_of_two
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.errors import InputError
-from calibrant.door.identity import CELLS, Identity, find_overlap, identity_of_cells, refuse, without
+from calibrant.door.identity import CELLS, Identity, identity_of_cells, with_thin_samples, without
+from calibrant.door.overlap import find_overlap, refuse
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
 from calibrant.scale.answers import Answers
@@ -74,7 +75,9 @@ class CalibrationSketch(Answers):
         self._lock = threading.Lock()
 
     def update(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> CalibrationSketch:
-        """Add rows, in constant memory, and return the sketch itself.
+        """Add rows, in constant memory, and return the sketch itself; a stream of rows is compared with nothing.
+
+        The same rows added twice count twice. Where a batch may come again, make a sketch of each and `merge` them.
 
         Raises
         ------
@@ -280,7 +283,7 @@ class CalibrationSketch(Answers):
 
     def list_parts(self, parts: tuple[Identity, ...]) -> None:
         """Say which sources its rows are of."""
-        self._parts = parts if len(parts) <= MOST_PARTS else None
+        self._parts = with_thin_samples(parts) if len(parts) <= MOST_PARTS else None
 
     def to_bytes(self) -> bytes:
         """Return Arrow IPC bytes, with the version of their layout."""
@@ -339,7 +342,7 @@ def claims_of(stored: Stored) -> tuple[Identity, ...]:
 def parts_of(held: Iterable[Sequence[Identity]]) -> tuple[Identity, ...] | None:
     """The sources of sketches with these claims; None if they are too many to be kept."""
     parts = tuple(part for claims in held for part in (claims[1:] or claims))
-    return parts if len(parts) <= MOST_PARTS else None
+    return with_thin_samples(parts) if len(parts) <= MOST_PARTS else None
 
 
 def _refuse_copies(held: Sequence[Sequence[Identity]]) -> None:

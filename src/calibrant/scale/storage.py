@@ -20,8 +20,8 @@ from calibrant.door.writing import write_whole_bytes
 from calibrant.kernels import sketching
 from calibrant.scale.cells import MEASURED, RESOLUTIONS, is_double_double, read_cells
 
-VERSION = 3
-_READ = ("2", "3")
+VERSION = 4
+_READ = ("2", "3", "4")
 _KEY, _PARTS = b"calibrant.sketch", b"calibrant.parts"
 _CELL = "cell"
 _RESTS = {  # of a sum, what its column leaves out
@@ -100,7 +100,7 @@ def _from_sound_table(table: Any) -> Stored:
     for at, (high, name) in enumerate(_RESTS.items()):
         if not is_double_double(columns[:, high], columns[:, len(MEASURED) + at]).all():
             raise InputError(name, "is larger than rounding can be")
-    listed = json.loads(metadata[_PARTS]) if words[0] == str(VERSION) else None
+    listed = json.loads(metadata[_PARTS]) if words[0] != "2" else None
     parts = None if listed is None else tuple(map(Identity.from_list, listed))
     if parts and sum(part.count for part in parts) > columns[:, sketching.COUNT].sum():
         raise InputError("parts", "hold more rows than the cells")

@@ -123,7 +123,7 @@ class Table(ABC):
     summed : bool
         Whether rows are to be summed where they lie instead of read.
     distinct : bool
-        Whether files of equal contents hold other rows each, as the caller says.
+        Whether all rows are other ones, whatever they hold, as the caller says.
     """
 
     name: str | None = None
@@ -161,8 +161,8 @@ class Table(ABC):
         return 0
 
     @property
-    def several(self) -> bool:
-        """Whether it may stand for several sources, of which two may hold the same rows."""
+    def compared(self) -> bool:
+        """Whether its sources, or the rows of its one, are compared with one another."""
         return False
 
     @property

@@ -1,0 +1,221 @@
+"""Sources that hold the same rows: one, all or some of another's, several others' together, or its own twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.door.errors import InputError, Ways
+from calibrant.door.identity import HEAD, Identity, joined
+from calibrant.door.row_samples import ENOUGH, shared_rows, singles
+from calibrant.door.values import counted
+from calibrant.kernels.types import UIntArray
+
+_DISTINCT = Ways(
+    "leave one out; distinct=True says that they are other rows",
+    "leave one out; --distinct says that they are other rows",
+)
+_TWICE = Ways(
+    "write each row once; distinct=True says that they are other rows",
+    "write each row once; --distinct says that they are other rows",
+)
+_SMALL = 24  # sources of which every subset is added up
+_WORD = (1 << 64) - 1
+_NONE = np.empty(0, dtype=np.uint32)
+_FEWEST = 40  # shared rows below which there is nothing to look at
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Sources, by their numbers, that hold the same rows, how many or about how many, and the information in that."""
+
+    how: str
+    one: int
+    others: tuple[int, ...]
+    count: int
+    bits: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is no chance."""
+        return self.bits >= ENOUGH
+
+    def told(self, names: Sequence[str]) -> str:
+        """What is wrong."""
+        one, others = names[self.one], [names[other] for other in self.others]
+        rows, first = f"the same {counted(self.count, 'row')}", "".join(others[:1])
+        said = {
+            "copy": f"{one} holds {rows} as {first}",
+            "begin": f"{one} begins with {rows} as {first}",
+            "total": f"{one} holds the rows of {_listed(others)} together",
+            "share": f"{one} holds about {counted(self.count, 'row')} of {first}",
+            "itself": f"{one} holds about {counted(self.count, 'row')} twice",
+        }[self.how]
+        if self.certain:
+            return f"{said}; they would count twice"
+        return f"{said}; they may be copies or equal by chance (probability up to about {2.0**-self.bits:.2g})"
+
+
+def refuse(overlap: Overlap | None, names: Sequence[str], fail: type[InputError], argument: str) -> None:
+    """Refuse sources that hold the same rows, by their names."""
+    if overlap is not None:
+        raise fail(argument, overlap.told(names), allowed=_TWICE if overlap.how == "itself" else _DISTINCT)
+
+
+def find_overlap(
+    sources: Sequence[Sequence[Identity]],
+    *,
+    apart: Callable[[int, int], bool] = lambda _one, _other: False,
+    about: int | None = None,
+) -> Overlap | None:
+    """The first two sources that hold the same rows, or one that is the sum of others; None if there are none.
+
+    Parameters
+    ----------
+    sources : sequence of sequence of Identity
+        Of each source first its own identity, then those of what it was added up from, where that is known.
+    apart : callable
+        Whether something beside the rows tells two sources apart, where their contents do not settle it.
+    about : int, optional
+        Look for what this one has to do with the others alone.
+    """
+    for overlap in _shared(sources):
+        one, other = overlap.one, overlap.others[0]
+        if about in (None, one, other) and (
+            overlap.certain or not (apart(one, other) or sources[one][0].apart(sources[other][0]))
+        ):
+            return overlap
+    for overlap in _totals([each[0] for each in sources], about):
+        members = (overlap.one, *overlap.others)
+        if about is None or about in members:
+            told = not overlap.certain and all(apart(overlap.one, other) for other in overlap.others)
+            if not told:
+                return overlap
+    for overlap in (*_sharing(sources, about), *_repeated(sources)):
+        other = overlap.others[0] if overlap.others else overlap.one
+        if about in (None, overlap.one) and (overlap.certain or not apart(overlap.one, other)):
+            return overlap
+    return None
+
+
+def _repeated(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
+    """Sources that hold rows twice."""
+    for at, (own, *_) in enumerate(sources):
+        if own.repeated is not None:
+            yield Overlap("itself", at, (), own.repeated.count, own.repeated.bits)
+
+
+def _sharing(sources: Sequence[Sequence[Identity]], about: int | None) -> Iterator[Overlap]:
+    """Pairs of sources that share rows beyond chance, by the samples that are known."""
+    claims = [(at, claim) for at, each in enumerate(sources) for claim in each if claim.sample is not None]
+    for i, j in _candidates(claims, about):
+        (one, a), (other, b) = claims[j], claims[i]
+        assert a.sample is not None
+        assert b.sample is not None
+        same_ids = a.ids is not None and b.ids is not None and a.ids[0] == b.ids[0]
+        evidence = shared_rows(a.sample, b.sample, with_ids=same_ids)
+        if evidence is not None:
+            yield Overlap("share", one, (other,), evidence.count, evidence.bits)
+
+
+def _candidates(claims: Sequence[tuple[int, Identity]], about: int | None) -> list[tuple[int, int]]:
+    """Pairs of these of different sources, the earlier first, with so many predictions in common that rows may be."""
+    drawn = [_NONE if each.sample is None else singles(each.sample) for _, each in claims]
+    if about is not None:  # the others are not compared with one another
+        own = np.concatenate([_NONE, *(each for (at, _), each in zip(claims, drawn, strict=True) if at == about)])
+        drawn = [each[np.isin(each, own)] for each in drawn]
+    values = np.concatenate([_NONE, *drawn])
+    of = np.repeat(np.arange(len(claims)), [len(each) for each in drawn])
+    order = np.argsort(values, kind="stable")
+    values, of = values[order], of[order]
+    n, counts = len(claims), np.zeros(0, dtype=np.int64)
+    pairs = counts
+    step = 1
+    while (same := np.flatnonzero(values[step:] == values[:-step])).size:
+        codes, often = np.unique(of[same] * n + of[same + step], return_counts=True)
+        pairs, place = np.unique(np.concatenate([pairs, codes]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([counts, often])).astype(np.int64)
+        step += 1
+    found = pairs[counts >= _FEWEST]
+    chosen = [(int(each) // n, int(each) % n) for each in found]
+    return [(i, j) for i, j in chosen if claims[i][0] != claims[j][0] and about in (None, claims[i][0], claims[j][0])]
+
+
+def _shared(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
+    """Pairs of sources of which one holds what the other holds or is."""
+    seen: dict[tuple[str, int, int], list[tuple[int, Identity]]] = {}
+    for at, claims in enumerate(sources):
+        for claim in claims:
+            keys = [("copy", claim.count, each) for each in (claim.rows, claim.cells) if each is not None]
+            keys += [("begin", HEAD, claim.head)] if claim.head is not None else []
+            for key in keys:
+                for other, held in seen.get(key, []):
+                    if other == at:
+                        continue
+                    if key[0] == "copy":
+                        found = Overlap("copy", at, (other,), claim.count, claim.bits_with(held))
+                    else:
+                        found = Overlap("begin", at, (other,), HEAD, min(claim.head_bits, held.head_bits))
+                    yield found
+        for claim in claims:
+            for kind, count, prints in (
+                ("copy", claim.count, claim.rows),
+                ("copy", claim.count, claim.cells),
+                ("begin", HEAD, claim.head),
+            ):
+                if prints is not None:
+                    seen.setdefault((kind, count, prints), []).append((at, claim))
+
+
+def _totals(wholes: Sequence[Identity], about: int | None) -> Iterator[Overlap]:
+    """Sources that are the sum of two or more others: of any, where sources are few, else of neighbours."""
+    few = len(wholes) <= _SMALL
+    for prints in ([each.rows for each in wholes], [each.cells for each in wholes]):
+        word_of = {at: each & _WORD for at, each in enumerate(prints) if each is not None}
+        for at in word_of if few or about is None else [about] if about in word_of else []:
+            others = [other for other in word_of if wholes[other].count < wholes[at].count]
+            if len(others) < 2:
+                continue
+            held = np.array([word_of[other] for other in others], dtype=np.uint64)
+            for subset in _adding_up(held, np.uint64(word_of[at])):
+                chosen = tuple(others[each] for each in subset)
+                if joined([wholes[each] for each in chosen]).equals(wholes[at]):
+                    yield Overlap("total", at, chosen, wholes[at].count, wholes[at].bits)
+
+
+def _adding_up(held: UIntArray, wanted: np.uint64) -> Iterator[tuple[int, ...]]:
+    """Subsets of two or more whose sum modulo 2^64 is the wanted one."""
+    n = len(held)
+    with np.errstate(over="ignore"):
+        if n > _SMALL:  # runs of neighbours, and all
+            sums = np.concatenate([[np.uint64(0)], np.cumsum(held, dtype=np.uint64)])
+            place = {int(each): at for at, each in enumerate(sums)}
+            for start, each in enumerate(sums):
+                stop = place.get(int(each + wanted), -1)
+                if stop > start + 1:
+                    yield tuple(range(start, stop))
+            return
+        low, high = _subset_sums(held[: n // 2]), _subset_sums(held[n // 2 :])
+        order = np.argsort(low)
+        rest = wanted - high
+        at = np.searchsorted(low[order], rest)
+        for of_high in np.flatnonzero(low[order][np.minimum(at, len(low) - 1)] == rest).tolist():
+            of_low = int(order[at[of_high]])
+            subset = [i for i in range(n // 2) if of_low >> i & 1]
+            subset += [n // 2 + i for i in range(n - n // 2) if of_high >> i & 1]
+            if len(subset) > 1:
+                yield tuple(subset)
+
+
+def _subset_sums(held: UIntArray) -> UIntArray:
+    sums = np.zeros(1, dtype=np.uint64)
+    for each in held:
+        sums = np.concatenate([sums, sums + each])
+    return sums
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:3]) + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
+    return " and ".join([", ".join(shown[:-1]), *shown[-1:]])

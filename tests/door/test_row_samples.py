@@ -1,0 +1,185 @@
+"""Samples of rows: what they say of sources that share rows, and how rarely they say it of sources that do not."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrant.door.identity import Identity, identities, joined, remembered
+from calibrant.door.overlap import find_overlap
+from calibrant.door.row_samples import SIZE, RowSample, sample_of_all, sample_rows, shared_rows, thinned
+from tests.strategies import examples
+
+DRAWS = {
+    "fine": lambda rng, n: rng.random(n),
+    "rare": lambda rng, n: rng.beta(0.5, 200.0, n),
+    "four decimals": lambda rng, n: np.round(rng.random(n), 4),
+    "two decimals": lambda rng, n: np.round(rng.random(n), 2),
+    "five values": lambda rng, n: rng.choice([0.1, 0.3, 0.5, 0.7, 0.9], n),
+    "hard labels": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "leaves": lambda rng, n: (rng.zipf(1.3, n) % 997) / 997.0,
+}
+FINE = ("fine", "rare")
+
+
+def draw(rng, n, kind="fine"):
+    v = DRAWS[kind](rng, n)
+    return (rng.random(n) < v).astype(float), v
+
+
+def parts(rows, *chosen):
+    return [[identities(*(column[each] for column in rows))[0]] for each in chosen]
+
+
+def overlaps(rng, rows, kind):
+    """Sources that count rows twice, of twice 300 or more rows."""
+    n = len(rows[0]) // 2
+    at, turned = np.arange(2 * n), rng.permutation(2 * n)
+    return {
+        "window": (at[:n], at[n // 2 : n + n // 2]),
+        "head": (at[n // 4 : n], at[:n]),
+        "shuffled": (at[:n], turned[turned >= n // 3]),
+        "second half": (at[n:], at),
+        "three": (at[: n // 2], at[n // 2 : n + n // 2], at[n:]),
+        "twice": (np.r_[at, at],),
+        "thrice": (np.r_[at, at, at],),
+        "twice, shuffled": (rng.permutation(np.r_[at, at]),),
+        "row group twice": (np.r_[at[:n], at[: n // 2], at[n:]],),
+    }[kind]
+
+
+KINDS = [
+    *("window", "head", "shuffled", "second half", "three"),
+    *("twice", "thrice", "twice, shuffled", "row group twice"),
+]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.sampled_from(FINE), st.integers(300, 20_000))
+@examples(200)
+def test_rows_that_count_twice_are_seen(seed, kind, draws, n):
+    rng = np.random.default_rng(seed)
+    rows = draw(rng, 2 * n, draws)
+    chosen = overlaps(rng, rows, kind)
+    found = find_overlap(parts(rows, *chosen))
+    assert found is not None, kind
+    assert found.certain or draws == "rare"
+    if found.how in ("share", "itself"):
+        held = np.concatenate([np.unique(each) if found.others else each for each in chosen])
+        if len(chosen) < 3:
+            assert 0.7 < found.count / (len(held) - len(np.unique(held))) < 1.4
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([*DRAWS]), st.lists(st.integers(1, 5000), min_size=1, max_size=3))
+@examples(300)
+def test_independent_batches_are_not_said_to_share_rows(seed, kind, sizes):
+    rng = np.random.default_rng(seed)
+    sources = [[identities(*draw(rng, n, kind))[0]] for n in sizes]
+    found = find_overlap(sources)
+    assert found is None or found.how in ("copy", "begin", "total"), found
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(60, 5000), st.sampled_from([1, 2]))
+@examples(60)
+def test_the_same_predictions_with_other_outcomes_are_other_rows(seed, n, times):
+    rng = np.random.default_rng(seed)
+    v = np.tile(rng.random(n), times)
+    y, z = (rng.random(v.size) < v), (rng.random(v.size) < v)
+    sources = parts((np.r_[y, z].astype(float), np.r_[v, v]), slice(0, len(v)), slice(len(v), None))
+    assert find_overlap(sources) is None
+
+
+def test_ids_tell_rows_apart_and_prove_that_they_are_the_same():
+    rng = np.random.default_rng(0)
+    _, v = draw(rng, 600, "rare")
+    y, ids = np.zeros(600), np.arange(600, dtype=np.uint64)
+    window = slice(0, 400), slice(200, 600)
+    for shift, wanted in ((0, True), (1000, False)):
+        one, other = (
+            identities(y[each], v[each], ids=ids[each] + np.uint64(at * shift), ids_name="csv: id")[0]
+            for at, each in enumerate(window)
+        )
+        found = find_overlap([[one], [other]])
+        assert (found is not None and found.certain) == wanted
+    doubled = np.r_[v, v]
+    for more, wanted in ((0, True), (1000, False)):
+        of = np.r_[ids, ids + np.uint64(more)]
+        found = identities(np.zeros(1200), doubled, ids=of, ids_name="csv: id")[0]
+        assert (found.repeated is not None) == wanted
+
+
+def test_the_probability_of_a_split_is_at_most_what_is_said():
+    """Of predictions with two rows in all, by enumeration: both sources have one, given how many rows each has."""
+    for sizes, weights in (((2, 2), (1, 3, 1)), ((3, 1), (1, 1, 5)), ((2, 2), (2, 2, 2)), ((4, 2), (1, 9, 1))):
+        m = sum(sizes) // 2
+        chance = {}
+        for first in itertools.product((0, 1, 2), repeat=m):
+            if sum(first) == sizes[0]:
+                p = math.prod(math.comb(2, x) * w**x for x, w in zip(first, weights, strict=False))
+                chance[first] = chance.get(first, 0.0) + p
+        whole = sum(chance.values())
+        for least in range(m + 1):
+            tail = sum(p for first, p in chance.items() if first.count(1) >= least) / whole
+            binomial = sum(math.comb(m, k) for k in range(least, m + 1)) / 2**m
+            assert tail <= min(1.0, math.sqrt(1 + 6 * m) * binomial) + 1e-12
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_count_is_rarely_a_multiple(times):
+    """P(times divides a Poisson count that is not 0) is at most 1 / times, whatever its mean."""
+    for mean in (0.01, 0.5, 1.0, 2.0, 3.0, 5.0, 20.0, 200.0):
+        logs = [k * math.log(mean) - mean - math.lgamma(k + 1) for k in range(1, 1000)]
+        p = np.exp(logs)
+        assert p[times - 1 :: times].sum() / p.sum() <= 1.0 / times + 1e-12
+
+
+def test_a_sample_does_not_depend_on_order_nor_on_how_rows_come():
+    rng = np.random.default_rng(0)
+    y, v = draw(rng, 30_000)
+    v[:2000] = v[2000:4000]
+    whole, _ = sample_rows(y, v)
+    turned = rng.permutation(v.size)
+    assert sample_rows(y[turned], v[turned])[0] == whole
+    assert SIZE // 4 < len(whole.at(whole.level)) <= SIZE
+    pieces = [sample_rows(y[each], v[each])[0] for each in np.split(np.arange(v.size), [100, 9000])]
+    together = sample_of_all(pieces)
+    assert together == whole.down_to(len(together.at(together.level)))
+    single = np.asarray(v, np.float32).view(np.uint32)
+    of, count = np.unique(single, return_counts=True)
+    ones = np.bincount(np.searchsorted(of, single), y)
+    held = whole.at(whole.level)
+    at = np.searchsorted(of, held["v"])
+    assert (held["n"] == count[at]).all()
+    assert (held["ones"] == ones[at]).all()
+    assert shared_rows(whole, together, with_ids=False) is not None
+
+
+def test_event_rates_have_no_sample():
+    assert sample_rows(np.array([0.5, 1.0]), np.array([0.1, 0.2])) == (None, None)
+    assert sample_of_all([sample_rows(np.zeros(1), np.zeros(1))[0], None]) is None
+
+
+def test_a_sample_comes_back_from_json_and_damage_is_seen():
+    sample, _ = sample_rows(*draw(np.random.default_rng(0), 9000))
+    assert RowSample.from_list(json.loads(json.dumps(sample.to_list()))) == sample
+    level, text = sample.to_list()
+    for broken in ([level, text[:-8]], [-1, text], [64, text], [level + 1, text], [1.0, text], [level], [level, 3]):
+        with pytest.raises((ValueError, TypeError)):
+            RowSample.from_list(broken)
+
+
+def test_many_samples_are_kept_small():
+    rng = np.random.default_rng(0)
+    held = [identities(*draw(rng, 6000))[0] for _ in range(100)]
+    kept = remembered(held)
+    assert sum(len(each.sample.data) for each in kept) <= (1 << 18) * 16
+    assert thinned([None, held[0].sample]) == [None, held[0].sample]
+    y, v = draw(rng, 6000)
+    window = identities(y[:5000], v[:5000])[0]
+    sources = [*([each] for each in remembered([*held, window])), [identities(y[1000:], v[1000:])[0]]]
+    assert find_overlap(sources, about=len(sources) - 1).others == (100,)
+    assert joined(kept).sample is not None
+    assert Identity.from_list(json.loads(json.dumps(window.to_list()))) == window
