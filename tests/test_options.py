@@ -427,7 +427,7 @@ SINGLE = [
     (command, mode)
     for command, modes in MODES.items()
     for mode, how in modes.items()
-    if "--distinct" in NAMES[command] and how.reads in ("sketch", "summed", "anytime sketch")
+    if "--distinct" in NAMES[command] and how.reads in ("sketch", "anytime sketch")
 ]
 
 
