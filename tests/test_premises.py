@@ -201,6 +201,9 @@ def test_the_baselines_limit_and_the_rows_it_lacks_are_named(tmp_path, visits, g
 
 def test_columns_that_nobody_looked_at_are_named_in_every_mode_and_once_on_a_screen(tmp_path, visits):
     weighted = ("--sample-weight", "mass", "--max-weight", "2")
+    visits.to_csv(tmp_path / "first.csv", index=False)
+    begun = ["gate", str(tmp_path / "first.csv"), *LIMIT, "--anytime", str(tmp_path / "state")]
+    assert CliRunner().invoke(app, begun).exit_code != 2
     for mode in (
         ("--max-regret", "0.2"),
         (*LIMIT, *weighted),
@@ -229,6 +232,24 @@ def test_of_an_audit_each_premise_stands_once_on_the_page(visits):
     assert "Assumed" not in said
     for each in ("Rows are taken as independent", "If rows of one customer_id", "Columns not looked at"):
         assert said.count(each) == 1, each
+
+
+def test_of_a_comparison_each_premise_stands_once_on_the_page(tmp_path, visits):
+    """Those of one model alone are said of that one; all that one model's audit takes as given is there."""
+    visits.to_csv(tmp_path / "one.csv", index=False)
+    visits.assign(more=1.0).to_csv(tmp_path / "two.csv", index=False)
+    args = ["audit", *(str(tmp_path / name) for name in ("one.csv", "two.csv")), "--unweighted", "--resamples", "0"]
+    done = CliRunner().invoke(app, [*args, "--html", str(tmp_path / "page.html")])
+    audits = json.loads(CliRunner().invoke(app, [*args, "--json"]).stdout)["audits"]
+    held = re.sub("<[^>]*>", " ", html.unescape((tmp_path / "page.html").read_text()))
+    for page_of in (done.stdout, held):
+        said = " ".join(page_of.split())
+        assert said.count("Taken as given") == 1
+        for name, other in itertools.permutations((0, 1)):
+            for key, each in audits[name]["premises"]["sentences"].items():
+                assert said.count(each) == 1, each
+                alone = each != audits[other]["premises"]["sentences"].get(key)
+                assert (f"{('one', 'two')[name]}.csv: {each}" in said) == alone, each
 
 
 def test_without_resamples_the_page_promises_no_seed_and_no_test_by_groups(visits):

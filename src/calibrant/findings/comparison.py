@@ -104,6 +104,16 @@ class Comparison(Finding):
         """All names, to stand in a heading."""
         return f"{', '.join(self.names[:-1])} and {self.names[-1]}"
 
+    @property
+    def premises(self) -> tuple[str, ...]:
+        """A sentence for each premise of all audits, then for those of some alone, after their names."""
+        names: dict[str, list[str]] = {}
+        for name, audit in zip(self.names, self.audits, strict=True):
+            for said in audit.premises.sentences:
+                names.setdefault(said, []).append(name)
+        all_of = [said for said, of in names.items() if len(of) == len(self.names)]
+        return *all_of, *(f"{', '.join(of)}: {said}" for said, of in names.items() if len(of) < len(self.names))
+
     def facts(self) -> list[tuple[str, ...]]:
         """The rows of the table that sets them side by side: what, and of each."""
         answers = [audit.answer for audit in self.audits]

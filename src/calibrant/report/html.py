@@ -72,7 +72,7 @@ def _(comparison: Comparison) -> str:
     ]
     picture = _coloured(_renamed(curves_svg(comparison), "-all"), "The reliability curves of all")
     template = environment.get_template("comparison.html.jinja")
-    return _sealed(template.render(comparison=comparison, pages=pages, picture=picture))
+    return _sealed(template.render(comparison=comparison, pages=pages, picture=picture, premises=comparison.premises))
 
 
 def _sealed(page: str) -> str:
@@ -137,6 +137,7 @@ def _context(audit: Audit, most: float = 0.0) -> dict[str, Any]:
     known = measures()
     return {
         "audit": audit,
+        "premises": audit.premises.sentences,
         "facts": facts(audit),
         "reality": reality(audit),
         "beside_the_answer": beside_the_answer,

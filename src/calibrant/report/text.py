@@ -147,9 +147,7 @@ def _of_audit(audit: Audit, console: Console, drawn: Sequence[str]) -> None:
         for pair in audit.classes.confusions[: _MOST_CLASSES // 4]:
             _say(console, f"- {pair.summary()} (q = {pair.qvalue:.2g})", indent="  ")
 
-    _heading(console, "Taken as given")
-    for said in audit.premises.sentences:
-        _say(console, f"- {said}", indent="  ")
+    _premises(console, audit.premises.sentences)
 
     held, n = sum(inequality.holds for inequality in audit.ties.inequalities), len(audit.ties.inequalities)
     _heading(console, "Do the numbers agree with one another?")
@@ -176,8 +174,7 @@ def _of_comparison(comparison: Comparison, console: Console, drawn: Sequence[str
         _heading(console, name)
         for said in audit.sentences:
             _say(console, said)
-        for said in audit.premises.summary().splitlines():
-            _say(console, said, indent="  ")
+    _premises(console, comparison.premises)
     if comparison.seed is not None:
         _foot(console, repeats(comparison.seed))
 
@@ -308,6 +305,12 @@ def _heading(console: Console, words: str) -> None:
     console.print()
     console.print(words)
     console.print("-" * len(words))
+
+
+def _premises(console: Console, sentences: Sequence[str]) -> None:
+    _heading(console, "Taken as given")
+    for said in sentences:
+        _say(console, f"- {said}", indent="  ")
 
 
 def _draw(console: Console, drawn: Sequence[str]) -> None:
