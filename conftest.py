@@ -52,7 +52,7 @@ def pytest_configure(config):
 
 def compile_once():
     """Compile what every audit needs, where nothing is compiled yet, before several workers each do it."""
-    from calibrant.ahead import _first_run
+    from calibrant.cli.ahead import _first_run
 
     if not _first_run():
         return
@@ -92,9 +92,10 @@ def one_database():
     """The tables of a module are opened in one database of DuckDB, whose start takes longer than a small file."""
     import duckdb
 
-    from calibrant.scale import engine, folders, kept, readers, relations
+    from calibrant.tables import duckdb as engine
+    from calibrant.tables import folders, readers, relations, sketches
 
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"enable_external_file_cache": "false"}) as one:
-        for module in (engine, folders, kept, readers, relations):
+        for module in (engine, folders, sketches, readers, relations):
             patch.setattr(module, "connect", one.cursor)
         yield

@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 
-from calibrant.inference.tcal import tcal_test
-from calibrant.inference.tcal_scales import dyadic_scales
+from calibrant.inference.testing.tcal import tcal_test
+from calibrant.inference.testing.tcal_scales import dyadic_scales
 
 N_RESAMPLES = 3000
 TIMED = 5

@@ -16,11 +16,11 @@ import pandas as pd
 from scipy.special import expit, logit
 
 import calibrant
-from calibrant.findings.gate_checks import check_opened
-from calibrant.findings.parts_off import found_off
-from calibrant.findings.table import Told
-from calibrant.findings.table_gate import Asked as GateAsked
-from calibrant.scale.frames import OpenedFrame
+from calibrant.findings.decision import found_off
+from calibrant.findings.tables import Told
+from calibrant.gate.checks import check_opened
+from calibrant.gate.table import Asked as GateAsked
+from calibrant.tables.frames import OpenedFrame
 
 LEAVE = ("leave unchanged",)
 REAL = ("worth correcting", "too small to matter")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import calibrant
-from calibrant.inference.corp import corp_regions
-from calibrant.inference.verified_bounds import squared_error_bootstrap
+from calibrant.inference.bounds.corp import corp_regions
+from calibrant.inference.bounds.squared_error import squared_error_bootstrap
 from calibrant_papers.smooth_tester import tolerant_smooth_test
 from calibrant_papers.type_one import LEVEL, TESTS
 

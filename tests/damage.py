@@ -32,11 +32,11 @@ from calibrant.recalibration import (
     from_json,
     load,
 )
-from calibrant.scale import stamps
-from calibrant.scale.keeping import write_rows
-from calibrant.scale.kept import open_sketches
-from calibrant.scale.opened import OpenedFile
-from calibrant.scale.opening import open_table
+from calibrant.tables import stamps
+from calibrant.tables.entry import open_table
+from calibrant.tables.files import OpenedFile
+from calibrant.tables.sketches import open_sketches
+from calibrant.tables.writer import write_rows
 
 ROWS = 60
 RNG = np.random.default_rng(0)

@@ -9,11 +9,11 @@ import polars as pl
 
 import calibrant
 from calibrant.door.errors import InputError
-from calibrant.findings.gate_checks import check_opened, check_state
-from calibrant.findings.table import Told
-from calibrant.findings.table_gate import Asked
+from calibrant.findings.tables import Told
+from calibrant.gate.checks import check_opened, check_state
+from calibrant.gate.table import Asked
 from calibrant.report.schema import gate_as_json
-from calibrant.scale.opening import open_table
+from calibrant.tables.entry import open_table
 from tests.published import AUDIT, GATE, REGRET, Document
 
 TITLES = [None, " ", "été 😀\u2028", '</script>"\\\x00\x1b', "\udcff"]

@@ -75,7 +75,7 @@ def sketch(path, seed=0):
 
 def keyed(path, seed=0):
     """A sketch for each site."""
-    from calibrant.cli import app
+    from calibrant.cli.app import app
 
     rows = Path(path).with_name("of_rows.csv")
     frame(seed=seed).to_csv(rows, index=False)

@@ -103,13 +103,13 @@ def test_what_the_built_book_would_load_is_found_out(tmp_path, monkeypatch):
     check = runpy.run_path(str(ROOT / "tools" / "check_book.py"))
     (tmp_path / "index.html").write_text(
         '<script src="//cdn.x/a.js"></script><a href="https://x">x</a><img src="a.png">'
-        '<style>@import "https://x/a.css";</style><h3 id="calibrant.scale.sketch.CalibrationSketch._table">_</h3>'
-        '<h3 id="calibrant.scale.sketch.CalibrationSketch.update">_</h3><h3 id="calibrant.kernels.sorting.x">_</h3>'
+        '<style>@import "https://x/a.css";</style><h3 id="calibrant.sketch.sketch.CalibrationSketch._table">_</h3>'
+        '<h3 id="calibrant.sketch.sketch.CalibrationSketch.update">_</h3><h3 id="calibrant.kernels.sorting.x">_</h3>'
     )
     (tmp_path / "a.css").write_text("a { background: url(https://x/b.png) } b { background: url(c.png) }")
     found = check["faults"](tmp_path)
     assert [line.split()[1] for line in found] == [
-        "<script>", "<style>", "calibrant.scale.sketch.CalibrationSketch._table", "calibrant.kernels.sorting.x", "loads"
+        "<script>", "<style>", "calibrant.sketch.sketch.CalibrationSketch._table", "calibrant.kernels.sorting.x", "loads"
     ]  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, FileError, exits
 from calibrant.__main__ import command
-from calibrant.cli import app
-from calibrant.door.writing import write_whole, write_whole_bytes
-from calibrant.terminal import check_target
+from calibrant.cli.app import app
+from calibrant.cli.terminal import check_target
+from calibrant.door.output import write_whole, write_whole_bytes
 
 RUN = CliRunner()
 COMMAND = f"'{sys.executable}' -m calibrant"
@@ -88,13 +88,13 @@ def test_memory_that_runs_out_while_reading_says_nothing_about_the_file(rows, mo
     def fails(*_, **__):
         raise duckdb.OutOfMemoryException("Out of Memory Error: Failed to allocate block")
 
-    monkeypatch.setattr("calibrant.scale.relations.fetch", fails)
+    monkeypatch.setattr("calibrant.tables.relations.fetch", fails)
     assert run("gate", rows, "--max-distance", 0.05).exit_code == 70
 
 
 def _with_app(monkeypatch, look_up):
     """Start the command with a module of commands of which only its look-up is asked."""
-    module = types.ModuleType("calibrant.cli")
+    module = types.ModuleType("calibrant.cli.app")
 
     def attribute(name):
         if name != "app":
@@ -102,7 +102,7 @@ def _with_app(monkeypatch, look_up):
         return look_up()
 
     module.__getattr__ = attribute
-    monkeypatch.setitem(sys.modules, "calibrant.cli", module)
+    monkeypatch.setitem(sys.modules, "calibrant.cli.app", module)
     monkeypatch.setattr("calibrant.__main__.claim_streams", lambda: None)
     with pytest.raises(SystemExit) as left:
         command()
@@ -148,7 +148,7 @@ def test_a_signal_while_a_report_is_written_leaves_nothing(rows, tmp_path, monke
 
         write_whole_bytes(path, write)
 
-    monkeypatch.setattr("calibrant.findings.auditing.Audit.to_html", half)
+    monkeypatch.setattr("calibrant.findings.arrays.Audit.to_html", half)
     done = run("audit", rows, "--resamples", 0, "--html", tmp_path / "report.html")
     assert done.exit_code == code
     assert not done.stdout

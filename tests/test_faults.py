@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, FileError
-from calibrant.cli import app
-from calibrant.door.writing import write_whole
+from calibrant.cli.app import app
+from calibrant.door.output import write_whole
 from calibrant.recalibration import PlattScaling
 from calibrant_papers import registry
 
@@ -152,10 +152,10 @@ def test_functions_that_write(tmp_path, monkeypatch, what, raised):
 def test_commands_that_write(tmp_path, monkeypatch, raised, command):
     rows = tmp_path / "rows.csv"
     rows.write_text("".join(["y_true,y_prob\n", *(f"{y},{p}\n" for y, p in zip(Y, P, strict=True))]))
-    monkeypatch.setattr("calibrant.terminal.page", lambda found: found.summary())
-    monkeypatch.setattr("calibrant.cli.page", lambda found: found.summary())
-    monkeypatch.setattr("calibrant.demo.comparison", lambda *_: Report())
-    monkeypatch.setattr("calibrant.findings.table.audit_opened", lambda *_: type("Audited", (), {"audit": Report()}))
+    monkeypatch.setattr("calibrant.cli.terminal.page", lambda found: found.summary())
+    monkeypatch.setattr("calibrant.cli.app.page", lambda found: found.summary())
+    monkeypatch.setattr("calibrant.cli.demo.comparison", lambda *_: Report())
+    monkeypatch.setattr("calibrant.findings.tables.audit_opened", lambda *_: type("Audited", (), {"audit": Report()}))
     monkeypatch.setattr("calibrant_papers.registry.reproduce", lambda *_, **__: DONE)
     out = tmp_path / "out"
     out.mkdir()

@@ -13,16 +13,15 @@ from calibrant import InputError, inference
 from calibrant.decisions.acting import acting_from_sample
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.gate_checks import check_opened
-from calibrant.findings.table import Told
-from calibrant.findings.table_gate import Asked as GateAsked
-from calibrant.inference.compare import compare_calibration_on_rows
-from calibrant.report.bars import bars
-from calibrant.report.html import document
-from calibrant.scale import frames
-from calibrant.scale.frames import OpenedFrame
-from calibrant.segments.asked import Asked
-from calibrant.segments.to_bound import read_to_bound
+from calibrant.findings.tables import Told
+from calibrant.gate.checks import check_opened
+from calibrant.gate.table import Asked as GateAsked
+from calibrant.inference.comparison.compare import compare_calibration_on_rows
+from calibrant.report.html import bars, document
+from calibrant.segments.gate_bounds import read_to_bound
+from calibrant.segments.request import Asked
+from calibrant.tables import frames
+from calibrant.tables.frames import OpenedFrame
 from tests.public import FUNCTIONS
 from tests.test_arguments import EXTRA
 

@@ -54,7 +54,7 @@ def _file(folder: Path) -> str:
 def _from_command(*arguments: str) -> dict[str, Any]:
     from typer.testing import CliRunner
 
-    from calibrant.cli import app
+    from calibrant.cli.app import app
 
     done = CliRunner().invoke(app, [*arguments, "--json", "--seed", "1", "--resamples", "1000"])
     assert done.exit_code == 0, done.output
@@ -63,7 +63,7 @@ def _from_command(*arguments: str) -> dict[str, Any]:
 
 def _summed_command(*arguments: str) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calibrant.scale.opened.MANY_BYTES", 0)
+        patch.setattr("calibrant.tables.files.MANY_BYTES", 0)
         return _from_command(*arguments)
 
 

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import InputError, calibration_gate
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.door.arguments import LEAST_LEVEL
 from calibrant.door.extras import MissingLibraryError, optional
 from tests.damage import P, Y

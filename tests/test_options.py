@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.exits import _OPTIONS
 from tests import option_data
 from tests.strategies import examples
@@ -240,7 +240,7 @@ def _matters_or_is_refused(command, mode, option, other, variant):
         base, args = (*base, "--json"), (*args, "--json")
     with pytest.MonkeyPatch.context() as patch:
         if "summed" in mode:
-            patch.setattr("calibrant.scale.opened.MANY_BYTES", 0)
+            patch.setattr("calibrant.tables.files.MANY_BYTES", 0)
         base = outcome(command, how.reads, variant, base)
         done = outcome(command, how.reads, variant, args)
     named = "|".join([option, *(each for each in (other, *beside) if each and each.startswith("--"))])

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import CalibrationGate, audit_table, calibration_gate
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.door.premises import Premises
 from calibrant.inference import regret_bounds
-from calibrant.inference.gate import rows_to_decide
+from calibrant.inference.bounds.gate import rows_to_decide
 from calibrant.report.text import page
 from tests import option_data
 from tests.test_options import NAMES

@@ -27,10 +27,10 @@ from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result
 from calibrant.findings.comparison import compare
-from calibrant.findings.gated import Check, Gated
+from calibrant.gate.result import Check, Gated
 from calibrant.homes import HOMES
-from calibrant.inference.not_worse import NotWorse
-from calibrant.segments.bounded import BoundedSegment, BoundedSegments
+from calibrant.inference.comparison.not_worse import NotWorse
+from calibrant.segments.gate_bounds import BoundedSegment, BoundedSegments
 from tests.public import CLASSES
 
 PACKAGE = Path(calibrant.__file__).parent

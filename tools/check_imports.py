@@ -65,7 +65,7 @@ PACKAGE_ITSELF = {"report", "cli"}
 """Rooms that may ask the package itself, as users do: for its version, or for public names."""
 
 
-TYPES_FROM_ABOVE = {"scale/answers.py": {"calibrant.findings.found.Audit"}}
+TYPES_FROM_ABOVE = {"sketch/queries.py": {"calibrant.findings.results.Audit"}}
 """What a module looks up by name when asked it may name for type checkers, in a type-checking block."""
 
 

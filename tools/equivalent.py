@@ -6,7 +6,7 @@ _SLACK = "the slack is above the rounding of a statistic and below any real diff
 
 # file below src/calibrant, function ("" for what runs on import), expression before, expression after: why
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {
-    ("segments/formed.py", "", "53", "54"): "1 - 2^-54 is 1, and no prediction lies between 1 - 2^-53 and 1",
+    ("segments/candidates.py", "", "53", "54"): "1 - 2^-54 is 1, and no prediction lies between 1 - 2^-53 and 1",
     ("measures/distance.py", "check_predictor", "level", "(2 * level)"): (
         "the levels name the parts of a partition; twice the levels name the same parts"
     ),

@@ -25,27 +25,27 @@ import numpy as np
 from calibrant.door.ends import Bracket
 from calibrant.door.premises import Premises
 from calibrant.door.values import OR_NULL
+from calibrant.drift.monitor import MonitorReading
+from calibrant.drift.periods import Period
 from calibrant.findings.advice import Advice
-from calibrant.findings.answer import Answer
 from calibrant.findings.classes import ClassFindings, ConfusionTable
-from calibrant.findings.found import Audit, MeasureValue
-from calibrant.findings.gated import Check
+from calibrant.findings.decision import Answer
 from calibrant.findings.inequalities import Inequality
 from calibrant.findings.regions import Region
 from calibrant.findings.reliability import Reliability
-from calibrant.inference.calibration import CalibrationTestResult
-from calibrant.inference.compare import ComparisonResult
-from calibrant.inference.gate import GateResult
-from calibrant.inference.monitor import MonitorReading
-from calibrant.inference.not_worse import NotWorse
-from calibrant.inference.regret import RegretBounds
-from calibrant.inference.result import TestResult
+from calibrant.findings.results import Audit, MeasureValue
+from calibrant.gate.result import Check
+from calibrant.inference.bounds.gate import GateResult
+from calibrant.inference.bounds.regret import RegretBounds
+from calibrant.inference.comparison.compare import ComparisonResult
+from calibrant.inference.comparison.not_worse import NotWorse
+from calibrant.inference.testing.calibration import CalibrationTestResult
+from calibrant.inference.testing.result import TestResult
 from calibrant.recalibration.choice import RecalibrationScore
 from calibrant.report.schema import GATE_SCHEMA, SCHEMA
-from calibrant.scale.drift import Period
-from calibrant.segments.bounded import BoundedSegments
-from calibrant.segments.found_results import FoundSegments
-from calibrant.segments.named import Segment
+from calibrant.segments.by_column import Segment
+from calibrant.segments.gate_bounds import BoundedSegments
+from calibrant.segments.results import FoundSegments
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "schema"
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}

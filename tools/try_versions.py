@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = (
     "tests/peers/test_peers.py",
     "tests/door/test_columns.py",
-    "tests/scale/test_frames.py",
-    "tests/scale/test_files.py",
+    "tests/tables/test_frames.py",
+    "tests/tables/test_files.py",
     "tests/measures/test_distance_exact.py",
-    "tests/test_cli.py",
+    "tests/cli/test_cli.py",
 )
 COMMANDS = (
     ("audit", "--help"),

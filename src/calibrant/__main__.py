@@ -26,7 +26,7 @@ def command() -> None:
     gc.set_threshold(10_000_000, 50, 100)  # looking through what compiling leaves behind once takes most of a second
     with explained():
         heed_memory_limit()
-        from calibrant.cli import app
+        from calibrant.cli.app import app
 
         app(prog_name="calibrant")
 

@@ -18,7 +18,7 @@ from calibrant.kernels.slopes import gap_prices, one_sided
 from calibrant.kernels.sums import dot
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
-from calibrant.scale.sketch import CalibrationSketch
+from calibrant.sketch.sketch import CalibrationSketch
 
 with optional("calibrant.torch", "torch"):
     import torch

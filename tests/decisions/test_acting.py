@@ -5,7 +5,7 @@ import pytest
 
 from calibrant import InputError, audit, decision_curve, murphy_diagram
 from calibrant.decisions.acting import acting_from_sample
-from calibrant.decisions.band import band_of_sample
+from calibrant.decisions.curve import band_of_sample
 from calibrant.door.sample import Sample
 
 

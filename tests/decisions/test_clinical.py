@@ -11,10 +11,9 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from calibrant import InputError, clinical_calibration
-from calibrant.decisions import smoothed as smooth
+from calibrant.decisions import flexible as smooth
 from calibrant.decisions.cases import Cases
-from calibrant.decisions.reach import _ends, _shift
-from calibrant.decisions.smoothed import fitted_places, smoothed
+from calibrant.decisions.flexible import _ends, _shift, fitted_places, smoothed
 from tests.oracles import clinical as oracle
 from tests.strategies import examples, samples
 

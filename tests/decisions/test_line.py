@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit, logit
 
 from calibrant.decisions.cases import Cases
+from calibrant.decisions.flexible import _stretched
 from calibrant.decisions.line import Line, in_the_large, intercept_and_slope, robust_scales
-from calibrant.decisions.reach import _stretched
 
 
 def cases(n, seed, groups, weighted):

@@ -6,7 +6,7 @@ from scipy.interpolate import BSpline
 from scipy.optimize import brentq
 
 from calibrant import clinical_calibration
-from calibrant.decisions.spline import FREEDOM, spline_rows
+from calibrant.decisions.flexible import FREEDOM, spline_rows
 
 
 def rows(x, mass):

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from calibrant import CalibrationMonitor
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import at_least, at_most, in_short, outwards
-from calibrant.findings.answer_words import most_in_short
+from calibrant.drift.monitor import MonitorReading
+from calibrant.findings.catalogue import most_in_short
 from calibrant.findings.words import proved
-from calibrant.inference.compare import ComparisonResult
-from calibrant.inference.gate import GateResult
-from calibrant.inference.monitor import MonitorReading
+from calibrant.inference.bounds.gate import GateResult
+from calibrant.inference.comparison.compare import ComparisonResult
 
 ENDS = st.floats(-1.0, 1.0)
 

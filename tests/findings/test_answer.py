@@ -10,13 +10,12 @@ from scipy.special import expit, logit
 
 from calibrant import Interval, audit, audit_table
 from calibrant.door.outwards import in_short
-from calibrant.findings.answer import answer, decide, default_in_words, default_limit
+from calibrant.findings.catalogue import code
+from calibrant.findings.decision import answer, decide, default_in_words, default_limit
 from calibrant.findings.words import rate
-from calibrant.inference.gate import GateResult, rows_to_decide
-from calibrant.inference.result import ImpossibleRows, TestResult
-from calibrant.report.bars import bars
-from calibrant.report.html import document
-from calibrant.report.verdict import code
+from calibrant.inference.bounds.gate import GateResult, rows_to_decide
+from calibrant.inference.testing.result import ImpossibleRows, TestResult
+from calibrant.report.html import bars, document
 from tests import contradictions
 
 WITHIN = GateResult("within", 0.02, Interval(0.0, 0.01), 0.05, 100, None)

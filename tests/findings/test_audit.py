@@ -9,7 +9,7 @@ from hypothesis import given
 
 from calibrant import FileError, InputError, audit
 from calibrant.door.sample import Sample
-from calibrant.findings.auditing import audit_sample
+from calibrant.findings.arrays import audit_sample
 from calibrant.findings.reliability import reliability
 from calibrant.measures.registry import measures
 from tests.strategies import examples, samples

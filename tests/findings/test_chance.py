@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import ReliabilityDisplay, audit
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.findings.regions import Region
 from calibrant.report.text import facts
 

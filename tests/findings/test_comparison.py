@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import audit
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.door.outwards import in_short
+from calibrant.drift.monitor import MonitorReading
+from calibrant.drift.periods import Period
 from calibrant.findings.comparison import compare
 from calibrant.findings.words import periods_in_words
-from calibrant.inference.monitor import MonitorReading
-from calibrant.scale.drift import Period
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

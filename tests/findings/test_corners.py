@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.door.sample import Sample
-from calibrant.findings.auditing import audit, audit_sample
+from calibrant.findings.arrays import audit, audit_sample
 
 PREDICTIONS = {
     "one row": lambda rng: rng.random(1),
@@ -62,7 +62,7 @@ def test_a_distance_that_is_not_pinned_down_says_so(monkeypatch):
         return audit_sample(sample, n_resamples=0, advise=False).measures["lower_calibration_distance"].sentence
 
     assert "Proved" not in said()
-    monkeypatch.setattr("calibrant.findings.auditing._LOOSE", -1.0)
+    monkeypatch.setattr("calibrant.findings.arrays._LOOSE", -1.0)
     assert "Proved: 0.0" in said()
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_test
-from calibrant.inference.calibration_units import pooling, units_of_sample
+from calibrant.inference.testing.lots import pooling, units_of_sample
 
 
 def drawn(n, bend=1.0, seed=0):

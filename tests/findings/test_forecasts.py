@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import audit_table
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.door.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("one_database")

@@ -21,7 +21,7 @@ from calibrant.door.classes import multiclass_sample
 from calibrant.door.rows import Rows
 from calibrant.findings import advice as of_advice
 from calibrant.inference import regret_bounds
-from calibrant.inference.compare import compare_calibration_on_rows
+from calibrant.inference.comparison.compare import compare_calibration_on_rows
 
 RNG = np.random.default_rng(0)
 N = 400

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import audit
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.report.html import document
 from tests.findings.test_table import columns
 

@@ -7,14 +7,13 @@ import pytest
 
 from calibrant import CalibrationGate, CalibrationSketch, InputError
 from calibrant.door.errors import FileError
-from calibrant.findings import table as of_audit
-from calibrant.findings.gate_checks import check_opened, check_state
-from calibrant.findings.keeping import keep_rows
-from calibrant.findings.table import Told
-from calibrant.findings.table_gate import Asked
-from calibrant.findings.watched import gate_so_far
-from calibrant.scale import opened
-from calibrant.scale.opening import open_table
+from calibrant.findings import tables as of_audit
+from calibrant.findings.tables import Told, keep_rows
+from calibrant.gate.anytime import gate_so_far
+from calibrant.gate.checks import check_opened, check_state
+from calibrant.gate.table import Asked
+from calibrant.tables import files
+from calibrant.tables.entry import open_table
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -118,7 +117,7 @@ def test_weights_need_their_bound_and_a_bound_needs_weights(rows, tmp_path, monk
     refused(lambda: check_opened(open_table(rows), asking(max_distance=0.1, max_weight=None), Told()), "max_weight", "")
     plain = tmp_path / "plain.parquet"
     pq.write_table(pq.read_table(rows).select(["y_true", "y_prob"]), plain)
-    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    monkeypatch.setattr(files, "MANY_ROWS", 0)
     audit = of_audit.Asked(max_weight=2.0)
     refused(lambda: of_audit.audit_opened(open_table(plain), audit, Told()), "max_weight", "has no effect")
     groups = of_audit.Asked(groups="place")

@@ -16,7 +16,7 @@ AUDIT = """
 import hashlib, numpy as np
 rng = np.random.default_rng(0)
 v = np.round(rng.random(60), 2)
-from calibrant.findings.auditing import audit_sample
+from calibrant.findings.arrays import audit_sample
 from calibrant.door.sample import Sample
 found = audit_sample(Sample.from_columns(rng.random(60) < v, v), n_resamples=39, random_state=0, advise=False)
 print(hashlib.sha256(found.to_json().encode()).hexdigest(), list(found.measures)[0])
@@ -24,7 +24,7 @@ print(hashlib.sha256(found.to_json().encode()).hexdigest(), list(found.measures)
 BEFORE = (
     "import calibrant.measures.kernel, calibrant.measures.binned",
     "from calibrant import convolved_calibration_error, calibration_distance",
-    "import calibrant.inference.compare, calibrant.measures.interval_shifted",
+    "import calibrant.inference.comparison.compare, calibrant.measures.interval_shifted",
 )
 ORDERS = (BEFORE, BEFORE[::-1])
 

@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, FileError, InputError, audit, audit_table
-from calibrant.cli import app
-from calibrant.scale.cells import MEASURED
-from calibrant.scale.frames import OpenedFrame
-from calibrant.scale.opened import OpenedFile
+from calibrant.cli.app import app
+from calibrant.sketch.cells import MEASURED
+from calibrant.tables.files import OpenedFile
+from calibrant.tables.frames import OpenedFrame
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

@@ -14,9 +14,9 @@ from scipy.stats import binom
 from calibrant import Interval, audit, calibration_by_segment
 from calibrant.door.ends import confidence
 from calibrant.door.sample import Sample
-from calibrant.findings.auditing import audit_sample
+from calibrant.findings.arrays import audit_sample
 from calibrant.findings.regions import Region, regions_from_witness
-from calibrant.findings.sketched import with_bounds
+from calibrant.findings.sketch import with_bounds
 from calibrant.findings.words import (
     ends,
     found_in_words,
@@ -28,11 +28,11 @@ from calibrant.findings.words import (
     segments_in_words,
     whole,
 )
-from calibrant.inference.calibration import TestRegion
+from calibrant.inference.testing.calibration import TestRegion
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import witness_from_sample
-from calibrant.scale.sketch import CalibrationSketch
-from calibrant.segments.found_results import FoundSegment, FoundSegments
+from calibrant.segments.results import FoundSegment, FoundSegments
+from calibrant.sketch.sketch import CalibrationSketch
 from tests.strategies import examples, samples
 
 
@@ -209,7 +209,7 @@ def test_ends_hold_a_prediction_and_not_its_neighbours(three):
 def test_a_bound_stands_where_a_number_is_not_computed(monkeypatch):
     lower = measures()["lower_calibration_distance"]
     few = {**measures(), "lower_calibration_distance": replace(lower, maximum_rows=50)}
-    monkeypatch.setattr("calibrant.findings.auditing.measures", lambda: few)
+    monkeypatch.setattr("calibrant.findings.arrays.measures", lambda: few)
     y, v = near_one(400, 1)
     found = audit(y, v, n_resamples=0, random_state=0)
     told = found.measures["lower_calibration_distance"]

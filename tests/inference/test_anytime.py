@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.inference.anytime import AnytimeEnds, Bets, Won, _shares, excludes
-from calibrant.inference.bounds import sample_distance
-from calibrant.inference.functions import lower_function
-from calibrant.inference.one_event import Spread
-from calibrant.inference.units import Units
-from calibrant.scale.pooled import draws_of_cells
-from calibrant.scale.sketch import CalibrationSketch
+from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, Won, _shares, excludes
+from calibrant.inference.bounds.functions import lower_function
+from calibrant.inference.bounds.one_event import Spread
+from calibrant.inference.bounds.population import sample_distance
+from calibrant.inference.bounds.units import Units
+from calibrant.sketch.sample import draws_of_cells
+from calibrant.sketch.sketch import CalibrationSketch
 from tests.oracles import gate as oracle
 from tests.oracles.lower import lower_calibration_distance
 from tests.strategies import examples, samples

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 from calibrant import InputError, bootstrap_bounds, population_bounds, synthetic
-from calibrant.inference.bootstrap import _area
+from calibrant.inference.bounds.bootstrap import _area
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -5,13 +5,13 @@ import pytest
 from scipy.stats import binom
 
 from calibrant import CalibrationSketch, InputError, calibration_gate, population_bounds, synthetic
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.inference.functions import binned_function, kernel_function, lower_function, smooth_function
-from calibrant.inference.gate import Ends
-from calibrant.inference.one_event import Spread, _above, _below, psi
-from calibrant.inference.units import BLOCKS, Units
+from calibrant.inference.bounds.functions import binned_function, kernel_function, lower_function, smooth_function
+from calibrant.inference.bounds.gate import Ends
+from calibrant.inference.bounds.one_event import Spread, _above, _below, psi
+from calibrant.inference.bounds.units import BLOCKS, Units
 from calibrant.measures.kernel import _from_sample as kernel_error_from_sample
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.registry import measures

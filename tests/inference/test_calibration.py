@@ -12,10 +12,10 @@ from scipy.stats import binom, chisquare, poisson_binom
 
 from calibrant import InputError, calibration_test
 from calibrant.door.rows import Rows
-from calibrant.inference import calibration, calibration_parts
-from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
-from calibrant.inference.calibration_tail import log_tail
-from calibrant.inference.calibration_units import Units, pooled_into_cells, pooling, units_of_rows
+from calibrant.inference.testing import calibration, components
+from calibrant.inference.testing.components import COX, GROUPS, WAVES, Parts
+from calibrant.inference.testing.lots import Units, pooled_into_cells, pooling, units_of_rows
+from calibrant.inference.testing.tail import log_tail
 from calibrant.kernels.calibration import binomial_table
 from tests.oracles import calibration_test as oracle
 from tests.strategies import examples
@@ -155,7 +155,7 @@ def test_order_seed_and_threads_do_not_matter(monkeypatch):
         for start in range(0, total, 128):
             fill(start, min(start + 128, total))
 
-    monkeypatch.setattr(calibration_parts, "in_blocks", in_three)
+    monkeypatch.setattr(components, "in_blocks", in_three)
     assert calibration_test(y_true, y_prob, sample_weight=weight, **options) == first
 
 

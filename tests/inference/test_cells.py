@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from calibrant import CalibrationGate, CalibrationSketch, InputError, calibration_gate, population_bounds
 from calibrant.door.sample import Sample
-from calibrant.inference.anytime import Bets
-from calibrant.inference.bounds import sample_distance
-from calibrant.inference.calibration_cells import _Bounded, calibration_test_on_weighted_cells
-from calibrant.inference.calibration_units import Units as Drawn
-from calibrant.inference.cells import Cells
-from calibrant.inference.draws import draws_of
-from calibrant.inference.family import Family, _gain, lower_moves, smooth_moves
-from calibrant.inference.functions import lower_function
-from calibrant.inference.one_event import BET, Spread, end_of_bets, psi
-from calibrant.scale.pooled import draws_of_cells
+from calibrant.inference.bounds.anytime import Bets
+from calibrant.inference.bounds.cells import Cells
+from calibrant.inference.bounds.draws import draws_of
+from calibrant.inference.bounds.family import Family, _gain, lower_moves, smooth_moves
+from calibrant.inference.bounds.functions import lower_function
+from calibrant.inference.bounds.one_event import BET, Spread, end_of_bets, psi
+from calibrant.inference.bounds.population import sample_distance
+from calibrant.inference.testing.cells import _Bounded, calibration_test_on_weighted_cells
+from calibrant.inference.testing.lots import Units as Drawn
+from calibrant.sketch.sample import draws_of_cells
 from tests.strategies import examples
 
 MOST = 100.0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from calibrant import InputError
 from calibrant.inference import class_wise_test
-from calibrant.inference.class_wise import benjamini_yekutieli
+from calibrant.inference.testing.class_wise import benjamini_yekutieli
 from tests.strategies import drawn_classes, examples
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant import InputError, compare_calibration
 from calibrant.inference import compare_all
-from calibrant.inference.dependent import DependentOutcomes
+from calibrant.inference.comparison.compare import DependentOutcomes
 from calibrant_papers.calibration_levels import _MEANS, _in_groups
 
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from calibrant.door.errors import InputError
-from calibrant.inference.binomial import least_pvalues, two_sided_pvalues
-from calibrant.inference.discrete import discrete_calibration_test
+from calibrant.inference.testing.discrete import discrete_calibration_test, least_pvalues, two_sided_pvalues
 from tests.oracles import tcal as oracle
 from tests.strategies import examples
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.inference.group_evidence import log_evalues
+from calibrant.inference.testing.group_evidence import log_evalues
 
 
 @pytest.mark.parametrize("least", [5e-324, 1e-200, 1e-90])

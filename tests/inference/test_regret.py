@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from calibrant import CalibrationSketch, InputError, monotone_decision_loss
 from calibrant.inference import regret_bounds
-from calibrant.inference.draws import read_draws
-from calibrant.inference.one_event import psi
-from calibrant.inference.regret import _at, _penalised, regret_bounds_from_sample
-from calibrant.inference.regret_units import Lines, _everywhere
-from calibrant.inference.regret_units import _at as _at_units
-from calibrant.inference.units import Units
+from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.one_event import psi
+from calibrant.inference.bounds.regret import Lines, _at, _everywhere, _penalised, regret_bounds_from_sample
+from calibrant.inference.bounds.regret import _at as _at_units
+from calibrant.inference.bounds.units import Units
 from tests.strategies import examples, samples
 
 
@@ -150,7 +149,7 @@ def test_units_of_unequal_weight_by_brute_force(sample, bet, t, most):
     most_of_all = max(allowed(units, share, log, x, after, cut) for x, after in tried for cut in cuts)
     assert _everywhere(lines, share, square, scaled, 2.0) == pytest.approx(most_of_all, abs=1e-9)
     with pytest.MonkeyPatch.context() as patch:  # cells bound what they pool
-        patch.setattr("calibrant.inference.regret_units._CELLS", 3)
+        patch.setattr("calibrant.inference.bounds.regret._CELLS", 3)
         assert _everywhere(lines, share, square, scaled, 2.0) >= most_of_all - 1e-9
 
 

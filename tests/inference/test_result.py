@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.inference.result import LEAST, ImpossibleRows, TestResult
+from calibrant.inference.testing.result import LEAST, ImpossibleRows, TestResult
 
 TESTS = [
     calibrant.cox_test,

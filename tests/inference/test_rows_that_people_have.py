@@ -24,10 +24,11 @@ from calibrant import (
     tcal_test,
 )
 from calibrant.door.rows import Rows
-from calibrant.inference import averaged_two_bin_test, calibration_groups, calibration_tail, corp_regions, miller_test
-from calibrant.inference.calibration_parts import COX, GROUPS, WAVES, Parts
-from calibrant.inference.calibration_units import units_of_rows
-from calibrant.inference.tcal_lots import WeightedCells
+from calibrant.inference import averaged_two_bin_test, corp_regions, miller_test
+from calibrant.inference.testing import calibration, tail
+from calibrant.inference.testing.components import COX, GROUPS, WAVES, Parts
+from calibrant.inference.testing.lots import units_of_rows
+from calibrant.inference.testing.tcal import WeightedCells
 from calibrant.resampling import redraw
 from tests.oracles import calibration_test as oracle
 from tests.oracles import tcal as tcal_oracle
@@ -184,7 +185,7 @@ def grouped_rows(draw):
 def test_grouped_statistics_are_products_of_different_groups(rows):
     y, v, w, group = rows
     units = units_of_rows(Rows.of(y, v, w, None, group))
-    parts, statistics = calibration_groups.signed_statistics(units, 1, np.uint64(0))
+    parts, statistics = calibration.signed_statistics(units, 1, np.uint64(0))
     excess, variance = units.excess, units.variance
     n_blocks = parts.wave.shape[0]
     for (name, size), value in zip(parts.names, statistics[0], strict=True):
@@ -206,7 +207,7 @@ def test_the_grouped_tail_is_valid_by_enumeration():
     tails, chance = [], []
     for ones in product((0.0, 1.0), repeat=5):
         units = units_of_rows(Rows.of(np.tile(ones, 2), v, None, None, group))
-        tails.append(calibration_tail.log_tail(units, Parts.of(units)))
+        tails.append(tail.log_tail(units, Parts.of(units)))
         chance.append(np.prod(np.where(np.array(ones) == 1.0, v[:5], 1 - v[:5])))
     tails, chance = np.array(tails), np.array(chance)
     for x in np.unique(tails):

@@ -11,20 +11,19 @@ from scipy.stats import beta, binom
 from calibrant import calibration_gate, population_bounds
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.inference import bounds as of_bounds
-from calibrant.inference import every_measure as of_measures
-from calibrant.inference import regret as of_regret
 from calibrant.inference import squared_error_interval, squared_error_rows
-from calibrant.inference.bounds import sample_distance
-from calibrant.inference.compare import compare_calibration_on_rows
-from calibrant.inference.compare_draws import draws_of_a_state
-from calibrant.inference.corp import _confidence
-from calibrant.inference.gate import Ends, calibration_gate_on_sample
-from calibrant.inference.not_worse import Side, not_worse
-from calibrant.inference.one_event import BET, Spread, lower_end, psi
-from calibrant.inference.poisson_binomial import mean_chance_interval
-from calibrant.inference.units import Units
-from calibrant.inference.verified_bounds import squared_error_of_counts
+from calibrant.inference.bounds import every_measure as of_measures
+from calibrant.inference.bounds import population as of_bounds
+from calibrant.inference.bounds import regret as of_regret
+from calibrant.inference.bounds.corp import _confidence
+from calibrant.inference.bounds.gate import Ends, calibration_gate_on_sample
+from calibrant.inference.bounds.one_event import BET, Spread, lower_end, psi
+from calibrant.inference.bounds.population import sample_distance
+from calibrant.inference.bounds.squared_error import squared_error_of_counts
+from calibrant.inference.bounds.units import Units
+from calibrant.inference.comparison.compare import compare_calibration_on_rows, draws_of_a_state
+from calibrant.inference.comparison.not_worse import Side, not_worse
+from calibrant.inference.testing.poisson_binomial import mean_chance_interval
 
 
 def rows(n, seed, bend=1.3):

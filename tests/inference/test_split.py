@@ -9,12 +9,12 @@ from hypothesis import given
 from typer.testing import CliRunner
 
 from calibrant import CalibrationSketch, calibration_gate
-from calibrant.cli import app
+from calibrant.cli.app import app
 from calibrant.door.sample import Sample
-from calibrant.inference.anytime import _shares
-from calibrant.inference.draws import draws_of, read_draws
-from calibrant.inference.units import Units
-from calibrant.scale import opened
+from calibrant.inference.bounds.anytime import _shares
+from calibrant.inference.bounds.draws import draws_of, read_draws
+from calibrant.inference.bounds.units import Units
+from calibrant.tables import files
 from tests.strategies import examples, samples
 
 
@@ -101,8 +101,8 @@ def test_every_road_ends_at_the_same_split(tmp_path, monkeypatch, values):
         "sketch": of_result(CalibrationSketch().update(y, v).gate(**limit)),
         "sketches": of_result(CalibrationSketch.merge(parts).gate(**limit)),
     }
-    monkeypatch.setattr(opened, "MANY_BYTES", 0)
-    monkeypatch.setattr(opened, "MANY_ROWS", 0)
+    monkeypatch.setattr(files, "MANY_BYTES", 0)
+    monkeypatch.setattr(files, "MANY_ROWS", 0)
     sums |= {f"sums of {name}": of_file(name) for name in ("rows.csv", "rows.parquet")}
     for found in [{**rows, **sums}] if values < 1000 else [rows, sums]:
         verdict, *ends = next(iter(found.values()))

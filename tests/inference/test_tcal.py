@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
 from calibrant.door.errors import InputError
-from calibrant.inference import tcal
-from calibrant.inference.tcal import debiased_plug_in, tcal_test
-from calibrant.inference.tcal_scales import dyadic_scales, event_rows, smooth_scale
-from calibrant.inference.tcal_simplex import simplex_cells
+from calibrant.inference.testing import tcal
+from calibrant.inference.testing.tcal import debiased_plug_in, tcal_test
+from calibrant.inference.testing.tcal_scales import dyadic_scales, event_rows, simplex_cells, smooth_scale
 from calibrant.resampling import threads
 from calibrant.resampling.redraw import joint_pvalue
 from tests.oracles import tcal as oracle

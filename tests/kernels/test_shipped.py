@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba.core.registry import cpu_target
 
-from calibrant import ahead
+from calibrant.cli import ahead
 from calibrant.kernels import compiled, shipped
 from tests.damage import damaged
 

@@ -9,7 +9,7 @@ from json import loads
 
 from typer.testing import CliRunner
 
-from calibrant.cli import app
+from calibrant.cli.app import app
 from tests.ledger import inputs
 from tests.ledger.values import Plain, plain
 

@@ -207,9 +207,9 @@ def roads() -> dict[str, Callable[[], Any]]:
 
 
 LIMITS = {
-    "calibrant.scale.opened.MANY_BYTES": 0,
-    "calibrant.scale.datasets.MANY_BYTES": 0,
-    "calibrant.scale.frames.MANY_ROWS": 0,
+    "calibrant.tables.files.MANY_BYTES": 0,
+    "calibrant.tables.datasets.MANY_BYTES": 0,
+    "calibrant.tables.frames.MANY_ROWS": 0,
 }
 """Above these a table is summed where it lies."""
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from calibrant.door.sample import Sample
-from calibrant.measures.distance_ahead import from_there_on, more_than_credit, shifted_potentials
+from calibrant.measures.distance_lattice import from_there_on, more_than_credit, shifted_potentials
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.lower_check import overdraft
 from tests.measures.test_distance import noiseless

@@ -16,9 +16,10 @@ from calibrant.measures.lower import (
     lower_certificate_from_sample,
     lower_distance_from_rows,
     lower_distance_from_sample,
+    pooled_by_cells,
+    pooled_rows,
 )
 from calibrant.measures.lower_check import Coupling, Potentials, check_coupling, check_potentials
-from calibrant.measures.lower_pooled import pooled_by_cells, pooled_rows
 from tests import exact
 from tests.oracles import lower as oracle
 from tests.strategies import examples, samples

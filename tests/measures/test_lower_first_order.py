@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibrant import InputError, lower_calibration_certificate
 from calibrant.door.sample import Sample
 from calibrant.measures import check_coupling, check_potentials
-from calibrant.measures.lower_first_order import SMALLEST, FirstOrderProblem, calibrated_masses
+from calibrant.measures.lower import SMALLEST, FirstOrderProblem, calibrated_masses
 from tests.strategies import examples, samples
 
 

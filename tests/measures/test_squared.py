@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError
-from calibrant.inference.verified_bounds import (
+from calibrant.inference.bounds.squared_error import (
     squared_error_bootstrap,
     squared_error_interval,
     squared_error_of_counts,

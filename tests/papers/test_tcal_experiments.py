@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from calibrant.door.errors import FileError
-from calibrant.inference.tcal import debiased_plug_in
-from calibrant_papers import tcal, tcal_published
+from calibrant.inference.testing.tcal import debiased_plug_in
+from calibrant_papers import tcal
+from calibrant_papers import tcal as tcal_published
 from calibrant_papers.tcal_figures import bump, figure_2, figures_3_and_4, oscillation, plug_in, split_statistics
 from calibrant_papers.tcal_tables import DATASETS, cells
 from tests.oracles import tcal as oracle

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant.door.errors import FileError
 from calibrant.measures.squared import squared_calibration_error
-from calibrant_papers import postprocessing, verified
+from calibrant_papers import postprocessing, squared_error
 from calibrant_papers.predictions import ten_classes
 from calibrant_papers.registry import write
 from tests.oracles.smooth import smooth_calibration_error as oracle
@@ -14,16 +14,16 @@ from tests.shared_data import FOLDER, needs_data
 
 @needs_data
 def test_the_cancelling_estimator_is_nearer_to_the_truth():
-    for found in verified.squared_deviations(FOLDER, rows=(500, 2000), draws=100):
+    for found in squared_error.squared_deviations(FOLDER, rows=(500, 2000), draws=100):
         assert found.debiased.mean() < 0.5 * found.plug_in.mean()
-    assert "times smaller" in verified.deviation_table([found])[0]
+    assert "times smaller" in squared_error.deviation_table([found])[0]
 
 
 @needs_data
 def test_the_truth_is_the_plug_in_error_of_the_second_half():
-    found = verified.squared_deviations(FOLDER, n_bins=20, rows=(100,), draws=2)[0]
+    found = squared_error.squared_deviations(FOLDER, n_bins=20, rows=(100,), draws=2)[0]
     top = ten_classes(FOLDER).top_label()
-    fitted = verified.ScalingBinning(20, "ceil").fit(top.y_prob[:5000], top.y_true[:5000])
+    fitted = squared_error.ScalingBinning(20, "ceil").fit(top.y_prob[:5000], top.y_true[:5000])
     again = squared_calibration_error(top.y_true[5000:], fitted.predict(top.y_prob[5000:]), debiased=False)
     assert found.truth == pytest.approx(again, abs=1e-12)
 
@@ -31,15 +31,15 @@ def test_the_truth_is_the_plug_in_error_of_the_second_half():
 @pytest.mark.slow
 @needs_data
 def test_few_bins_certify_less_and_score_worse():
-    few, many = verified.certified_errors(FOLDER, n_bins=(10, 100), n_resamples=30)
+    few, many = squared_error.certified_errors(FOLDER, n_bins=(10, 100), n_resamples=30)
     assert few.debiased < many.debiased < many.percentile
     assert few.brier > many.brier
-    assert verified.certified_figure([few, many]).axes
+    assert squared_error.certified_figure([few, many]).axes
 
 
 @pytest.mark.slow
 @needs_data
-@pytest.mark.parametrize("experiment", [verified.deviation, verified.brier, postprocessing.table_2])
+@pytest.mark.parametrize("experiment", [squared_error.deviation, squared_error.brier, postprocessing.table_2])
 def test_each_can_be_written(experiment, tmp_path):
     done = experiment(True, FOLDER)
     assert done.finding.endswith(".")
@@ -66,4 +66,4 @@ def test_what_the_script_computes_is_the_error_of_at_most_fifteen_points():
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileError, match=r"folder: holds no cifar10_vgg_10class\.parquet"):
-        verified.squared_deviations(tmp_path)
+        squared_error.squared_deviations(tmp_path)

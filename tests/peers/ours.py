@@ -7,7 +7,7 @@ import numpy as np
 import calibrant
 from calibrant import measures, recalibration
 from calibrant.door import multiclass_sample
-from calibrant.inference import cumulative
+from calibrant.inference.testing import cumulative
 
 DRAWS = {"n_resamples": 19, "random_state": 0}  # statistics and textbook p-values need none
 

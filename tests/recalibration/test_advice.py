@@ -21,7 +21,7 @@ from calibrant.recalibration import (
     VectorScaling,
     choose_recalibrator,
 )
-from calibrant.recalibration.judging import says_certain
+from calibrant.recalibration.judge import says_certain
 from calibrant.recalibration.methods import METHODS
 
 QUICK = {"n_resamples": 1}

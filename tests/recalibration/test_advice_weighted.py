@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 from calibrant import CalibrationSketch, audit
-from calibrant.recalibration.judging import Rows
+from calibrant.recalibration.judge import Rows
 from tests.strategies import examples
 
 OPTIONS = {"n_resamples": 99, "random_state": 0}

@@ -25,7 +25,7 @@ from calibrant.recalibration.curves import formulas
 from calibrant.recalibration.curves.averaged import _FARTHEST
 from calibrant.recalibration.kinds import column, number, square
 from calibrant.recalibration.multiclass import largest_entry, least_ridge
-from calibrant.recalibration.stored import _KNOWN
+from calibrant.recalibration.serialization import _KNOWN
 from tests.recalibration.test_storage import NAMES, TABLE, P, Y, sealed
 
 ENDS = np.array([0.0, 5e-324, 1e-300, 1e-12, 0.25, 0.5, 0.75, 1.0 - 2.0**-53, 1.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import InputError, choose_recalibrator
-from calibrant.recalibration import judging
+from calibrant.recalibration import judge
 
 
 def drawn(n, seed=0):
@@ -31,17 +31,17 @@ def test_copies_in_groups_have_the_intervals_of_the_rows():
 def test_half_widths_are_those_of_groups():
     y, v = drawn(400)
     mass, rng = np.full(400, 1 / 400), np.random.default_rng
-    rows = judging.smooth_half_width(y, v, mass, 0.05, 999, rng(0))
+    rows = judge.smooth_half_width(y, v, mass, 0.05, 999, rng(0))
     copied = [np.repeat(each, 5) for each in (y, v, mass / 5, np.arange(400))]
-    found = judging.smooth_half_width(*copied[:3], 0.05, 999, rng(0), copied[3])
+    found = judge.smooth_half_width(*copied[:3], 0.05, 999, rng(0), copied[3])
     assert 0.8 < found / rows < 1.05
-    assert judging.smooth_half_width(*copied[:3], 0.05, 999, rng(0)) < 0.6 * found
+    assert judge.smooth_half_width(*copied[:3], 0.05, 999, rng(0)) < 0.6 * found
 
 
 def test_groups_are_never_on_both_sides():
     y, v = drawn(300)
     group = np.random.default_rng(1).integers(0, 40, 300)
-    rows = judging.Rows.of(y, v, None, None, group)
+    rows = judge.Rows.of(y, v, None, None, group)
     for train, test in rows.splits(5, 0):
         assert not set(group[train]) & set(group[test])
 

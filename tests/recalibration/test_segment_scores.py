@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from calibrant import choose_recalibrator
 from calibrant.recalibration.by_segment.scores import compared
-from calibrant.recalibration.judging import Rows, mean_with_interval
+from calibrant.recalibration.judge import Rows, mean_with_interval
 
 MASS = np.full(50, 0.02)
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from calibrant.door.ends import Interval
-from calibrant.report import bars as module
-from calibrant.report.bars import _placed, bars
+from calibrant.report import html as module
+from calibrant.report.html import _placed, bars
 
 
 def test_a_bar_is_placed_in_percent_of_the_scale_and_never_too_narrow_to_be_seen():

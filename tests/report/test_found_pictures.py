@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from calibrant.report import found_pairs, found_picture
+from calibrant.report import segments
 from calibrant.report.letters import _labels
 
 PVALUES = (1e-12, 1e-6, 1e-3, 0.05, 0.0500001, 1.0)
@@ -15,7 +15,7 @@ PVALUES = (1e-12, 1e-6, 1e-3, 0.05, 0.0500001, 1.0)
 @pytest.fixture
 def axes(monkeypatch):
     """Axes of what is drawn, in place of its text."""
-    for module in (found_picture, found_pairs):
+    for module in (segments, segments):
         monkeypatch.setattr(module, "as_svg", lambda figure: figure.axes[0])
 
 
@@ -35,7 +35,7 @@ def found(off, pvalue):
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_dots_are_the_stronger_the_surer_from_the_level_on(sign):
     off = sign * np.arange(1.0, 7.0)[None, :] / 10.0
-    drawn = found_picture.found_svg(found(off, np.array([PVALUES])), 5.0)
+    drawn = segments.found_svg(found(off, np.array([PVALUES])), 5.0)
     noise, sure = drawn.collections
     assert [noise.get_label(), sure.get_label()] == ["may be noise", "too low" if sign > 0.0 else "too high"]
     assert noise.get_offsets().data.tolist() == [[10.0**5, off[0, 4]], [10.0**6, off[0, 5]]]
@@ -49,7 +49,7 @@ def test_dots_are_the_stronger_the_surer_from_the_level_on(sign):
 def test_cells_are_filled_framed_and_numbered_by_their_errors():
     off = np.array([[0.1, -0.2], [0.05, -0.01], [0.002, -0.2]])
     pvalue = np.array([[0.01, 0.05], [0.06, 1.0], [1e-9, 0.5]])
-    drawn = found_pairs.pair_svg(found(off, pvalue), (0, 1), 5.0)
+    drawn = segments.pair_svg(found(off, pvalue), (0, 1), 5.0)
     cells = [each for each in drawn.patches if isinstance(each, Rectangle)]
     filled = {(round(each.get_y() + 0.5), round(each.get_x() + 0.5)): each for each in cells if each.get_fill()}
     frames = [each.get_bbox() for each in cells if not each.get_fill()]
@@ -70,18 +70,18 @@ def test_cells_are_filled_framed_and_numbered_by_their_errors():
 
 @pytest.mark.parametrize("largest", [0.5, 0.02, 0.0099, 3e-4, 2e-7])
 def test_numbers_of_cells_have_the_digits_that_tell_a_tenth_of_the_largest_error(largest):
-    told = [float(found_pairs._signed(share * largest, largest)) for share in (-1.0, 0.9, 1.0)]
+    told = [float(segments._signed(share * largest, largest)) for share in (-1.0, 0.9, 1.0)]
     assert told == pytest.approx([-largest, 0.9 * largest, largest], abs=0.05 * largest)
-    digits = len(found_pairs._signed(largest, largest).removeprefix("+."))
+    digits = len(segments._signed(largest, largest).removeprefix("+."))
     assert 10.0**-digits <= 0.1 * largest
     assert digits == 3 or 10.0 ** (1 - digits) > 0.1 * largest
 
 
 def test_conditions_beside_a_feature_s_name_say_it_no_second_time():
-    assert found_pairs._short("f = a", "f") == "a"
-    assert found_pairs._short("1 < f <= 2", "f") == "1 to 2"
-    assert found_pairs._short("f is missing", "f") == "missing"
-    assert [len(found_pairs._short(f"f = {'a' * k}", "f")) for k in (24, 25, 90)] == [24, 25, 25]
+    assert segments._short("f = a", "f") == "a"
+    assert segments._short("1 < f <= 2", "f") == "1 to 2"
+    assert segments._short("f is missing", "f") == "missing"
+    assert [len(segments._short(f"f = {'a' * k}", "f")) for k in (24, 25, 90)] == [24, 25, 25]
 
 
 @pytest.mark.parametrize("span", [1.0, 0.99, 0.5, 0.1, 0.099, 0.013, 0.01, 2e-4])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import audit
-from calibrant.findings.examples import Example
+from calibrant.findings.decision import Example
 from calibrant.report.diagram import _draw_examples
 from calibrant.report.frame import beyond, heavy, limits
 

@@ -11,15 +11,15 @@ import pytest
 import calibrant
 from calibrant.door.ends import Interval
 from calibrant.door.premises import Premises
-from calibrant.findings.gate_checks import check_opened
-from calibrant.findings.gated import Check, Gated
-from calibrant.findings.table import Told
-from calibrant.findings.table_gate import Asked
+from calibrant.findings.tables import Told
+from calibrant.gate.checks import check_opened
+from calibrant.gate.result import Check, Gated
+from calibrant.gate.table import Asked
 from calibrant.inference import regret_bounds
-from calibrant.inference.not_worse import NotWorse
+from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.report.schema import SCHEMA
-from calibrant.scale.opening import open_table
-from calibrant.segments.bounded import BoundedSegment, BoundedSegments
+from calibrant.segments.gate_bounds import BoundedSegment, BoundedSegments
+from calibrant.tables.entry import open_table
 from tests.hostile import WAYS, audited, document, gated
 from tests.published import AUDIT, GATE, REGRET, Document, broken, changed, faults, read_schema
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from calibrant import audit
+from calibrant.cli.terminal import page
 from calibrant.findings.comparison import compare
 from calibrant.report.frame import limits
 from calibrant.report.letters import ASCII, UNICODE, Grid, picture
-from calibrant.terminal import page
 from tests.contradictions import audited
 
 RNG = np.random.default_rng(5)

@@ -8,8 +8,7 @@ import pytest
 
 from calibrant import find_segments
 from calibrant.door.values import ReadOnly
-from calibrant.report.found_pairs import pair_svg
-from calibrant.report.order import _parts, natural_order
+from calibrant.report.segments import _parts, natural_order, pair_svg
 
 ORDERED = [
     ("-1.5", "0", "9", "10", "100.25"),

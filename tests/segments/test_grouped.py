@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from calibrant import InputError, calibration_by_segment, calibration_drift
-from calibrant.inference import group_evidence as evidence
-from calibrant.segments.grouped import _by_signs
+from calibrant.inference.testing import group_evidence as evidence
+from calibrant.segments.by_column import _by_signs
 from calibrant_papers.calibration_levels import _MEANS, _in_groups
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.door.rows import Rows
-from calibrant.segments.formed import form, units_of
-from calibrant.segments.row_bets import at_knots, ends_at_knots
+from calibrant.segments.candidates import form, units_of
+from calibrant.segments.gate_bounds import at_knots, ends_at_knots
 from tests.segments.test_found import coded
 from tests.strategies import examples
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from calibrant.segments.bets import Draws
-from calibrant.segments.row_bets import ends_at_knots
-from calibrant.segments.search import spare, stepped_down
-from calibrant.segments.totals import ByGroup, Totals
+from calibrant.segments.evidence import spare, stepped_down
+from calibrant.segments.gate_bounds import ends_at_knots
+from calibrant.segments.totals import ByGroup, Draws, Totals
 
 
 def totals(**others):
@@ -90,7 +89,7 @@ def test_as_many_redraws_may_be_as_extreme_as_the_level_has_room_for():
 
 def test_bounds_at_knots_are_where_the_capital_of_all_stakes_reaches_their_number_over_the_chance():
     """The mean of products of 1 + stake z over all stakes, each with an equal share of the capital."""
-    from calibrant.segments import row_bets
+    from calibrant.segments import gate_bounds
 
     held = np.zeros((1, 33))
     held[0, [3, 16, 20, 32]] = [4.0, 30.0, 20.0, 5.0]
@@ -98,11 +97,11 @@ def test_bounds_at_knots_are_where_the_capital_of_all_stakes_reaches_their_numbe
 
     def capital(mean, at):
         z = (1.0 + at) / (1.0 + mean) - 1.0
-        return sum(math.exp((held[0] * np.log1p(b * z)).sum()) for b in row_bets._STAKES) / row_bets._STAKES.size
+        return sum(math.exp((held[0] * np.log1p(b * z)).sum()) for b in gate_bounds._STAKES) / gate_bounds._STAKES.size
 
     low, high = ends_at_knots(held, 0.02)
     for end, at in ((low[0], x), (-high[0], -x)):
-        step = 1.0 / row_bets._STEPS
+        step = 1.0 / gate_bounds._STEPS
         assert capital(end, at) >= 1.0 / 0.02
         assert capital(end + step, at) < 1.0 / 0.02
-    assert ((row_bets._STAKES > 0.0) & (row_bets._STAKES <= 1.0)).all()
+    assert ((gate_bounds._STAKES > 0.0) & (gate_bounds._STAKES <= 1.0)).all()

@@ -34,8 +34,8 @@ def load(name: str) -> ModuleType:
 
 def share_a_database() -> None:
     """Let readers take cursors of one database of one thread: to start one takes longer than a case."""
-    from calibrant.scale import readers, relations
-    from calibrant.scale.engine import connect
+    from calibrant.tables import readers, relations
+    from calibrant.tables.duckdb import connect
 
     database = connect()
     database.execute("SET threads = 1")

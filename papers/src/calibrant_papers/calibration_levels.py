@@ -14,18 +14,18 @@ from scipy.stats import binomtest
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import INDEPENDENT, Rows
+from calibrant.drift.periods import calibration_drift
 from calibrant.findings.reliability import reliability
-from calibrant.inference.calibration import calibration_test, test_units
-from calibrant.inference.calibration_units import pooled_into_cells, units_of_rows
-from calibrant.inference.chi_squared import hosmer_lemeshow_test
-from calibrant.inference.classical import cox_test, spiegelhalter_test
-from calibrant.inference.cumulative import cumulative_calibration_test
-from calibrant.inference.distance_tests import averaged_two_bin_test, kernel_calibration_test, smooth_calibration_test
-from calibrant.inference.result import TestResult
-from calibrant.inference.tcal import tcal_test
+from calibrant.inference.testing.calibration import calibration_test, test_units
+from calibrant.inference.testing.chi_squared import hosmer_lemeshow_test
+from calibrant.inference.testing.classical import cox_test, spiegelhalter_test
+from calibrant.inference.testing.cumulative import cumulative_calibration_test
+from calibrant.inference.testing.distance import averaged_two_bin_test, kernel_calibration_test, smooth_calibration_test
+from calibrant.inference.testing.lots import pooled_into_cells, units_of_rows
+from calibrant.inference.testing.result import TestResult
+from calibrant.inference.testing.tcal import tcal_test
 from calibrant.resampling.redraw import LEAST_GROUPS
-from calibrant.scale.drift import calibration_drift
-from calibrant.segments.named import calibration_by_segment
+from calibrant.segments.by_column import calibration_by_segment
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 

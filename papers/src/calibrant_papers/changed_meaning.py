@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.scale.drift import calibration_drift
+from calibrant.drift.periods import calibration_drift
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 

@@ -17,7 +17,7 @@ from calibrant.door.values import Result
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
-from calibrant.measures.distance_exact import partition_by_types
+from calibrant.measures.distance import partition_by_types
 
 _MOST_STATES = 2_000_000
 

@@ -13,7 +13,7 @@ from calibrant import synthetic
 from calibrant.door.columns import FloatArray
 from calibrant.door.sample import Sample
 from calibrant.findings.reliability import reliability
-from calibrant.inference.verified_bounds import squared_error_bootstrap, squared_error_interval
+from calibrant.inference.bounds.squared_error import squared_error_bootstrap, squared_error_interval
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 from calibrant_papers.type_one import LEVEL, PREDICTIONS

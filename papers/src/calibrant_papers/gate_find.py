@@ -14,13 +14,12 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.scale.frames import OpenedFrame
-from calibrant.segments.asked import Asked
-from calibrant.segments.bounded import BoundedSegments, bounded, bounded_in_table
-from calibrant.segments.to_bound import read_to_bound
-from calibrant_papers.found_groups import alike_in_groups
+from calibrant.segments.gate_bounds import BoundedSegments, bounded, bounded_in_table, read_to_bound
+from calibrant.segments.request import Asked
+from calibrant.tables.frames import OpenedFrame
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
+from calibrant_papers.segment_groups import alike_in_groups
 
 LEVELS = 0.05, 0.5
 LIMIT = 0.05

@@ -15,13 +15,13 @@ from scipy.stats import norm
 
 from calibrant.door.columns import FloatArray
 from calibrant.measures.binned import expected_calibration_error
-from calibrant.segments.asked import MIN_ROWS, N_BINS, Asked
 from calibrant.segments.features import read_features
-from calibrant.segments.found import find_segments
-from calibrant.segments.found_results import FoundSegments
-from calibrant_papers.found_rates import LEVEL, inside_of
+from calibrant.segments.request import MIN_ROWS, N_BINS, Asked
+from calibrant.segments.results import FoundSegments
+from calibrant.segments.search import find_segments
 from calibrant_papers.registry import Reproduction, table
 from calibrant_papers.segment_repair import METHODS, Part, drawn
+from calibrant_papers.segment_search_rates import LEVEL, inside_of
 
 _SIGMAS = 5.0
 _BINS = 10

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from calibrant.door.errors import FileError, InputError
-from calibrant.door.writing import write_whole_bytes
+from calibrant.door.output import write_whole_bytes
 from calibrant_papers.processors import processors
 
 if TYPE_CHECKING:

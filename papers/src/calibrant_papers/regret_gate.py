@@ -10,8 +10,8 @@ from scipy.optimize import minimize_scalar
 
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
-from calibrant.inference.regret import regret_bounds, regret_bounds_from_sample
-from calibrant.scale.sketch import CalibrationSketch
+from calibrant.inference.bounds.regret import regret_bounds, regret_bounds_from_sample
+from calibrant.sketch.sketch import CalibrationSketch
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 

@@ -14,10 +14,10 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
-from calibrant.inference.functions import smooth_function
-from calibrant.inference.gate import Ends, needs
-from calibrant.inference.one_event import Spread, lower_end
-from calibrant.inference.units import Units
+from calibrant.inference.bounds.functions import smooth_function
+from calibrant.inference.bounds.gate import Ends, needs
+from calibrant.inference.bounds.one_event import Spread, lower_end
+from calibrant.inference.bounds.units import Units
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant_papers.tolerant import check_tolerances
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.tcal import tcal_test
-from calibrant.inference.tcal_plan import CriticalValue
-from calibrant.inference.tcal_scales import smooth_scale
+from calibrant.inference.testing.tcal import tcal_test
+from calibrant.inference.testing.tcal_plan import CriticalValue
+from calibrant.inference.testing.tcal_scales import smooth_scale
 
 LEVEL = 0.05
 NORM = 0.0098482  # the l2 norm of the bump

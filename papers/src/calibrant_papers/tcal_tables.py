@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.inference.discrete import discrete_calibration_test
-from calibrant.inference.tcal import tcal_test
-from calibrant.inference.tcal_plan import CriticalValue
+from calibrant.inference.testing.discrete import discrete_calibration_test
+from calibrant.inference.testing.tcal import tcal_test
+from calibrant.inference.testing.tcal_plan import CriticalValue
 from calibrant.measures.binned import expected_calibration_error
 from calibrant.recalibration import (
     HistogramBinning,

@@ -12,7 +12,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
-from calibrant.inference.gate import Ends, Verdict, asked, needs, where
+from calibrant.inference.bounds.gate import Ends, Verdict, asked, needs, where
 
 
 @dataclass(frozen=True, slots=True, repr=False)

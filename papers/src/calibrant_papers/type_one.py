@@ -12,9 +12,9 @@ from scipy.stats import binomtest
 import calibrant
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
-from calibrant.inference.tcal_plan import CriticalValue
-from calibrant.inference.tcal_scales import dyadic_scales
-from calibrant.inference.two_sample import TwoSampleTest
+from calibrant.inference.testing.tcal_plan import CriticalValue
+from calibrant.inference.testing.tcal_scales import dyadic_scales
+from calibrant.inference.testing.two_sample import TwoSampleTest
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
 from calibrant_papers.tolerant import tolerant_calibration_test

@@ -11,10 +11,10 @@ import narwhals as nw
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.findings.auditing import audit
+from calibrant.findings.arrays import audit
 from calibrant.findings.words import proved
-from calibrant.inference.gate import calibration_gate
-from calibrant.scale.gate import CalibrationGate
+from calibrant.gate.anytime import CalibrationGate
+from calibrant.inference.bounds.gate import calibration_gate
 from calibrant_papers.predictions import top_label
 from calibrant_papers.registry import Reproduction, needed, table
 

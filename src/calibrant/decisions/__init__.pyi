@@ -1,10 +1,10 @@
 """Written by tools/public_names.py."""
 
-from calibrant.decisions.band import DecisionBand as DecisionBand
 from calibrant.decisions.belt import CalibrationBelt as CalibrationBelt
 from calibrant.decisions.belt import calibration_belt as calibration_belt
 from calibrant.decisions.clinical import ClinicalCalibration as ClinicalCalibration
 from calibrant.decisions.clinical import clinical_calibration as clinical_calibration
+from calibrant.decisions.curve import DecisionBand as DecisionBand
 from calibrant.decisions.curve import DecisionCurve as DecisionCurve
 from calibrant.decisions.curve import decision_curve as decision_curve
 from calibrant.decisions.estimate import Estimate as Estimate

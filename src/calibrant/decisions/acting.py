@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.decisions.band import DecisionBand, band_of_sample
-from calibrant.decisions.curve import breakpoints
+from calibrant.decisions.curve import DecisionBand, band_of_sample, breakpoints
 from calibrant.decisions.murphy import MurphyDiagram, murphy_from_sample
 from calibrant.door.arguments import RandomState
 from calibrant.door.columns import FloatArray, IntArray

@@ -24,7 +24,7 @@ from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.rows import require_single_outcomes
 from calibrant.door.values import Result, counted
-from calibrant.inference.result import LEAST
+from calibrant.inference.testing.result import LEAST
 from calibrant.kernels.logistic import logistic_derivatives
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatOrNull, Result
-from calibrant.inference.regret import regret_bounds_from_sample
+from calibrant.inference.bounds.regret import regret_bounds_from_sample
 from calibrant.measures.decision_loss import Cuts
 
 _NOTHING = 1e-12  # what less is lost is rounding

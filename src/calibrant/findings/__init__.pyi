@@ -1,20 +1,20 @@
 """Written by tools/public_names.py."""
 
 from calibrant.findings.advice import Advice as Advice
-from calibrant.findings.answer import Answer as Answer
-from calibrant.findings.auditing import audit as audit
+from calibrant.findings.arrays import audit as audit
 from calibrant.findings.classes import ClassFindings as ClassFindings
 from calibrant.findings.classes import Confusion as Confusion
 from calibrant.findings.classes import ConfusionTable as ConfusionTable
 from calibrant.findings.classes import Question as Question
+from calibrant.findings.decision import Answer as Answer
+from calibrant.findings.decision import Example as Example
 from calibrant.findings.evidence import Evidence as Evidence
-from calibrant.findings.examples import Example as Example
-from calibrant.findings.found import Audit as Audit
-from calibrant.findings.found import MeasureValue as MeasureValue
-from calibrant.findings.front import audit_table as audit_table
 from calibrant.findings.inequalities import Inequality as Inequality
 from calibrant.findings.regions import Region as Region
 from calibrant.findings.reliability import Reliability as Reliability
+from calibrant.findings.results import Audit as Audit
+from calibrant.findings.results import MeasureValue as MeasureValue
+from calibrant.findings.tables import audit_table as audit_table
 
 __all__ = [
     "Advice",

@@ -15,9 +15,9 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.findings.answer import State
+from calibrant.findings.decision import State
 from calibrant.findings.words import NO_TRIALS
-from calibrant.inference.result import TestResult
+from calibrant.inference.testing.result import TestResult
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator

@@ -17,14 +17,14 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.ends import Interval
 from calibrant.door.outwards import rounded_up
 from calibrant.door.values import ReadOnly, Result, counted, plain
-from calibrant.findings.answer import State, default_limit
+from calibrant.findings.decision import State, default_limit
 from calibrant.findings.evidence import Evidence, where_it_applies
-from calibrant.inference.canonical import canonical_kernel_test_on_classes
-from calibrant.inference.class_pairs import most_involved, pair_counts, pair_pvalues
-from calibrant.inference.class_wise import ClassWiseResult, evidence_of, gathered
-from calibrant.inference.gate import calibration_gate_on_sample
-from calibrant.inference.tcal import tcal_test_on_classes
-from calibrant.inference.tcal_plan import TCalPlan
+from calibrant.inference.bounds.gate import calibration_gate_on_sample
+from calibrant.inference.testing.canonical import canonical_kernel_test_on_classes
+from calibrant.inference.testing.class_pairs import most_involved, pair_counts, pair_pvalues
+from calibrant.inference.testing.class_wise import ClassWiseResult, evidence_of, gathered
+from calibrant.inference.testing.tcal import tcal_test_on_classes
+from calibrant.inference.testing.tcal_plan import TCalPlan
 from calibrant.kernels.sums import dot
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample

@@ -17,13 +17,13 @@ from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.outwards import in_short
-from calibrant.findings.answer_words import most_in_short
+from calibrant.findings.catalogue import most_in_short
 from calibrant.findings.effects import AUDIT, refuse_idle
-from calibrant.findings.found import Audit
+from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number
-from calibrant.inference.compare import ComparisonResult, compare_calibration
-from calibrant.inference.pairwise import PairwiseComparison, compare_all
+from calibrant.inference.comparison.compare import ComparisonResult, compare_calibration
+from calibrant.inference.comparison.pairwise import PairwiseComparison, compare_all
 
 Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 _MOST_ROWS = 1_000_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from calibrant.door.errors import InputError, Ways
-from calibrant.scale.kept import OF_ROWS
+from calibrant.tables.sketches import OF_ROWS
 
 _IN_THE_RESULT = ("level", "n_resamples", "random_state", "max_distance")
 _LOG = "cannot be used: a log of lm-evaluation-harness has no columns for it"

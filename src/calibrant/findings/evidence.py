@@ -15,13 +15,17 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
 from calibrant.findings.words import NO_TRIALS
-from calibrant.inference.bounds import PopulationBounds, bounds_from_sample
-from calibrant.inference.calibration import CalibrationTestResult, calibration_test_on_rows, calibration_test_on_sample
-from calibrant.inference.calibration_cells import calibration_test_on_weighted_cells
-from calibrant.inference.draws import Draws
-from calibrant.inference.gate import GateResult, calibration_gate_on_sample
-from calibrant.inference.result import TestResult
-from calibrant.inference.units import Units
+from calibrant.inference.bounds.draws import Draws
+from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
+from calibrant.inference.bounds.population import PopulationBounds, bounds_from_sample
+from calibrant.inference.bounds.units import Units
+from calibrant.inference.testing.calibration import (
+    CalibrationTestResult,
+    calibration_test_on_rows,
+    calibration_test_on_sample,
+)
+from calibrant.inference.testing.cells import calibration_test_on_weighted_cells
+from calibrant.inference.testing.result import TestResult
 
 _TITLE = "Calibration test"
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from calibrant.door.coding import equalities
 from calibrant.door.errors import InputError, Ways
 from calibrant.door.values import counted
-from calibrant.findings.table_faults import in_table, or_left_out, refuse_own_columns
-from calibrant.segments.asked import names_of
+from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
+from calibrant.segments.request import names_of
 
 if TYPE_CHECKING:
-    from calibrant.findings.found import Audit
-    from calibrant.findings.table import Asked, Told
-    from calibrant.scale.tables import Table
-    from calibrant.segments.found_results import FoundSegments
+    from calibrant.findings.results import Audit
+    from calibrant.findings.tables import Asked, Told
+    from calibrant.segments.results import FoundSegments
+    from calibrant.tables.table import Table
 
 EVERY = ("all",)
 """What stands for every column where segments are to be found."""
@@ -30,7 +30,7 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
     refuse_own_columns(audit.columns, by=asked.by)
     refuse_own_columns(names, drift=[asked.drift])
     if asked.by:
-        from calibrant.segments.named import RESOLUTION, segments_of_groups
+        from calibrant.segments.by_column import RESOLUTION, segments_of_groups
 
         told.progress("Segments")
         groups = table.groups(names, [*asked.by, *more], RESOLUTION, exclude_bad=asked.exclude_bad)
@@ -41,8 +41,8 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
         told.progress("Finding segments")
         audit = replace(audit, found_segments=_found(table, audit, asked))
     if asked.drift:
-        from calibrant.scale import drift
-        from calibrant.scale.reference import FINE, beside_reference
+        from calibrant.drift import periods as drift
+        from calibrant.drift.reference import FINE, beside_reference
 
         told.progress("Drift")
         keys = [asked.drift, *more]
@@ -63,7 +63,7 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
 
 def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
     """The segments that are found in the columns that are asked for, by the audit's own seed."""
-    from calibrant.segments.finding import found_in_table
+    from calibrant.segments.search import found_in_table
 
     of_search = asked.of_search
     assert of_search is not None
@@ -79,7 +79,7 @@ def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
 def check_drift(asked: Asked, names: Mapping[str, str]) -> None:
     """Refuse weights: the evidence of drift has no place for them."""
     if asked.drift and "sample_weight" in names:
-        from calibrant.scale.drift import SINGLE
+        from calibrant.drift.periods import SINGLE
 
         column = names["sample_weight"]
         ways = Ways("unweighted=True leaves them out", "--unweighted leaves them out")

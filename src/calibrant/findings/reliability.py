@@ -30,15 +30,15 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from calibrant.door.columns import IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import FloatsOrNull, Result
 from calibrant.findings.words import NO_TRIALS
-from calibrant.inference.group_curves import signed_curves
 from calibrant.kernels.sums import rows_dot
 from calibrant.measures.corp import CorpDecomposition, corp_from_sample
-from calibrant.resampling.redraw import check_groups
+from calibrant.resampling.redraw import check_groups, random_signs
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -368,3 +368,32 @@ def _distance(at: FloatArray, centre: FloatArray) -> FloatArray:
     ordered = np.concatenate([[-np.inf], np.sort(centre), [np.inf]])
     right = np.searchsorted(ordered, at)
     return np.asarray(np.minimum(at - ordered[right - 1], ordered[right] - at))
+
+
+_GROUP_BLOCK = 128  # resamples, or groups, at a time
+
+
+def signed_curves(
+    smoother: FloatArray,
+    stratum: IntArray,
+    residual: FloatArray,
+    group: IntArray,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Curves at the smoother's points: the one observed, then redrawn ones; and its standard deviation by group.
+
+    `smoother` is (points, strata); `stratum`, `residual` and `group` are of rows.
+    """
+    from scipy.sparse import coo_array
+
+    n_groups = int(group.max()) + 1
+    each = coo_array((residual, (stratum, group)), (smoother.shape[1], n_groups)).tocsc()
+    squared = np.zeros(smoother.shape[0])
+    curves = [smoother @ np.asarray(each @ np.ones((n_groups, 1)))]
+    for start in range(0, n_resamples, _GROUP_BLOCK):
+        signs = random_signs(rng, (n_groups, min(_GROUP_BLOCK, n_resamples - start)))
+        curves.append(smoother @ np.asarray(each @ signs))
+    for start in range(0, n_groups, _GROUP_BLOCK):
+        squared += ((smoother @ each[:, start : start + _GROUP_BLOCK].toarray()) ** 2).sum(axis=1)
+    return np.concatenate(curves, axis=1), np.sqrt(squared)

@@ -7,8 +7,8 @@ import os
 from importlib import import_module
 from typing import Any
 
+from calibrant.door.output import write_whole_bytes
 from calibrant.door.values import Result
-from calibrant.door.writing import write_whole_bytes
 
 
 def view(module: str, name: str) -> Any:

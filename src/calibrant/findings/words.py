@@ -11,13 +11,13 @@ from calibrant.door.coding import equalities, key_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import at_least, at_most, outwards, range_decimals
 from calibrant.door.values import counted
-from calibrant.segments.asked import MIN_ROWS
+from calibrant.segments.request import MIN_ROWS
 
 if TYPE_CHECKING:
-    from calibrant.inference.monitor import MonitorReading
-    from calibrant.scale.drift import Period
-    from calibrant.segments.found_results import FoundSegment, FoundSegments
-    from calibrant.segments.named import Segment
+    from calibrant.drift.monitor import MonitorReading
+    from calibrant.drift.periods import Period
+    from calibrant.segments.by_column import Segment
+    from calibrant.segments.results import FoundSegment, FoundSegments
 
 _MOST_DECIMALS = 8
 _PLAIN = 3.0  # standard errors

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 __all__ = ["calibration_distance", "check_predictor", "upper_calibration_distance"]
 
+import math
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from calibrant.door.columns import Column, as_numbers, read_columns
 from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
+from calibrant.kernels import partitions
+from calibrant.kernels.two_rows import Row, cut_in_step
 from calibrant.kernels.types import FloatArray, IntArray
 from calibrant.measures.clock import Clock
 from calibrant.measures.distance_columns import partition_by_columns
-from calibrant.measures.distance_exact import exact_partition
 from calibrant.measures.distance_lattice import LatticeProblem
 from calibrant.measures.distance_proof import (
     Domain,
@@ -26,8 +29,8 @@ from calibrant.measures.distance_proof import (
     part_means,
     rounding_of_program,
 )
-from calibrant.measures.distance_rounding import rounded_partition
-from calibrant.measures.lower import LowerCertificate, lower_certificate_from_sample
+from calibrant.measures.lower import LowerCertificate, audited_certificate, lower_certificate_from_sample
+from calibrant.measures.lower_check import Coupling, Potentials, heights_at
 
 EXACT = 1e-9
 """Width under which a bracket counts as closed, in probability units."""
@@ -238,3 +241,136 @@ def check_predictor(predictor: Column, y_true: Column, y_prob: Column, *, sample
         raise InputError("predictor", f"has shape {level.shape} but y_prob has {prediction.shape}; they must match")
     domain = domain_of_rows(np.ones_like(prediction) if weight is None else weight, prediction, outcome)
     return cost_of_partition(domain, _levels(level))[1]
+
+
+_SUBSETS = 16  # elements: 3**16 pairs take a fifth of a second
+_BOXES = 4e9  # pairs of a state and a part that are affordable
+_STATES = 2e7
+
+
+def exact_partition(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock) -> IntArray | None:
+    """Part of each element in a cheapest partition, or None where no program is affordable or the time is up."""
+    if v.size > _SUBSETS:
+        return partition_by_types(mass, v, y, clock)
+    label = np.empty(v.size, np.int64)
+    return label if clock.run(partitions.by_subsets, mass, v, y, label, clock.stop) else None
+
+
+def partition_by_types(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock) -> IntArray | None:
+    """Part of each element in a cheapest partition, or None where elements are of too many types."""
+    n = v.size
+    # Elements of one type, mass and outcome, keep their order in some cheapest partition (Lemma 4).
+    order = np.lexsort((v, y, mass))
+    changes = np.diff(mass[order]), np.diff(y[order])
+    first = np.append(np.flatnonzero(np.append(True, (changes[0] != 0.0) | (changes[1] != 0.0))), n)
+    counts = np.diff(first).astype(np.float64)
+    states = np.log(counts + 1.0).sum()  # logarithms, because the numbers overflow
+    boxes = states + np.log(0.5 * counts + 1.0).sum()
+    if states > math.log(_STATES) or boxes > math.log(_BOXES):
+        return None
+    of_type = mass[order][first[:-1]], y[order][first[:-1]]
+    sorted_label = np.empty(n, np.int64)
+    if not clock.run(partitions.by_types, first, v[order], *of_type, sorted_label, clock.stop):
+        return None
+    label = np.empty(n, np.int64)
+    label[order] = sorted_label
+    return label
+
+
+BoolArray = npt.NDArray[np.bool_]
+_FIRST = 128  # places that are tried first for either row, by targets and by predictions
+_NEAR = np.array([(a, b) for a in range(-2, 3) for b in range(-2, 3) if abs(a) + abs(b) <= 2])
+_ROUNDING_BOXES = 4  # a part leads over the places near so many others at most
+_LOOKS, _WORTH = 4, 0.02  # looks at single elements; the share of the gap that each must win for another
+_CLOSED = 1e-11
+_GAIN = 1e-13
+
+
+def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, relaxation: LowerCertificate) -> IntArray:
+    """Part of each element, shape (n,), in a partition whose cost is little above the lower distance.
+
+    Elements make two rows, and a part takes the next of either: by outcome, which loses nothing if all are 0 or 1; else
+    also by whether the prediction is too high, and the cheaper is returned.
+    Cost: near-linear, some 1e6 parts looked at for 1e4 elements and 1e7 for 1e6.
+    """
+    targets = _targets(mass, v, y, relaxation.coupling)
+    splits = [y > 0.5] if bool(((y == 0.0) | (y == 1.0)).all()) else [y > 0.5, y > v]
+    found = [_in_two_rows(mass, v, y, targets, relaxation.potentials, second) for second in splits]
+    return min(found, key=lambda each: each[0])[1]
+
+
+def _in_two_rows(
+    mass: FloatArray, v: FloatArray, y: FloatArray, targets: FloatArray, potentials: Potentials, second: BoolArray
+) -> tuple[float, IntArray]:
+    """Cost beyond the credit, and parts; cuts at few places along the targets, then ever nearer to the best of them."""
+    order = [np.flatnonzero(chosen) for chosen in (~second, second)]
+    order = [chosen[np.argsort(v[chosen], kind="stable")] for chosen in order]
+    first, other = (_row(mass[i], v[i], y[i], potentials) for i in order)
+    size = np.array([i.size for i in order])
+    rising = [np.maximum.accumulate(np.round(targets[i], 9)) for i in order]  # one target is one, for any rounding
+    places = _sorted(np.concatenate([_in_step(rising), _in_step([first.v, other.v])]), size)
+    gap, path = cut_in_step(first, other, places, len(places), np.inf, _GAIN)
+    cuts = places[path]
+    step, looks = max(1, v.size // _FIRST), _LOOKS
+    while gap > _CLOSED and looks:
+        middles = (cuts[1:] + cuts[:-1]) // 2
+        near = np.concatenate([cuts, middles])[:, None] + step * _NEAR
+        places = _sorted(near.reshape(-1, 2), size)
+        found, path = cut_in_step(first, other, places, _ROUNDING_BOXES * len(_NEAR), gap + _CLOSED, _GAIN)
+        if step == 1:
+            looks = looks - 1 if gap - found > _WORTH * gap else 0
+        if found <= gap:
+            gap, cuts = found, places[path]
+        step = -(-step // 3)
+    labels = np.empty(v.size, np.int64)
+    for i, used in zip(order, cuts.T, strict=True):
+        labels[i] = np.repeat(np.arange(used.size - 1), np.diff(used))
+    return gap, labels
+
+
+def audited_distances(sample: Sample) -> tuple[LowerCertificate, float]:
+    """The certificate that audits share, and the distance of a good calibrated post-processing, found without a search.
+
+    The second is an upper bound of the upper distance.
+    """
+    certificate = audited_certificate(sample)
+    _, domain = domain_of_predictions(sample)
+    return certificate, cost_of_partition(domain, rounded_partition(domain.mass, domain.v, domain.y, certificate))[1]
+
+
+def _row(mass: FloatArray, v: FloatArray, y: FloatArray, potentials: Potentials) -> Row:
+    r0, r1 = heights_at(potentials, v)
+    sums = np.zeros((v.size + 1, 4))
+    for total, each in zip(sums.T, (mass, mass * y, mass * v, mass * ((1.0 - y) * r0 + y * r1)), strict=True):
+        np.cumsum(each, out=total[1:])
+    cells = max(1, v.size)
+    return Row(v, sums, np.searchsorted(v, np.arange(cells + 2) / cells))
+
+
+def _in_step(keys: list[FloatArray]) -> IntArray:
+    """How many of either row lie below each of some values of its increasing keys."""
+    values = np.concatenate([key[:: max(1, key.size // _FIRST)] for key in keys])
+    return np.stack([np.searchsorted(key, values) for key in keys], axis=1)
+
+
+def _sorted(places: IntArray, size: IntArray) -> IntArray:
+    """The places, within both rows, from their starts to their ends, each once."""
+    places = np.concatenate([np.zeros((1, 2), np.int64), np.clip(places, 0, size), size[None]])
+    base = int(size.sum()) + 1
+    codes = np.sort(places.sum(axis=1) * base + places[:, 0])
+    level, used = np.divmod(codes[np.flatnonzero(np.diff(codes, prepend=-1))], base)
+    return np.stack([used, level - used], axis=1)
+
+
+def _targets(mass: FloatArray, v: FloatArray, y: FloatArray, coupling: Coupling) -> FloatArray:
+    """Mean target of each element, those that share a prediction taking targets in turn."""
+    order = np.argsort(v, kind="stable")
+    moved = np.zeros(v.size)
+    for label, share in ((0.0, (1.0 - y) * mass), (1.0, y * mass)):
+        pieces = np.flatnonzero(coupling.y == label)
+        pieces = pieces[np.lexsort((coupling.u[pieces], coupling.v[pieces]))]
+        carried = np.append(0.0, coupling.mass[pieces].cumsum())
+        reached = np.append(0.0, (coupling.mass[pieces] * coupling.u[pieces]).cumsum())
+        ends = np.append(0.0, share[order].cumsum())
+        moved[order] += np.diff(np.interp(ends, carried, reached))
+    return moved / mass

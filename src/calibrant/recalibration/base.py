@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.sample import Sample
 from calibrant.recalibration.curves.base import Curve
-from calibrant.recalibration.stored import Stored
+from calibrant.recalibration.serialization import Stored
 
 FloatArray = npt.NDArray[np.float64]
 

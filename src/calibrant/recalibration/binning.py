@@ -19,7 +19,7 @@ from calibrant.recalibration.curves.steps import (
 )
 from calibrant.recalibration.kinds import Kind, check, count, increasing, number, shares
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.stored import stored
+from calibrant.recalibration.serialization import stored
 
 
 class IsotonicScaling(IsotonicCurve, Recalibrator):

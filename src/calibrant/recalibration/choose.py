@@ -20,17 +20,22 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows as SingleRows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly
-from calibrant.inference.calibration import calibration_test_on_rows
-from calibrant.inference.result import TestResult, impossible_rows
+from calibrant.inference.testing.calibration import calibration_test_on_rows
+from calibrant.inference.testing.result import TestResult, impossible_rows
 from calibrant.measures.clock import Clock
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.choice import RecalibrationChoice, RecalibrationScore, scored
 from calibrant.recalibration.curves.base import Curve
-from calibrant.recalibration.curves.formulas import PlattCurve
-from calibrant.recalibration.curves.named import CURVES
+from calibrant.recalibration.curves.formulas import BetaCurve, PlattCurve, PolynomialCurve
+from calibrant.recalibration.curves.steps import (
+    HistogramBinningCurve,
+    IsotonicCurve,
+    NearestCurve,
+    ScalingBinningCurve,
+)
 from calibrant.recalibration.curves.temperature import TemperatureCurve
-from calibrant.recalibration.judging import (
+from calibrant.recalibration.judge import (
     Rows,
     mean_with_interval,
     order_kept,
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
     from calibrant.recalibration.methods import Method
     from calibrant.recalibration.multiclass import MulticlassRecalibrator
+
 
 FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
@@ -390,3 +396,16 @@ def _worse(
     if not np.isfinite(scored(score, criterion)):
         return True
     return interval_of(losses[score.method] - losses[best.method])[1].low > 0.0
+
+
+CURVES: dict[str, type[Curve]] = {
+    "temperature": TemperatureCurve,
+    "platt": PlattCurve,
+    "beta": BetaCurve,
+    "polynomial": PolynomialCurve,
+    "scaling_binning": ScalingBinningCurve,
+    "histogram": HistogramBinningCurve,
+    "isotonic": IsotonicCurve,
+    "nearest": NearestCurve,
+}
+"""From the fewest numbers fitted to the most."""

@@ -19,8 +19,8 @@ from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip
 from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
+from calibrant.recalibration.serialization import Stored
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
-from calibrant.recalibration.stored import Stored
 
 FloatArray = npt.NDArray[np.float64]
 

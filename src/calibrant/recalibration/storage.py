@@ -12,7 +12,7 @@ from typing import Any
 from calibrant.door.errors import FileError, InputError
 from calibrant.recalibration import methods as methods  # whose classes are known by their names once it is imported
 from calibrant.recalibration.by_segment import estimator as estimator
-from calibrant.recalibration.stored import LAYOUT, VERSION, read_content, sealed
+from calibrant.recalibration.serialization import LAYOUT, VERSION, read_content, sealed
 
 
 def from_json(text: str) -> Any:

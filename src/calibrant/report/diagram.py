@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from calibrant.door.columns import FloatArray
-    from calibrant.findings.examples import Example
+    from calibrant.findings.decision import Example
     from calibrant.findings.reliability import Reliability
 
 

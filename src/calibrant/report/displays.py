@@ -15,7 +15,7 @@ from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.door.values import short_repr
-from calibrant.findings.auditing import audit
+from calibrant.findings.arrays import audit
 from calibrant.findings.reliability import Reliability, reliability
 from calibrant.kernels.sums import dot
 from calibrant.measures.smooth import Witness, witness_from_sample

@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from calibrant.door.columns import FloatArray
-    from calibrant.findings.examples import Example
+    from calibrant.findings.decision import Example
     from calibrant.findings.reliability import Reliability
     from calibrant.measures.smooth import Witness
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from calibrant.door.errors import FileError
-from calibrant.door.writing import alone_with, write_whole, write_whole_bytes
+from calibrant.door.output import alone_with, write_whole, write_whole_bytes
 from calibrant.exits import escaped
-from calibrant.findings.gated import Gated
+from calibrant.gate.result import Gated
 
 if TYPE_CHECKING:
-    from calibrant.findings.gated import Said
+    from calibrant.gate.result import Said
 
 EXIT_CODES = {"within": 0, "beyond": 1, "undecided": 3}
 """What the command ends with."""

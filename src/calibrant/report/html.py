@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64encode
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from functools import cache, singledispatch
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -14,10 +16,12 @@ from markupsafe import Markup, escape
 
 from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
-from calibrant.door.outwards import at_least, outwards
+from calibrant.door.outwards import at_least, in_short, outwards
+from calibrant.findings.catalogue import METHODS, code, most_in_short, what_to_do
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
-from calibrant.findings.found import Audit
+from calibrant.findings.decision import blamed
+from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     enough,
     number,
@@ -31,24 +35,23 @@ from calibrant.findings.words import (
     segments_sorted,
     whole,
 )
-from calibrant.inference.gate import asked
+from calibrant.inference.bounds.gate import asked
 from calibrant.measures.registry import measures
-from calibrant.report.bars import bars
-from calibrant.report.class_pictures import errors_svg, pairs_svg
+from calibrant.report.classes import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
-from calibrant.report.found_pairs import pair_names, pair_svg, pairs_to_draw, values_drawn
-from calibrant.report.found_picture import found_svg
 from calibrant.report.frame import beyond
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import MOST_EVIDENCE, curves_svg, diagram, drift_svg
+from calibrant.report.segments import found_svg, pair_names, pair_svg, pairs_to_draw, values_drawn
 from calibrant.report.text import beside_the_answer, facts, reality, shown_first, some_periods
-from calibrant.report.verdict import code, what_to_do
+
+if TYPE_CHECKING:
+    from calibrant.findings.results import Audit
+    from calibrant.segments.results import FoundSegments
+
 
 _STYLED = re.compile(r'(?P<before><[^<>]*?) style="(?P<style>[^"]*)"(?P<after>[^<>]*>)')  # text holds no < of its own
 _IMPORTANT = re.compile(r"(?=;|$)")
-
-if TYPE_CHECKING:
-    from calibrant.segments.found_results import FoundSegments
 
 
 @singledispatch
@@ -287,3 +290,56 @@ def _renamed(page: str, ending: str) -> str:
     page = re.sub(r'\bid="([^"]+)"', rf'id="\1{ending}"', page)
     page = re.sub(r"url\(#([^)]+)\)", rf"url(#\1{ending})", page)
     return re.sub(r'href="#([^"]+)"', rf'href="#\1{ending}"', page)
+
+
+_LEAST = 0.8  # percent of the scale
+_SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: from `left` percent of the scale, `width` percent long; the scale ends at `most`."""
+
+    name: str
+    words: str
+    kind: str
+    left: float
+    width: float
+    most: float
+    limit: float  # percent of the scale up to which an error is too small to matter
+
+    @property
+    def end(self) -> str:
+        """End of the scale, in words."""
+        return f"{self.most:g}"
+
+
+def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
+    """The lower distance of these rows; the population's; that of the chosen recalibration.
+
+    The scale ends at `at_least` or beyond, and holds the limit of what is too small to matter.
+    """
+    found, (low, high) = audit.answer, audit.ties.lower_distance_bracket
+    limit, sure = found.max_distance, confidence(audit.level)
+    shown = [("These rows", in_short(found.size), "certified", low, high)]
+    if found.interval is not None:
+        least, largest = in_short(found.interval.low, ROUND_FLOOR), most_in_short(found.interval, found.max_distance)
+        between = f"{least} to {largest}" if found.interval.low > 0.0 else f"at most {largest}"
+        each = "each end with " if found.interval.low > 0.0 else ""
+        shown.append((f"Population, {each}{sure} confidence", between, "population", *found.interval))
+    best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
+    if best is not None and best.method != "unchanged" and blamed(audit, found.direction) is None:
+        name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
+        left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, found.size)
+        words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)
+        shown.append((name, words, "after", begins, max(left, noise)))
+    farthest = max(at_least, limit, *(end for *_, end in shown))
+    most = next(scale for scale in _SCALES if scale >= min(1.0, farthest))
+    at = round(100.0 * min(limit, most) / most, 3)
+    return [Bar(name, words, kind, *_placed(start, end, most), most, at) for name, words, kind, start, end in shown]
+
+
+def _placed(start: float, end: float, most: float) -> tuple[float, float]:
+    """Left end and width in percent; what is too narrow to be seen is drawn as a mark."""
+    width = max(100.0 * (end - start) / most, _LEAST)
+    return round(min(100.0 * start / most, 100.0 - width), 3), round(width, 3)

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.door.ends import confidence
 from calibrant.findings.comparison import Comparison
-from calibrant.findings.found import Audit
+from calibrant.findings.results import Audit
 from calibrant.report.frame import heavy, heights, limits
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from markupsafe import escape
 
+from calibrant.findings.catalogue import discrimination
 from calibrant.findings.comparison import Comparison
-from calibrant.findings.found import Audit
+from calibrant.findings.results import Audit
 from calibrant.report.look import COLOURS
 from calibrant.report.plots import curves_svg, svg
 from calibrant.report.text import facts
-from calibrant.report.verdict import discrimination
 
 # A notebook's theme is not told to its cells, so these are seen on white and on black; letters take the page's colour.
 _ON_ANY_PAGE: Mapping[str, str] = {

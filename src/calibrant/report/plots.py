@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from calibrant.findings.comparison import Comparison
-    from calibrant.findings.found import Audit
+    from calibrant.findings.results import Audit
 
 _SIZE = (4.3, 4.9)  # inches: small, so that its letters can be read where the picture is 330 pixels wide
 MOST_EVIDENCE = 1e12  # that is drawn: beyond it nobody needs to tell how much

@@ -11,15 +11,15 @@ from calibrant.door.ends import Bracket
 from calibrant.door.values import plain
 from calibrant.findings.advice import to_dict as advice_as_dict
 from calibrant.findings.comparison import Comparison
-from calibrant.findings.found import Audit
+from calibrant.findings.results import Audit
 
 if TYPE_CHECKING:
-    from calibrant.findings.gated import Gated
+    from calibrant.drift.periods import Period
     from calibrant.findings.regions import Region
-    from calibrant.inference.gate import GateResult
-    from calibrant.inference.pairwise import PairwiseComparison
-    from calibrant.scale.drift import Period
-    from calibrant.segments.named import Segment
+    from calibrant.gate.result import Gated
+    from calibrant.inference.bounds.gate import GateResult
+    from calibrant.inference.comparison.pairwise import PairwiseComparison
+    from calibrant.segments.by_column import Segment
 
 SCHEMA = 7
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""

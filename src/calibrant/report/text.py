@@ -12,9 +12,10 @@ from rich.table import Table
 
 from calibrant.door.outwards import at_least, outwards
 from calibrant.door.values import counted
-from calibrant.findings.answer import rejected
+from calibrant.findings.catalogue import band_in_words, code, discrimination, what_to_do
 from calibrant.findings.comparison import Comparison
-from calibrant.findings.found import Audit
+from calibrant.findings.decision import rejected
+from calibrant.findings.results import Audit
 from calibrant.findings.words import (
     NO_REGION,
     enough,
@@ -30,15 +31,14 @@ from calibrant.findings.words import (
     sentence,
     whole,
 )
-from calibrant.inference.gate import proved_by
+from calibrant.inference.bounds.gate import proved_by
 from calibrant.report.letters import Marks, picture
-from calibrant.report.verdict import band_in_words, code, discrimination, what_to_do
 
 if TYPE_CHECKING:
+    from calibrant.drift.periods import Period
     from calibrant.findings.advice import Advice
     from calibrant.findings.classes import ClassFindings, Question
-    from calibrant.scale.drift import Period
-    from calibrant.segments.named import Segment
+    from calibrant.segments.by_column import Segment
 
 _WIDTH = 80
 _SHOWN = 20  # segments or periods

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.inference import calibration_units
-from calibrant.inference.calibration_tail import chernoff
-from calibrant.inference.result import LEAST
+from calibrant.inference.testing import lots
+from calibrant.inference.testing.result import LEAST
+from calibrant.inference.testing.tail import chernoff
 from calibrant.kernels.found import squared_evidence
-from calibrant.segments.asked import BY_REDRAWS, BY_TAIL
-from calibrant.segments.formed import Formed, Units
-from calibrant.segments.search import STRETCH, Search, scored, search
+from calibrant.segments.candidates import Formed, Units
+from calibrant.segments.evidence import STRETCH, Search, scored, search
+from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.totals import Totals
 
 _SCALES = np.arange(60)
@@ -71,7 +71,7 @@ class ByRows:
         rows = self.formed.order[slice(*self.formed.ends[i])]
         one = np.ones(rows.size)
         v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
-        part = calibration_units.Units(v, count, ones, weight, rows.size, None, 0.0)
+        part = lots.Units(v, count, ones, weight, rows.size, None, 0.0)
         all_shares = float(np.exp(-0.5 * handicap).sum())
         shares = math.log(2.0 * all_shares / BY_TAIL) + 0.5 * handicap[i]
         return max(LEAST, math.exp(chernoff(part, one if self.found.total[i] > 0.0 else -one) + shares))

@@ -16,6 +16,7 @@ from calibrant.door.coding import (
     cut_behind,
     others,
     ranges,
+    ranks_of_cuts,
     singly,
     tops_of_ranges,
 )
@@ -23,8 +24,8 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.days import day_number, days_singly, spans
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
-from calibrant.scale.featured import TELLING, TIMES
-from calibrant.segments.asked import Asked
+from calibrant.segments.request import Asked
+from calibrant.tables.features import TELLING, TIMES, Featured
 
 T = TypeVar("T")
 MISSING = "is missing in every row"
@@ -275,3 +276,71 @@ def coded(
 ) -> tuple[Coding, list[str]]:
     """How values become codes, and what each code is as a condition; a code for what is missing only if anything is."""
     return Coding(kind, tuple(known), len(labels)), [*labels, *([f"{name} is missing"] if missing else [])]
+
+
+Values = tuple[list[Any], IntArray, int]
+"""Categories, the rows of each, and those without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LazyFeature:
+    """A column whose values have codes: its name, what each code is as a condition, and how rows get theirs."""
+
+    name: str
+    labels: tuple[str, ...]
+    coding: Coding
+
+
+def lazy_features(
+    table: Featured, names: Sequence[str], asked: Asked, *, chosen: bool, option: str
+) -> tuple[list[LazyFeature], dict[str, str]]:
+    """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
+    held: dict[str, Values | InputError] = {}
+    for name in filter(table.is_text, names):
+        try:
+            held[name] = table.values(name)
+        except InputError as problem:
+            held[name] = problem
+    texts = [worth_telling(each[1], asked) for each in held.values() if not isinstance(each, InputError)]
+    most = asked.categories(len(names) - len(held), texts)
+    return each_or_left_out(
+        names, lambda name: _lazy_feature(table, name, asked, most, held.get(name)), chosen=chosen, option=option
+    )
+
+
+def _lazy_feature(table: Featured, name: str, asked: Asked, most: int, held: Values | InputError | None) -> LazyFeature:
+    if isinstance(held, InputError):
+        raise held
+    kind = table.kind(name)
+    known: Sequence[Any]
+    if kind == "number":
+        labels, known, n_missing = _lazy_ranges(table, name, asked.n_bins)
+    else:
+        values, counts, n_missing = table.values(name) if held is None else held
+        order, labels = most_frequent(name, values, counts, asked, most)
+        known = [values[i] for i in order]
+    coding, labels = coded(kind, name, known, labels, missing=n_missing > 0)
+    if len(labels) < 2:
+        raise constant(name, labels)
+    if len(labels) == 2 and not n_missing and table.is_outcome(name, coding):
+        raise unusable(name, OUTCOME)
+    return LazyFeature(name, tuple(labels), coding)
+
+
+def _lazy_ranges(table: Featured, name: str, n_bins: int) -> tuple[list[str], list[float], int]:
+    """What the ranges of a column of numbers are called, where they end, and how many rows have no number."""
+    days = table.is_day(name)
+    pieces = table.one_by_one(name, table.pieces(name), n_bins)
+    n = int(pieces.count.sum())
+    if pieces.low.size <= n_bins:
+        return (days_singly if days else singly)(name, pieces.low), pieces.low[:-1].tolist(), pieces.n_missing
+    ranks = ranks_of_cuts(n, n_bins)
+    pieces = table.at_ranks(name, pieces, ranks)
+    at = np.unique(pieces.holding(ranks))
+    at = at[at < pieces.low.size - 1]
+    if not at.size:  # most rows hold the largest number
+        at = np.array([pieces.low.size - 2])
+        pieces = table.at_ranks(name, pieces, np.array([pieces.count[: at[0] + 1].sum() - 1]))
+        at = np.array([pieces.low.size - 2])
+    cuts, labels = cut_at(name, pieces.high[at], pieces.low[at + 1], days=days)
+    return labels, cuts.tolist(), pieces.n_missing

@@ -12,7 +12,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.resampling.redraw import LEAST_GROUPS
 
 if TYPE_CHECKING:
-    from calibrant.segments.formed import Units
+    from calibrant.segments.candidates import Units
 
 
 def sums_by_group(place: IntArray, group: IntArray, column: FloatArray, shape: tuple[int, int]) -> sparse.csr_array:

@@ -1,119 +1,336 @@
-"""Evidence of every segment, and of redrawn outcomes: p-values for all of them at once."""
+"""From a table to found segments: its columns are read, segments formed and searched, and the found ones described."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+__all__ = ["find_segments"]
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from calibrant.door.columns import FloatArray, IntArray
-from calibrant.kernels import found as kernel
-from calibrant.resampling.threads import in_blocks
-from calibrant.segments.formed import Formed, Units
+from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, generator, text
+from calibrant.door.columns import NOT_NULL, FloatArray, read_columns
+from calibrant.door.ends import Interval
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows, not_taken
+from calibrant.door.values import ReadOnly, counted
+from calibrant.inference.testing.result import impossible_rows
+from calibrant.progress import watched
+from calibrant.resampling.redraw import check_groups
+from calibrant.segments.by_groups import ByGroups
+from calibrant.segments.by_rows import ByRows
+from calibrant.segments.candidates import Formed, Units, form, units_of
+from calibrant.segments.features import Feature, read_features
+from calibrant.segments.overlap import explained_once
+from calibrant.segments.request import MAX_DEPTH, MIN_ROWS, N_BINS, Asked, AskedOf, names_of
+from calibrant.segments.results import FoundSegment, FoundSegments
+from calibrant.segments.sums import found_in_sums
+from calibrant.segments.totals import Totals, holm, totals_of
+from calibrant.tables.frames import OpenedFrame
+from calibrant.tables.table import Table
 
-STRETCH = 2.0 * math.log(8.0)
-"""Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
-half of the end's share of the error."""
+
+def found_in_table(
+    table: Table,
+    names: Mapping[str, str],
+    features: tuple[str, ...] | None,
+    asked: Asked,
+    *,
+    trials: bool = False,
+    exclude_bad: bool = False,
+    option: str = "features",
+) -> FoundSegments:
+    """Read the columns `names` by argument, and find segments; with `trials` the weights are numbers of trials."""
+    taken = taken_features(table, names, features, option, trials=trials)
+    of = AskedOf(features is not None, trials, exclude_bad, option)
+    if table.many:
+        if "groups" in names:
+            raise many_in_groups()
+        with table.lazily(names, taken, option) as lazy:
+            return found_in_sums(lazy, dict(names), taken, asked, of)
+    rows, told_apart, left_out, n_bad = read_to_search(table, names, taken, asked, of)
+    return replace(find_in_rows(rows, told_apart, asked), left_out=ReadOnly(left_out), n_excluded=n_bad)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Search:
-    """What the redraws say of all segments.
+def many_in_groups() -> InputError:
+    """The problem of a table that is not read: its sums by cell do not tell groups apart."""
+    why = "cannot be searched by in a table of so many rows: they are summed by cell, which does not tell groups apart"
+    return InputError("groups", why, allowed="take some of its groups, all rows of each")
 
-    Attributes
-    ----------
-    score : ndarray of shape (segments,)
-        Evidence, comparable across segments; larger is more.
-    total, rise, fall : ndarray of shape (segments,)
-        What it was made of.
-    pvalue : ndarray of shape (segments,)
-        Adjusted for all segments by stepping down.
-    critical : float
-        Scores above it are beyond noise at the level of the redraws, in one step.
-    error : float
-        Largest rise or fall of any segment, over the weight of all units.
-    chance_error : float
-        What it stays below, except with the level's probability, were the predictions calibrated.
+
+def taken_features(
+    table: Table, names: Mapping[str, str], features: tuple[str, ...] | None, option: str, *, trials: bool = False
+) -> tuple[str, ...]:
+    """The columns that were named, or all others than those of `names`.
+
+    Raises
+    ------
+    InputError
+        If one of these was named, or there are no others.
     """
+    for argument, name in names.items():
+        if features is not None and name in features:
+            argument = "trials" if trials and argument == "sample_weight" else argument
+            raise InputError(option, f"names {name!r}, the column of {argument}; segments are made of other columns")
+    taken = features or tuple(name for name in table.columns if name not in names.values())
+    if not taken:
+        raise InputError(option, "are missing: the table has no columns except outcomes and predictions")
+    return taken
 
-    score: FloatArray
-    total: FloatArray
-    rise: FloatArray
-    fall: FloatArray
-    pvalue: FloatArray
-    critical: float
-    error: float
-    chance_error: float
+
+def read_to_search(
+    table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Asked, of: AskedOf
+) -> tuple[Rows, list[Feature], dict[str, str], int]:
+    """Rows and features of a table, why columns were left out, and how many bad rows were."""
+    numbers = {argument: name for argument, name in names.items() if argument != "groups"}
+    groups = names.get("groups")
+    read = table.with_features(numbers, taken, of.option, exclude_bad=of.exclude_bad, groups=groups)
+    if read.group is not None and (read.group < 0).any():
+        if not of.exclude_bad or (read.group < 0).all():
+            row = int(np.argmax(read.group < 0))
+            raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
+        read = read.kept(read.group >= 0)
+    arrays = read.arrays
+    outcome, prediction, weight = read_columns(arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
+    single = Rows.of(outcome, prediction, None if of.trials else weight, weight if of.trials else None, read.group)
+    seen: dict[str, FloatArray | None] = {"y_true": outcome, "y_prob": prediction}
+    told_apart, left_out = read_features(read.keys, seen, asked, chosen=of.chosen, option=of.option)
+    return single, told_apart, left_out, read.n_excluded
 
 
-def search(units: Units, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> Search:
-    """Score the segments of the outcomes and of redrawn ones, and step down from the highest.
+def searched(rows: Rows, features: Sequence[Feature], asked: Asked) -> tuple[Units, Formed, ByRows | ByGroups]:
+    """What redraws say of all segments of rows that were read already."""
+    seed = generator(asked.random_state).integers(2**64, dtype=np.uint64)
+    check_groups(rows)
+    units = units_of(rows, features)
+    formed = form(units, features, min(asked.max_depth, len(features)), asked.min_rows)
+    by = ByRows if rows.group is None else ByGroups
+    return units, formed, by.of(units, formed, int(asked.n_resamples), float(asked.level), seed)
 
-    A segment's adjusted p-value is the share of the draws, the outcomes among them, in which some segment that does
-    not score higher than it has as high a score; and no less than that of a segment that scores higher. Of the
-    segments in whose rows every stated probability is right, one is called beyond noise with probability at most the
-    level, even if other segments are wrong (Westfall and Young 1993, free step-down; docs/found-segments.md).
-    """
-    n, draws_of_all = units.prediction.size, 1 + n_resamples
-    scores = np.empty((len(formed), draws_of_all))
-    largest = np.empty(draws_of_all)
-    mean = units.weight * units.count * units.prediction
-    observed = np.empty((3, len(formed)))
 
-    def fill(first: int, last: int) -> None:
-        draws = np.empty((n, kernel.LANES), units.drawn_type)
-        found, part = np.empty((3, len(formed), kernel.LANES)), np.empty((len(formed), kernel.LANES))
-        for start in range(first, last, kernel.LANES):
-            lanes = slice(0, min(kernel.LANES, last - start))
-            kernel.draw_events(units.prediction, units.count, units.ones, seed, start, draws)
-            kernel.excursions(draws, units.weight, mean, units.rank, formed.order, formed.ends, found)
-            kernel.scores(found, formed.second, formed.third, formed.handicap, STRETCH, part)
-            scores[:, start : start + kernel.LANES] = part[:, lanes]
-            largest[start : start + kernel.LANES] = np.maximum(found[1], -found[2]).max(axis=0)[lanes]
-            if start == 0:
-                observed[:] = found[:, :, 0]
-
-    in_blocks(fill, draws_of_all, work=formed.order.size * draws_of_all, multiple=kernel.LANES)
-    weight = float((units.weight * units.count).sum())
-    over = spare(draws_of_all, level)
-    return Search(
-        score=scores[:, 0],
-        total=observed[0],
-        rise=observed[1],
-        fall=observed[2],
-        pvalue=stepped_down(scores),
-        critical=float(np.sort(scores[:, 1:].max(axis=0))[-1 - over]),
-        error=float(largest[0]) / weight,
-        chance_error=float(np.sort(largest[1:])[-1 - over]) / weight,
+def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> FoundSegments:
+    """Find segments of rows that were read already."""
+    level, n_resamples = float(asked.level), int(asked.n_resamples)
+    units, formed, found = searched(rows, features, asked)
+    beyond = np.flatnonzero(found.pvalue <= level)
+    listed = explained_once(units, formed, found, beyond)
+    strongest = int(np.argmax(found.score))
+    told = list(dict.fromkeys([*listed, strongest]))
+    pvalue = found.pvalue.copy()
+    for each in told:
+        pvalue[each] = min(pvalue[each], found.tail(each))
+    described = _Described(formed, found, totals_of(rows, formed), pvalue, level)
+    segments = {each: described.segment(each) for each in told}
+    joint = float(pvalue.min())
+    drawn = "" if rows.group is None else f"random signs of {counted(units.n_groups, 'group')}, "
+    return FoundSegments(
+        statistic=float(found.score[strongest]),
+        pvalue=joint,
+        reject=joint <= level,
+        level=level,
+        method=f"search of {len(formed):,} segments ({drawn}{n_resamples:,} resamples)",
+        segments=tuple(segments[each] for each in listed),
+        strongest=segments[strongest],
+        n_tested=len(formed),
+        n_beyond=int(beyond.size),
+        multicalibration_error=found.error,
+        detectable=found.chance_error,
+        features=ReadOnly({each.name: each.labels for each in features}),
+        left_out=ReadOnly({}),
+        max_depth=int(asked.max_depth),
+        n_resamples=n_resamples,
+        tested=np.stack([described.totals.count, described.totals.bias, pvalue], axis=1),
+        made_of=tuple(tuple(zip(*pair, strict=True)) for pair in zip(formed.chosen, formed.values, strict=True)),
+        impossible=impossible_rows(rows),
+        assumption=f"{rows.assumption}, and predictions were not fitted to them",
+        n_groups=rows.n_groups,
+        n_few_groups=formed.n_few_groups,
+        n_by_bound=found.n_by_bound if isinstance(found, ByGroups) else 0,
     )
 
 
-def spare(draws: int, level: float) -> int:
-    """How many redraws may be as extreme as the outcomes where the p-value is at most the level."""
-    return max(0, math.floor(level * draws * (1.0 + 1e-12)) - 1)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Described:
+    """What is needed to describe segments one by one."""
+
+    formed: Formed
+    found: ByRows | ByGroups
+    totals: Totals
+    pvalue: FloatArray
+    level: float
+
+    def segment(self, i: int) -> FoundSegment:
+        """The segment of that number."""
+        totals, weight = self.totals, self.totals.weight[i]
+        low, high = (float(end[i]) for end in self.found.intervals(totals, self.level))
+        direction, span = self.found.direction(i)
+        there, share = self._within(i, span)
+        return FoundSegment(
+            conditions=self.formed.conditions(i),
+            n_rows=int(totals.count[i]),
+            base_rate=float(totals.outcome[i] / weight),
+            mean_prediction=float(totals.prediction[i] / weight),
+            bias=float(totals.bias[i]),
+            bias_interval=Interval(low, high),
+            direction=direction,
+            where=span,
+            where_bias=there,
+            where_share=share,
+            pvalue=float(self.pvalue[i]),
+            marginal_pvalue=float(holm(totals.marginal)[i]),
+            detectable=min(1.0, self.found.detectable(i) / float(weight)),
+            n_groups=None if totals.by_group is None else int(totals.by_group.number[i]),
+        )
+
+    def _within(self, i: int, span: tuple[float, float]) -> tuple[float, float]:
+        """Mean of outcome less prediction from one prediction to another, and the share of the weight there."""
+        units = self.found.units
+        rows = self.formed.order[slice(*self.formed.ends[i])]
+        rows = rows[(units.prediction[rows] >= span[0]) & (units.prediction[rows] <= span[1])]
+        v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
+        held = float((weight * count).sum())
+        return float((weight * (ones - count * v)).sum()) / held, min(1.0, held / float(self.totals.weight[i]))
 
 
-def stepped_down(scores: FloatArray) -> FloatArray:
-    """Adjusted p-values of the first column, of shape (segments, draws); rounding makes no difference."""
-    observed = scores[:, 0]
-    falling = np.argsort(-observed, kind="stable")
-    ordered = scores[falling]
-    highest = np.maximum.accumulate(ordered[::-1], axis=0)[::-1]
-    slack = 1e-9 * (1.0 + np.abs(ordered[:, :1]))
-    shares = (1.0 + (highest[:, 1:] >= ordered[:, :1] - slack).sum(axis=1)) / scores.shape[1]
-    adjusted = np.empty(shares.size)
-    adjusted[falling] = np.maximum.accumulate(shares)
-    return adjusted
+def find_segments(
+    frame: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    features: str | Sequence[str] | None = None,
+    max_depth: int = MAX_DEPTH,
+    n_bins: int = N_BINS,
+    min_rows: int = MIN_ROWS,
+    sample_weight: str | None = None,
+    trials: str | None = None,
+    groups: str | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+    exclude_bad: bool = False,
+    unweighted: bool = False,
+    progress: bool | Callable[[str], None] | None = None,
+) -> FoundSegments:
+    """Find the segments of a table in which predictions are off by more than noise, among all that features make.
 
+    Parameters
+    ----------
+    frame : table
+        As for `CalibrationSketch.from_frame`. Predictions must not have been fitted to its rows: use held-out or
+        cross-fitted ones.
+    y_true, y_prob : str
+        Names of its columns of outcomes, each 0 or 1 (with ``trials`` the share of events), and of predicted
+        probabilities.
+    features : str or sequence of str, optional
+        Columns whose values make the segments: numbers, days, texts or truth values. By default all other usable
+        columns; ``.left_out`` of the result says which were not.
+    max_depth : int, default 2
+        Most features that a segment combines, from 1 to 4.
+    n_bins : int, default 10
+        Number of values of a feature of numbers, from 2 to 100: they are cut at quantiles. Of a category all values
+        with `min_rows` rows are told apart, up to 1,000 or as many as leave no more than 50,000 combinations, and
+        the rest put together. Missing is a value of its own.
+    min_rows : int, default 50
+        Fewest rows of a segment. It needs a sum of v (1 - v) of 1 as well, v being the predictions.
+    sample_weight : str, optional
+        Column of non-negative weights. They are kept where outcomes are redrawn, so they must not depend on them.
+    trials : str, optional
+        Column of how many independent outcomes are behind each row.
+    groups : str, optional
+        Column of what rows belong to (a patient, an account, a day) where only rows of different ones are independent.
+    level : float, default 0.05
+        Largest probability that any segment is named in whose rows every predicted probability is right; and one minus
+        the coverage of the intervals.
+    n_resamples : int, default 999
+        Redrawn sets of outcomes, at least 1 / level.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result, with any number of threads and any order of rows.
+    exclude_bad : bool, default False
+        Leave out rows whose outcome, prediction or weight is null, NaN or out of range instead of refusing the table.
+    unweighted : bool, default False
+        Leave out a column that holds weights by its name, instead of asking about it.
+    progress : bool or callable, optional
+        Called with the name of each stage. True: work of over a second shows its progress on the standard error; this
+        is the default in notebooks and interactive sessions. False: never.
 
-def scored(units: Units, formed: Formed, prediction: FloatArray, segments: IntArray) -> FloatArray:
-    """Scores of some segments, were the units predicted otherwise."""
-    ends = formed.ends[segments]
-    found = np.empty((3, segments.size, 1))
-    mean = units.weight * units.count * prediction
-    kernel.excursions(units.ones[:, None], units.weight, mean, units.rank, formed.order, ends, found)
-    moments = kernel.cumulants(prediction, units.count, units.weight, formed.order, ends)
-    out = np.empty((segments.size, 1))
-    kernel.scores(found, *moments, formed.handicap[segments], STRETCH, out)
-    return np.asarray(out[:, 0], np.float64)
+    Returns
+    -------
+    FoundSegments
+        With ``segments``, each with its conditions, direction, size, interval and adjusted p-value, the ``pvalue`` of
+        calibration in all tested segments, and the ``multicalibration_error``.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used: a feature that is constant, nested, of times of day, of texts that are
+        all different, or the outcome or prediction itself; if there are too many segments, or too few resamples; with
+        `groups` if too few hold events, or there are more than 5,000,000 rows.
+
+    See Also
+    --------
+    calibration_by_segment, calibration_test, audit_table
+
+    Notes
+    -----
+    For each segment the sum of w (y - v) and the range of its running sums in order of prediction are studentised, with
+    their skewness, and made comparable. Outcomes are redrawn with the predicted probabilities, and all segments are
+    adjusted for at once by stepping down (Westfall and Young). That is exact at any number of rows for the null
+    hypothesis that every row of a segment has its predicted probability. Predictions that are right on average in a
+    segment, and wrong within it, are errors as well: ``marginal_pvalue`` (Holm) is about the average alone, and weaker.
+    If no redraw is as extreme, Chernoff bounds of the segments' sums give p-values below 1 / (1 + n_resamples).
+    Segments whose error the correction of those already named explains are not named. With `groups` whole groups get
+    random signs instead, the same in all segments: exact if groups' errors and their opposites are equally likely,
+    nearly so with many groups. Segments need events, and non-events, in the equal of 30 groups; ``n_few_groups`` says
+    how many combinations were left out for that. Beside it e-values of each segment's total, with a hundredth of the
+    level, are proved for groups of any kind. Rows of a lazy table of more than 5,000,000 are not read: segments are
+    summed by the table's engine in 64 cells of predictions and tested by proved tails, with Holm's correction; nothing
+    is redrawn, and ``summed`` is true. Cost: a sort, then O(n) per resample and combination of features, on all
+    processors; about 128 bytes per row and processor, and 4 per row and combination.
+
+    References
+    ----------
+    docs/found-segments.md proves the level. Westfall and Young, Resampling-Based Multiple Testing, 1993, section 2.6;
+    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu, Metrics of calibration for probabilistic predictions, JMLR 23, 2022;
+    Guy and others, Measuring multi-calibration, arXiv 2506.11251, 2025; Hebert-Johnson, Kim, Reingold and Rothblum,
+    Multicalibration, ICML 2018; Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal
+    of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow
+    >>> from calibrant import find_segments
+    >>> rng = np.random.default_rng(0)
+    >>> country, device = rng.choice(["de", "jp", "us"], 6_000), rng.choice(["phone", "tablet"], 6_000)
+    >>> p = rng.uniform(0.1, 0.6, 6_000)
+    >>> y = rng.random(6_000) < p - 0.1 * ((country == "jp") & (device == "tablet"))
+    >>> table = pyarrow.table({"y": y, "p": p, "country": country, "device": device})
+    >>> found = find_segments(table, y_true="y", y_prob="p", random_state=0)
+    >>> [(segment.name, segment.direction) for segment in found.segments]
+    [('country = jp and device = tablet', 'too high')]
+    """
+    for argument, name in {
+        "y_true": y_true,
+        "y_prob": y_prob,
+        "sample_weight": sample_weight,
+        "trials": trials,
+        "groups": groups,
+    }.items():
+        text(name, argument)
+    if trials is not None:
+        not_taken("with trials every outcome counts once", sample_weight=sample_weight)
+    flag(exclude_bad, "exclude_bad")
+    flag(unweighted, "unweighted")
+    asked = Asked(max_depth, n_bins, min_rows, level, n_resamples, random_state)
+    table = OpenedFrame(frame, "frame")
+    wanted = names_of(features)
+    weights = sample_weight if trials is None else trials
+    keys = (*(wanted or ()), *([] if groups is None else [groups]))
+    names = table.spoken(y_true, y_prob, weights, unweighted and trials is None, keys)
+    if groups is not None:
+        table.require([groups], "groups")
+        names["groups"] = groups
+    with watched(progress) as tell:
+        tell("Finding segments")
+        return found_in_table(table, names, wanted, asked, trials=trials is not None, exclude_bad=exclude_bad)

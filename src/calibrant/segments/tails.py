@@ -10,9 +10,9 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.inference.poisson_binomial import two_sided_log_pvalues
+from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.kernels import sketching
-from calibrant.scale.cells import rounding_of_plain_sums
+from calibrant.sketch.cells import rounding_of_plain_sums
 
 SHARES = 0.9, 0.05, 0.03, 0.02
 """Of the error, for tests of 1, 2, 4 and 8 intervals of predictions."""

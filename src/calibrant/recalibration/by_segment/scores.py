@@ -11,7 +11,7 @@ from typing import Any
 from calibrant.door.columns import FloatArray
 from calibrant.door.ends import Interval
 from calibrant.door.values import Result, counted
-from calibrant.recalibration.judging import Rows, mean_with_interval
+from calibrant.recalibration.judge import Rows, mean_with_interval
 from calibrant.recalibration.kinds import check, flag, number, optional, text
 
 

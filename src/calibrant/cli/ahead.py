@@ -1,0 +1,185 @@
+"""The first run compiles its kernels: in two processes, each of which takes the largest task that is left.
+
+Numba compiles under one lock, so threads do not help. Both processes keep what they compiled in the same cache, whose
+files are put in place whole; if the one beside fails, nothing is lost but time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calibrant import kernels
+from calibrant.kernels.shipped import target
+
+if TYPE_CHECKING:
+    from calibrant.door.sample import Sample
+
+_INDEX = "calibration.redrawn_statistics*.nbi"
+"""What numba keeps of a kernel that every audit needs."""
+_PATIENCE = 60.0  # seconds for a task that the process beside has begun
+
+
+def compile_beside(told: Callable[[], None]) -> None:
+    """Before a first run start a process that helps, and see that `told` is called whenever a kernel is compiled.
+
+    The run itself begins with its share when it comes to its first kernel: its input is read by then.
+    """
+    shared = _start() if _processors() > 1 and sys.executable and _first_run() else None
+    from calibrant.kernels.compiled import when_compiling  # numba, which loads while the process beside it begins
+
+    def begun(_cache: str | None) -> None:
+        nonlocal shared
+        told()
+        if shared is not None:
+            (folder, helper), shared = shared, None
+            with suppress(Exception):  # what fails here fails again where it is needed, or was not
+                compile_share(folder)
+                helper.wait(_PATIENCE)
+
+    when_compiling(begun)
+
+
+def _start() -> tuple[str, subprocess.Popen[bytes]] | None:
+    """The process beside, and the folder in which either says what it has taken."""
+    # -P: nothing is imported from the folder that the user happens to be in.
+    command = [sys.executable, "-P", "-c", "import sys, calibrant.cli.ahead as a; a.compile_share(sys.argv[1])"]
+    null = subprocess.DEVNULL
+    try:
+        folder = tempfile.mkdtemp(prefix="calibrant-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        helper = subprocess.Popen([*command, folder], stdin=null, stdout=null, stderr=null)
+    except OSError:  # it would only have been faster
+        return None
+    atexit.register(helper.kill)
+    return folder, helper
+
+
+def compile_share(folder: str) -> None:
+    """Do the tasks that the other process has not taken, with little patience for what compiling leaves behind."""
+    gc.disable()
+    for task in _tasks():
+        try:
+            os.close(os.open(Path(folder, task.__name__), os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            continue
+        task()
+
+
+def _tasks() -> Iterator[Callable[[], object]]:
+    """What an audit of rows calls, by the time that its kernels take to compile; last what needs the first."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    prediction = np.sort(rng.random(500))
+    happened = rng.random(500) < prediction**1.5
+    yield _solve
+
+    from calibrant.door.sample import Sample
+
+    sample = Sample.of_labels(happened, prediction)
+    for task in (_test, _smooth, _cost, _interval, _prove, _measures, _fit, _bracket):
+
+        def run(task: Callable[[Sample], object] = task) -> object:
+            return task(sample)
+
+        run.__name__ = task.__name__
+        yield run
+
+
+def _solve() -> None:
+    import numpy as np
+
+    from calibrant.kernels import lower
+
+    u = np.linspace(0.0, 1.0, 9)
+    mass = np.full(u.size, 0.5 / u.size)
+    x = np.full((u.size, 2), -0.05)
+    lower.solve(u, mass, mass, 1.0, 1, 1e-13, x, lower.start(u, x), lower.room(u.size), np.zeros(u.size), None)
+
+
+def _test(sample: Sample) -> None:
+    from calibrant.inference.testing.calibration import calibration_test_on_sample
+
+    calibration_test_on_sample(sample, 0.05, 99, 0)
+
+
+def _smooth(sample: Sample) -> None:
+    from calibrant.measures.smooth import witness_from_sample
+
+    witness_from_sample(sample)
+
+
+def _cost(sample: Sample) -> None:
+    import numpy as np
+
+    from calibrant.decisions.acting import acting_from_sample
+    from calibrant.decisions.cost import cost_from_sample
+
+    cost = cost_from_sample(sample, 0.05)
+    acting_from_sample(sample, cost.threshold, 0.05, 99, np.random.default_rng(0), single=True)
+
+
+def _interval(sample: Sample) -> None:
+    from calibrant.measures.interval import partition_from_sample
+
+    partition_from_sample(sample)
+
+
+def _prove(sample: Sample) -> None:
+    from calibrant.measures.lower_check import Coupling, Potentials, cost_of_coupling, value_of_potentials
+
+    v, happened = sample.prediction, sample.ones
+    cost_of_coupling(Coupling(v, v, happened, 0.0 * v + 1.0 / v.size), sample)
+    value_of_potentials(Potentials(v, 0.0 * v, 0.0 * v), sample)
+
+
+def _measures(sample: Sample) -> None:
+    from calibrant.measures.registry import measures
+
+    skipped = ("smooth_calibration_error", "lower_calibration_distance", "interval_calibration_error")
+    for name, measure in measures().items():
+        if name not in skipped:
+            measure.on_sample(sample, **measure.parameters)
+
+
+def _fit(sample: Sample) -> None:
+    from calibrant.recalibration.curves.formulas import PlattCurve
+
+    PlattCurve().fit_sample(sample)
+    sample.of_labels(sample.ones > 0.0, sample.prediction.round(1))  # ties
+
+
+def _bracket(sample: Sample) -> None:
+    from calibrant.measures.distance import audited_distances
+
+    audited_distances(sample)
+
+
+def _first_run() -> bool:
+    """Whether there is a cache, a kernel that every audit needs is not in it yet, and none came compiled.
+
+    Numba, which takes a third of a second to load, is asked only where the cache need not be beside the package.
+    """
+    beside = Path(kernels.__path__[0]) / "__pycache__"
+    if any(beside.glob(_INDEX)) or target() is not None:
+        return False
+    if "NUMBA_CACHE_DIR" not in os.environ and os.access(beside, os.W_OK):
+        return True
+    from calibrant.kernels.calibration import redrawn_statistics
+
+    cache = redrawn_statistics.stats.cache_path
+    return cache is not None and not any(Path(cache).glob(_INDEX))
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,90 @@
+"""The commands that write sketches: of rows, and of sketches that were kept; they parse, call and print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.cli.options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, names
+from calibrant.cli.terminal import check_target, writing
+from calibrant.exits import explained, show, tell
+from calibrant.progress import Progress
+
+_OUT = typer.Option("--out", "-o", help="File to write, ending in .sketch or .parquet.")
+_OVERWRITE = typer.Option("--overwrite", help="Replace OUT if it exists.")
+
+
+def sketch(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="CSV, Parquet, JSON lines, Arrow; a folder; a pattern.")],
+    out: Annotated[Path, _OUT],
+    y_true: Annotated[str | None, typer.Option(help="Column of outcomes: 0 or 1, or event rates.")] = None,
+    y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
+    sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Columns, separated by commas: a sketch for each of their values, in Parquet.")
+    ] = None,
+    exclude_bad: Annotated[bool, typer.Option("--exclude-bad", help=EXCLUDE_BAD)] = False,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
+    pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
+    filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
+    overwrite: Annotated[bool, _OVERWRITE] = False,
+    distinct: Annotated[bool, typer.Option("--distinct", help=DISTINCT)] = False,
+) -> None:
+    """Write the calibration sketch of FILE's rows: a few megabytes that audit, gate and merge take instead of the rows.
+
+    With --by OUT is Parquet with a row for each day, segment, ...: its columns, n_rows, and sketch, the sketch's bytes.
+
+    For example: calibrant sketch 'logs/day=2026-01-31/*.parquet' --y-true clicked --y-prob score -o 2026-01-31.sketch
+    """
+    with explained(), Progress() as progress:
+        from calibrant.findings.tables import Asked, Told, keep_rows
+        from calibrant.tables.entry import open_table
+
+        opened = open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=distinct, argument="FILE")
+        check_target(out, "--out", opened.sources)
+        asked = Asked(y_true, y_prob, sample_weight, by=names(by), exclude_bad=exclude_bad, unweighted=unweighted)
+        with writing("--out"):
+            found = keep_rows(opened, out, asked, Told(progress, tell), overwrite=overwrite)
+        progress.stop()
+        show(found.summary(out))
+
+
+def merge(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="SKETCH ...", help="Files that `calibrant sketch` or `merge` wrote; a pattern."),
+    ],
+    out: Annotated[Path, _OUT],
+    by: Annotated[
+        str | None, typer.Option(help="Columns, separated by commas: add up the sketches of each of their values.")
+    ] = None,
+    overwrite: Annotated[bool, _OVERWRITE] = False,
+    distinct: Annotated[bool, typer.Option("--distinct", help=DISTINCT)] = False,
+) -> None:
+    """Add up sketches into one, or with --by into one for each day, segment, ...
+
+    Nothing is written unless every sketch is whole and can be added to the others. A sketch that is there twice, or
+    that holds what another holds or the sum of others, is refused: its rows would count twice.
+
+    For example: calibrant merge 'days/*.sketch' -o month.sketch
+    """
+    with explained(), Progress() as progress:
+        from calibrant.tables.sketches import open_sketches
+        from calibrant.tables.writer import keep_merged
+
+        kept = [open_sketches(file) for file in files]
+        check_target(out, "--out", [each for held in kept for each in held.files])
+        progress("Adding up")
+        with writing("--out"):
+            found = keep_merged(kept, out, by=names(by), overwrite=overwrite, distinct=distinct)
+        progress.stop()
+        if found.unlisted:
+            first, more = found.unlisted[0], len(found.unlisted) - 1
+            also = f", as were {more:,} others" if more else ""
+            tell(
+                f"{first} was written without the list of what it holds{also}: "
+                "rows that it shares with others are seen only where all their sums are equal."
+            )
+        show(found.summary(out))

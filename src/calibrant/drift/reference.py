@@ -1,0 +1,96 @@
+"""Periods of a table beside some of them: have predictions come to mean something else since?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.door.errors import InputError
+from calibrant.drift.unchanged import Counts, Since
+from calibrant.kernels import sketching
+from calibrant.sketch.groups import Groups
+from calibrant.sketch.sample import sample_from_cells
+
+if TYPE_CHECKING:
+    from calibrant.drift.periods import Period
+
+FINE = 2**16
+"""Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence."""
+
+_DAY = re.compile(r"-?\d{4,}-\d\d-\d\d")
+
+
+def beside_reference(
+    periods: Sequence[Period], groups: Groups, reference: Any, level: float, *, grouped: bool = False
+) -> list[Period]:
+    """The periods, those after the reference with what has changed since; `groups` are their rows in fine cells.
+
+    Raises
+    ------
+    InputError
+        If the reference is none of the periods, or the last, or rows belong to groups.
+    """
+    if grouped:
+        raise InputError("reference", "cannot be combined with groups: it compares single, independent rows")
+    names = [period.period for period in periods]
+    base = _places(reference, names)
+    place = {name: at for at, name in enumerate(names)}
+    of = np.array([place[key] for key in groups.keys["_s0"].to_list()])
+    counts = [_counts(groups.index[of == at], groups.cells[of == at]) for at in range(len(names))]
+    said = " to ".join(dict.fromkeys(str(names[at]) for at in (base[0], base[-1])))
+    since = Since(said, [counts[at] for at in base], level, FINE)
+    after = range(base[-1] + 1, len(names))
+    found = {at: since.update(counts[at]) for at in after}
+    return [replace(period, since_reference=found.get(at)) for at, period in enumerate(periods)]
+
+
+def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, np.dtype[np.float64]]) -> Counts:
+    order = np.argsort(index)
+    index, cells = index[order], cells[order]
+    rows, ones = cells[:, sketching.COUNT], cells[:, sketching.ONES]
+    mean = sample_from_cells(index, cells, FINE).prediction
+    return Counts(index, rows, ones, mean, cells[:, sketching.LOW], cells[:, sketching.HIGH])
+
+
+def _places(reference: Any, names: Sequence[Any]) -> list[int]:
+    """Where the reference periods are, by their values or as they are written; "A..B" is A, B and all between them."""
+    wanted = reference if isinstance(reference, list | tuple) else [reference]
+    places = [at for each in wanted for at in _from_to(each, names)]
+    found = set(places)
+    if len(found) < len(places):
+        raise _no_reference(reference, names, " names a period twice")
+    if not found or max(found) == len(names) - 1:
+        why = " holds the last period, after which there is nothing to compare" if found else ""
+        raise _no_reference(reference, names, why)
+    return sorted(found)
+
+
+def _from_to(wanted: Any, names: Sequence[Any]) -> range:
+    begin = end = _periods(wanted, names)
+    if not begin and isinstance(wanted, str):
+        begin, end = (_periods(each, names) for each in wanted.partition("..")[::2])
+    if not begin or not end:
+        raise _no_reference(wanted, names, " names a period that is not there")
+    if begin.start >= end.stop:
+        raise _no_reference(wanted, names, " begins after its end")
+    return range(begin.start, end.stop)
+
+
+def _periods(wanted: Any, names: Sequence[Any]) -> range:
+    """The period of that name, or of times of day all that lie on the day that is named; none is an empty range."""
+    said = str(wanted)
+    places = [at for at, name in enumerate(names) if name == wanted or str(name) == said][:1]
+    if not places and _DAY.fullmatch(said):
+        places = [at for at, name in enumerate(names) if str(name).startswith((f"{said} ", f"{said}T"))]
+    return range(places[0], places[-1] + 1) if places else range(0)
+
+
+def _no_reference(wanted: Any, names: Sequence[Any], why: str) -> InputError:
+    held = ", ".join(map(repr, map(str, names[:5]))) + (", ..." if len(names) > 5 else "")
+    allowed = f"name periods before the last, or A..B for all from A to B, of {held}"
+    said = ",".join(map(str, wanted)) if isinstance(wanted, list | tuple) else wanted
+    return InputError("reference", f"is {said!r:.60}" + (f", which{why}" if why else ""), allowed=allowed)

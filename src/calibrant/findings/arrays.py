@@ -1,0 +1,407 @@
+"""The audit: one call, every answer."""
+
+from __future__ import annotations
+
+__all__ = ["audit"]
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from calibrant.decisions.acting import Acting, acting_from_sample
+from calibrant.decisions.cost import Cost, cost_from_sample
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
+from calibrant.door.classes import MulticlassSample, multiclass_sample
+from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
+from calibrant.door.ends import Bracket
+from calibrant.door.labels import event_outcomes
+from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
+from calibrant.door.sample import Sample
+from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared
+from calibrant.findings.decision import decide, default_limit, rejected
+from calibrant.findings.effects import AUDIT, refuse_idle
+from calibrant.findings.evidence import evidence, population, units_drawn
+from calibrant.findings.inequalities import above_interval_error, tie
+from calibrant.findings.regions import regions_from_witness
+from calibrant.findings.reliability import reliability
+from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
+from calibrant.findings.rows import Given, given
+from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
+from calibrant.inference.bounds.draws import Draws
+from calibrant.inference.bounds.every_measure import teach
+from calibrant.inference.bounds.gate import check_gate
+from calibrant.kernels.sums import compensated_sum, dot
+from calibrant.measures.corp import CorpDecomposition, corp_from_sample
+from calibrant.measures.decision_loss import Cuts
+from calibrant.measures.discrimination import auc_from_sample
+from calibrant.measures.distance import audited_distances
+from calibrant.measures.lower import lower_distance_of_certificate
+from calibrant.measures.registry import Measure, measures
+from calibrant.measures.smooth import witness_from_sample
+from calibrant.progress import watched
+from calibrant.resampling.threads import beside
+from calibrant.sketch.sample import weights_differ
+
+_COSTLY = 100_000
+"""Distinct predictions above which the cost at the worst threshold is not bounded for the population unasked."""
+_CERTIFIED = "lower_calibration_distance"
+_LOOSE = 2e-5
+"""Width of the lower distance's bracket that is worth a word: its ends would differ in the fourth decimal."""
+
+
+def audit(
+    y_true: Labels | Table,
+    y_prob: Column | Table,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    max_weight: float | None = None,
+    pos_label: Any = None,
+    from_logits: bool = False,
+    max_distance: float | None = None,
+    threshold: float | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+    progress: bool | Callable[[str], None] | None = None,
+) -> Audit:
+    """Report how far predictions are from calibrated, where and in which direction, with a diagram.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes 0 or 1, or event rates in [0, 1]; with two or more columns labels, as `multiclass_sample` takes them.
+    y_prob : column of shape (n,), or table of shape (n, K)
+        Predicted probabilities, in [0, 1]. Of two columns, as ``predict_proba`` returns them, that of the positive
+        class is audited. Of three or more classes, the top label is audited (was the most probable class right?);
+        ``.classes`` has the other questions, and `multiclass_sample` asks them of two columns too.
+    sample_weight : column of shape (n,), optional
+        Non-negative weights.
+    trials : column of shape (n,), optional
+        Number of independent outcomes behind each event rate, whole numbers from 1: chance is then that of so many
+        single rows. For one column of predictions.
+    groups : column of shape (n,), optional
+        Which group a row belongs to (a patient, an account, a day), if only rows of different groups are independent:
+        all that is said about chance goes by group. With more than two classes whole vectors and pairs are then not
+        tested.
+    max_weight : float, optional
+        The most that one row can weigh (of trials: their number, times the weight), or with groups a whole group
+        (without weights: its number of rows), known before the rows were drawn. With weights, trials or groups the
+        population's distance is bounded only if this is given.
+    pos_label : label, optional
+        The positive class, whose probability is audited. Needed for one column if labels are not 0 and 1; for two
+        columns the default is the second label in sorted order. Not for more than two classes.
+    from_logits : bool, default False
+        Whether `y_prob` holds log-odds (one column) or logits (a column per class), whose softmax is audited.
+    max_distance : float, optional
+        Lower distance from calibration that is too small to matter, in (0, 1); by default 0.02, or if that is less a
+        tenth of the rarer outcome's rate, observed or predicted (the larger).
+    threshold : float, optional
+        Predictions from here on are acted on, in [0, 1): the audit reports what that costs. By default the threshold at
+        which these rows lose most.
+    level : float, default 0.05
+        Probability of error of the test, of each end of a bound, and of the consistency band.
+    n_resamples : int, default 999
+        Resamples behind the band; 0 for no band and no test, else at least 2 / level - 1. The test takes as many as
+        half a second allows, 3,000 to 50,000.
+    random_state : int, numpy.random.Generator or None
+        Seeds the resamples.
+    progress : bool or callable, optional
+        Called with the name of each stage. True: work of over a second shows its progress on the standard error, with
+        about how much time is left; this is the default in notebooks and interactive sessions. False: never.
+
+    Returns
+    -------
+    Audit
+        With ``.answer``, ``.measures``, ``.regions``, ``.summary()``, ``.to_json()``, ``.to_html(path)``, ``.plot()``.
+
+    Raises
+    ------
+    InputError
+        If a column or an option cannot be used; the message names it and what is allowed.
+
+    See Also
+    --------
+    compare_calibration, calibration_gate, choose_recalibrator
+
+    Notes
+    -----
+    Cost: a sort, the measures (the interval error dominates), and a band whose cost does not grow with the rows.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023.
+    Bröcker and Smith, Increasing the reliability of reliability diagrams, Weather and Forecasting 22, 2007.
+
+    Examples
+    --------
+    >>> from calibrant import audit
+    >>> result = audit([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4], random_state=0)
+    >>> round(result.measures["smooth_calibration_error"].value, 6)
+    0.085
+    >>> result.violations
+    ()
+    """
+    if dimensions(y_prob) == 2:
+        not_taken("rows of classes are single; audit the event's column", trials=trials)
+        found = multiclass_sample(
+            y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, from_logits=from_logits
+        )
+        with watched(progress) as tell:
+            return audit_classes(
+                found,
+                groups=groups,
+                max_weight=max_weight,
+                max_distance=max_distance,
+                threshold=threshold,
+                level=level,
+                n_resamples=n_resamples,
+                random_state=random_state,
+                progress=tell,
+            )
+    chance = of_log_odds(cast(Column, y_prob)) if from_logits else cast(Column, y_prob)
+    columns = read_columns(event_outcomes(y_true, pos_label), chance, sample_weight)
+    if trials is None and not np.isin(columns[0], (0.0, 1.0)).all():
+        given_too = {"groups": groups, "max_weight": max_weight}
+        refuse_idle(AUDIT, [name for name, each in given_too.items() if each is not None], ["rates"])
+    with watched(progress) as tell:
+        done = audit_given(
+            given(*columns, trials=trials, groups=groups, max_weight=max_weight),
+            max_distance=max_distance,
+            threshold=threshold,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            progress=tell,
+        )
+    return replace(done, pos_label=pos_label)
+
+
+def audit_classes(
+    found: MulticlassSample,
+    *,
+    groups: Any = None,
+    max_weight: float | None = None,
+    max_distance: float | None = None,
+    threshold: float | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+    title: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Audit the positive one of two classes; of more the top label, and say what else can be asked of them."""
+    if found.n_classes == 2:
+        event = found.event()
+        done = audit_given(
+            given(event.y_true, event.y_prob, event.sample_weight, groups=groups, max_weight=max_weight),
+            max_distance=max_distance,
+            threshold=threshold,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+            title=title,
+            progress=progress,
+        )
+        return replace(done, pos_label=found.positive_class)
+    rng, seed = seeded(random_state)
+    top = found.top_label()
+    draws = given(top.y_true, top.y_prob, top.sample_weight, groups=groups, max_weight=max_weight)
+    if groups is not None:
+        found = replace(found, group=read_groups(groups, found.y_true.size))
+    first = audit_given(
+        draws,
+        max_distance=max_distance,
+        threshold=threshold,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=rng,
+        title=title,
+        progress=progress,
+        advise=False,
+    )
+    tell = progress if progress is not None else lambda _stage: None
+    from calibrant.findings.classes import class_findings  # with twenty modules that only they need
+
+    tell("Classes")
+    classes = class_findings(found, level, n_resamples > 0, int(rng.integers(2**31)), max_distance, tell)
+    first = replace(first, seed=seed, classes=classes)
+    tell("What to do")
+    advised = advice_on_classes(found, first.answer.state, level, int(rng.integers(2**31)), tell)
+    return replace(first, advice=advised)
+
+
+def audit_given(rows: Given, **options: Any) -> Audit:
+    """`audit_sample` of rows that were read already, with its options."""
+    return audit_sample(rows.sample, rows=rows.rows, draws=rows.draws, **options)
+
+
+def audit_sample(
+    sample: Sample,
+    *,
+    rows: Rows | None = None,
+    max_distance: float | None = None,
+    threshold: float | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+    title: str | None = None,
+    progress: Callable[[str], None] | None = None,
+    advise: bool = True,
+    displacement: float = 0.0,
+    draws: Draws | None = None,
+) -> Audit:
+    """Audit rows that are pooled already; `progress` is told the name of each stage before it starts.
+
+    Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
+    points. Rows that weigh differently are tested where they are given themselves, too; `draws` are the same rows as
+    draws from a population, of those with weights, trials or groups.
+    """
+    tell = progress if progress is not None else lambda _stage: None
+    check_band(level, n_resamples)
+    if max_distance is not None:
+        check_gate(max_distance, level)
+    if threshold is not None:
+        check_threshold(threshold)
+    rng, seed = seeded(random_state)
+
+    tell("Witness")
+    compensated_sum(np.zeros(1))  # so that what numba imports at its first call is there for threads
+    # Kernels release the interpreter's lock: what depends on nothing else runs beside the rest.
+    with beside() as thread:
+        certified = thread.submit(audited_distances, sample)
+        witness = witness_from_sample(sample)
+        weighted = weights_differ(sample)
+        units = units_drawn(sample, rows, draws, weighted)
+        taught = thread.submit(teach, units)
+        measured = {
+            name: thread.submit(measure.on_sample, sample, **measure.parameters)
+            for name, measure in measures().items()
+            if name != _CERTIFIED and _too_many(measure, sample) is None
+        }
+        tell("Reliability diagram")
+        corp = corp_from_sample(sample)
+        table = reliability(sample, level, n_resamples, rng, rows, corp)
+        tell("Tests")
+        most = None if draws is None else draws.most
+        drawn = int(rng.integers(2**31))
+        costing = thread.submit(_costs, sample, corp, rows, threshold, level, n_resamples, drawn)
+        # The displacement is more than what rounding has misplaced.
+        tests = evidence(sample, rows, weighted, level, n_resamples, drawn, displacement, most)
+        test = tests["calibration_test"].result
+        # From the last on: those that the thread has not come to are measured here.
+        values: dict[str, float] = {}
+        for name in reversed(measured):
+            tell(measures()[name].title)
+            values[name] = measured[name].result()
+        tell("Lower distance")
+        certificate, nearest = certified.result()
+        found: dict[str, MeasureValue] = {}
+        for name, measure in measures().items():
+            value, why_not = values.get(name), _too_many(measure, sample)
+            if value is None and why_not is None:
+                value = lower_distance_of_certificate(certificate, sample)
+            found[name] = MeasureValue(measure.title, value, measure.sentence, measure.parameters, why_not)
+        tell("Inequalities")
+        known = {name: measure.value for name, measure in found.items()}
+        ties = tie(sample, witness, certificate, nearest, corp, known)
+        _say_brackets(found, ties.lower_distance_bracket)
+        tell("Bounds")
+        mean_prediction = min(1.0, dot(sample.mass(), sample.prediction))
+        base_rate = min(1.0, max(0.0, mean_prediction + float(sample.residual().sum())))
+        limit = default_limit(base_rate, mean_prediction) if max_distance is None else float(max_distance)
+        taught.result()
+        bracket = ties.lower_distance_bracket
+        bounds, gate = population(sample, units, limit, level, witness.value, bracket, displacement, values)
+        # Chance alone makes stretches stand out: they are told where calibration is rejected, or chance is not known.
+        telling = test is None or rejected(test, gate)
+        regional = thread.submit(regions_from_witness, sample, witness, rows) if telling else None
+        tell("What to do")
+        advised = not_compared("not asked for")
+        if advise:
+            state = decide(test, gate)
+            advised = advice_on_sample(sample, test, weighted, state, level, int(rng.integers(2**31)), rows)
+        regions = () if regional is None else regional.result()
+        tell("What it costs")
+        cost, acting = costing.result()
+    return Audit(
+        title=title,
+        n_rows=sample.n_rows,
+        n_distinct=sample.n_distinct,
+        effective_rows=sample.effective_rows,
+        weighted=weighted,
+        base_rate=base_rate,
+        mean_prediction=mean_prediction,
+        measures=found,
+        tests=tests,
+        advice=advised,
+        classes=None,
+        population=bounds,
+        witness=witness,
+        smooth_lower=witness.value,
+        smooth_upper=witness.upper,
+        regions=regions,
+        ties=ties,
+        reliability=table,
+        level=float(level),
+        n_resamples=int(n_resamples),
+        seed=seed,
+        rates=not sample.binary,
+        about_chance=_about_chance(sample),
+        n_groups=None if rows is None else rows.n_groups,
+        trials=rows is not None and rows.trials is not None,
+        max_weight=None if draws is None else draws.most,
+        default_limit=max_distance is None,
+        max_distance=limit,
+        gate=gate,
+        auc=auc_from_sample(sample),
+        cost_of_acting=cost,
+        acting=acting,
+    )
+
+
+def _too_many(measure: Measure, sample: Sample) -> str | None:
+    """Why a measure is not computed of so many distinct predictions; None where it is."""
+    if measure.maximum_rows is None or sample.n_distinct <= measure.maximum_rows:
+        return None
+    return f"not computed above {measure.maximum_rows:,} distinct predictions"
+
+
+def _say_brackets(found: dict[str, MeasureValue], distance: Bracket) -> None:
+    """Say of numbers that were not computed, or not to the last digit shown, between which others they lie."""
+    lower, interval = found[_CERTIFIED], found["interval_calibration_error"]
+    if lower.value is None:
+        found[_CERTIFIED] = in_its_bracket(lower, distance)
+    elif lower.value - distance.lower > _LOOSE:
+        said = f"{lower.sentence} Proved: {proved(distance.lower, lower.value)[0]}."
+        found[_CERTIFIED] = replace(lower, sentence=said)
+    if interval.value is None:
+        above = above_interval_error({name: measure.value for name, measure in found.items()})
+        found["interval_calibration_error"] = in_its_bracket(interval, Bracket(distance.lower, above))
+
+
+def _costs(
+    sample: Sample,
+    corp: CorpDecomposition,
+    rows: Rows | None,
+    threshold: float | None,
+    level: float,
+    n_resamples: int,
+    drawn: int,
+) -> tuple[Cost, Acting]:
+    many = threshold is None and sample.n_distinct > _COSTLY
+    # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
+    single = rows is None or (rows.trials is None and rows.group is None)
+    cuts = Cuts.of(sample)
+    cost = cost_from_sample(sample, level, threshold, bounded=single and not many, cuts=cuts)
+    how = sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1])
+    return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)
+
+
+def _about_chance(sample: Sample) -> str | None:
+    if not sample.binary:
+        return sentence(NO_TRIALS)
+    return None if np.array_equal(sample.weight, sample.count) else WEIGHTS

@@ -1,0 +1,544 @@
+"""The one decision that every sentence of an audit follows from: is it real, does it matter, what to do."""
+
+from __future__ import annotations
+
+__all__ = ["Answer", "Example"]
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from calibrant.door.coding import condition, equalities
+from calibrant.door.columns import FloatArray
+from calibrant.door.ends import Interval
+from calibrant.door.values import Result
+from calibrant.inference.bounds.gate import asked
+from calibrant.inference.testing.calibration import CalibrationTestResult
+
+if TYPE_CHECKING:
+    from calibrant.findings.advice import Advice
+    from calibrant.findings.results import Audit
+    from calibrant.inference.bounds.gate import GateResult
+    from calibrant.inference.testing.result import TestResult
+    from calibrant.segments.by_column import Segment
+    from calibrant.segments.results import FoundSegment, FoundSegments
+
+
+State = Literal["no evidence", "too few rows", "too small to matter", "worth correcting", "not tested"]
+Direction = Literal["too high", "too low", "too confident", "not confident enough", "uneven"]
+Action = Literal[
+    "leave unchanged",
+    "collect more rows",
+    "recalibrate",
+    "predict the base rate",
+    "check the labels",
+    "look closer",
+    "look at the parts",
+    "none",
+]
+
+USUAL_LIMIT, _PART = 0.02, 0.1
+_ONE_SIDED = 0.15  # of all that predictions must move, at most, the other way
+_EXPLAINED = 0.8  # of it, at least, by one change of side
+_SIMPLE = ("temperature", "platt")  # methods of one and of two numbers
+_NONE = 1e-12  # rates below are rounding
+
+
+def default_limit(base_rate: float, mean_prediction: float) -> float:
+    """The `max_distance` that is taken where none is given: 0.02, or a tenth of the rarer outcome's rate if less.
+
+    Two percentage points are what people read off a diagram; of an event of one in a thousand they would hide any
+    error at all, so there the limit is a tenth of the risk itself, in two digits, as it is printed (docs/answer.md).
+    Of the observed and the predicted rate the larger is taken.
+    """
+    rarer, _ = _rarer(base_rate, mean_prediction)
+    return min(USUAL_LIMIT, float(f"{_PART * rarer:.2g}")) if rarer > _NONE else USUAL_LIMIT
+
+
+def loose_limit(base_rate: float, mean_prediction: float, limit: float) -> str | None:
+    """Where a constant prediction of 0 or 1 would be within a limit, that sentence, with the default."""
+    rarer = min(base_rate, 1.0 - base_rate)
+    if rarer > limit:
+        return None
+    usual = default_limit(base_rate, mean_prediction)
+    told = f"By default an audit takes {asked(usual)}, {default_in_words(base_rate, mean_prediction)}."
+    return (
+        f"The limit {limit:g} is loose: the rarer outcome has a rate of {rarer:.2g}, so that predicting "
+        f"{0 if base_rate < 0.5 else 1} everywhere would be within it.{f' {told}' if usual < USUAL_LIMIT else ''}"
+    )
+
+
+def default_in_words(base_rate: float, mean_prediction: float) -> str:
+    """What the default is a tenth of, where it is less than 0.02."""
+    return f"a tenth of the rarer outcome's {_rarer(base_rate, mean_prediction)[1]} rate"
+
+
+def _rarer(base_rate: float, mean_prediction: float) -> tuple[float, str]:
+    seen, predicted = (min(rate, 1.0 - rate) for rate in (base_rate, mean_prediction))
+    return (seen, "observed") if seen >= predicted else (predicted, "predicted")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Result):
+    """The answer of an audit.
+
+    Attributes
+    ----------
+    state : str
+        With K classes that of the most probable one, unless single classes show more.
+    direction : str or None
+        "too high", "too low", "too confident" (too high where predictions are high and too low where they are low),
+        "not confident enough" (the reverse) or "uneven" (no shift and no slope of the log-odds repairs half of it);
+        None where calibration is not rejected.
+    size : float
+        Lower distance from calibration of these rows, in probability units: the smallest average change of the
+        predictions that would make them calibrated. Where it is known within a bracket, the upper end.
+    interval : Interval or None
+        Ends for the population, each of which holds with probability 1 - level, as in `calibration_gate`. Its lower end
+        is 0 if calibration is not rejected. None if no bound is known, as for weights without `max_weight`.
+    pvalue : float or None
+        Of `calibration_test`; None where it was not run.
+    action : str
+        "recalibrate", "leave unchanged", "collect more rows", "predict the base rate", "check the labels" (events are
+        fewer where predictions are higher), "look closer" (no recalibration helps), "look at the parts" (segments or
+        periods are miscalibrated, and all rows together are not) or "none" (nothing is advised).
+    headline : str
+        Direction and reality, in a sentence or two.
+    details : tuple of str
+        How far, and what to do.
+    sentence : str
+        All of it: headline and details.
+    max_distance : float
+        The limit that was compared with.
+    examples : tuple of Example
+        The ranges of predictions named in the headline: one or two, or none, as where it names a segment.
+
+    See Also
+    --------
+    Audit, audit, calibration_gate
+    """
+
+    state: State
+    direction: Direction | None
+    size: float
+    interval: Interval | None
+    pvalue: float | None
+    action: Action
+    headline: str
+    details: tuple[str, ...]
+    max_distance: float
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Headline and details."""
+        return " ".join((self.headline, *self.details))
+
+    def summary(self) -> str:
+        """Return the sentence."""
+        return self.sentence
+
+
+def decide(test: TestResult | None, gate: GateResult | None, classes: State | None = None) -> State:
+    """Read the test and the gate together: the table of cases is in docs/answer.md.
+
+    Parameters
+    ----------
+    test : TestResult or None
+        None where it was not run.
+    gate : GateResult or None
+        At the limit of what is too small to matter; None where no bound of the population is known.
+    classes : str or None
+        Of K classes what they come to one by one; None where none is found.
+    """
+    if test is None:
+        return "not tested"
+    top = _decide(test, gate)
+    if classes == "worth correcting" or (classes is not None and top == "no evidence"):
+        return classes
+    return top
+
+
+def _decide(test: TestResult, gate: GateResult | None) -> State:
+    small = gate is not None and gate.verdict == "within"
+    if rejected(test, gate):
+        return "too small to matter" if small else "worth correcting"
+    # Without any bound nothing rules an error out: less information never gives the more reassuring answer.
+    return "no evidence" if small else "too few rows"
+
+
+def rejected(test: TestResult, gate: GateResult | None) -> bool:
+    """Whether calibration is rejected: by the test, or by outcomes that were predicted to be impossible.
+
+    A few of those may be predictions rounded to 0 or 1: they count where an error is proved of the population.
+    """
+    return test.reject or (test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0))
+
+
+def answer(audit: Audit) -> Answer:
+    """Put together what the audit found."""
+    from calibrant.findings.catalogue import details, headline, says_where
+
+    test, gate = audit.tests["calibration_test"].result, audit.gate
+    state = decide(test, gate, None if audit.classes is None else audit.classes.state)
+    real = test is not None and rejected(test, gate)
+    interval = None if gate is None else gate.lower_distance
+    if interval is not None and not real and test is not None:
+        interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
+    seen = examples(audit) if real and test is not None and test.reject else ()
+    direction = _direction(seen, audit) if seen else None
+    value = audit.measures["lower_calibration_distance"].value
+    found = Answer(
+        state=state,
+        direction=direction,
+        size=audit.ties.lower_distance_bracket.upper if value is None else value,
+        interval=interval,
+        pvalue=None if test is None else test.pvalue,
+        action=_action(state, audit.advice, parts_off(audit)),
+        headline="",
+        details=(),
+        max_distance=audit.max_distance,
+    )
+    if says_where(found, test) and blamed(audit, direction) is None:
+        found = replace(found, examples=told(direction, seen))
+    return replace(found, headline=headline(found, audit), details=details(found, audit))
+
+
+def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:
+    """From how the advised recalibration moves the predictions; without one from where they err by more than noise."""
+    advice = audit.advice
+    single = audit.classes is None
+    if single and advice.chosen not in (None, "unchanged", "constant", *_SIMPLE):
+        left = min(advice[name].lower_calibration_distance for name in _SIMPLE)
+        if left > 0.5 * advice["unchanged"].lower_calibration_distance:
+            return "uneven"
+    if advice.fitted_map is not None and single:
+        held = audit.reliability.mass > 0.0
+        at, mass = audit.reliability.prediction[held], audit.reliability.mass[held]
+        return _of_moves(mass * (advice.fitted_map._map(at) - at))
+    ordered = sorted(seen, key=lambda each: each.low)
+    return _of_moves(np.array([each.share * (each.happened - each.predicted) for each in ordered]))
+
+
+def _of_moves(moved: FloatArray) -> Direction:
+    """What is wrong with predictions that must move by this much, in their order."""
+    up, down = moved[moved > 0.0].sum(), -moved[moved < 0.0].sum()
+    if min(up, down) <= _ONE_SIDED * (up + down):
+        return "too low" if up >= down else "too high"
+    # Of the ways to split the predictions into a low and a high part the one that explains most.
+    below = np.concatenate([[0.0], np.cumsum(moved)])
+    lows_up = float((2.0 * below - below[-1]).max())  # low ones must rise and high ones fall
+    lows_down = float((below[-1] - 2.0 * below).max())
+    if max(lows_up, lows_down) < _EXPLAINED * (up + down):
+        return "uneven"
+    return "too confident" if lows_up >= lows_down else "not confident enough"
+
+
+def _action(state: State, advice: Advice, parts: tuple[str, ...]) -> Action:
+    if state == "not tested":
+        return "none"
+    if state != "worth correcting" and parts:
+        return "look at the parts"
+    if state == "too few rows":
+        return "collect more rows"
+    if state != "worth correcting":
+        return "leave unchanged"
+    if advice.backwards:
+        return "check the labels"
+    if advice.chosen is None:
+        return "none"
+    if advice.chosen == "constant":
+        return "predict the base rate"
+    return "look closer" if advice.chosen == "unchanged" else "recalibrate"
+
+
+_MOST_ROWS = 0.5  # of all, in a part of them
+_MOST_ERROR = 0.5  # of all rows, in it
+_LEFT = 0.2  # of the error of all rows, at most, elsewhere, or what chance explains
+_NOISE = 2.0  # standard deviations of it
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """A segment, the columns that make it, and what is predicted and happens in it and elsewhere."""
+
+    name: str
+    features: tuple[str, ...]
+    predicted: float
+    happened: float
+    predicted_elsewhere: float
+    happened_elsewhere: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A segment that is off by more than is too small to matter, by name or found."""
+
+    name: str
+    fixed: Mapping[str, str]
+    of: Segment | FoundSegment
+
+    @property
+    def low(self) -> bool:
+        """Whether its predictions are too low on average."""
+        return self.of.base_rate > self.of.mean_prediction
+
+    def apart_from(self, other: _Part) -> bool:
+        """Whether the two have no row in common, as one column shows."""
+        return any(self.fixed.get(feature, label) != label for feature, label in other.fixed.items())
+
+    def errs_as(self, other: _Part) -> bool:
+        """Whether it errs in the direction of the other, also where the evidence is strongest."""
+        return self.low == other.low == (self.of.direction == "too low")
+
+
+def blamed(audit: Audit, direction: Direction | None) -> Blamed | None:
+    """The segment whose error is that of all rows; None where no single one is to blame.
+
+    Segments by name come first, for they were asked about. None is blamed where another segment, or a range of
+    predictions, is proved to err in a way that it does not explain. How much weight a segment has is not kept, so that
+    none is blamed where weights differ.
+    """
+    if direction not in ("too high", "too low") or audit.weighted:
+        return None
+    low = direction == "too low"
+    if any((each.happened > each.predicted) != low for each in examples(audit)):
+        return None
+    named, found = _named(audit), _found(audit)
+    alone = (part for part in (*named[:1], *found[:1]) if not _others_err(part, [*named, *found]))
+    sides = (_sides(audit, part) for part in alone)
+    return next((each for each in sides if each is not None), None)
+
+
+def _named(audit: Audit) -> list[_Part]:
+    by = audit.segmented_by
+    return [
+        _Part(
+            equalities(by, each.key),
+            {name: condition(name, value) for name, value in zip(by, each.key, strict=True)},
+            each,
+        )
+        for each in audit.segments
+        if named_off(audit, each)
+    ]
+
+
+def _found(audit: Audit) -> list[_Part]:
+    """With the columns that each fixes, and by what label."""
+    made_of = {} if audit.found_segments is None else audit.found_segments.features
+    return [
+        _Part(
+            each.name,
+            {name: label for name, labels in made_of.items() for label in labels if label in each.conditions},
+            each,
+        )
+        for each in found_off(audit)
+    ]
+
+
+def _others_err(part: _Part, parts: list[_Part]) -> bool:
+    """Whether other segments are off and the part does not explain it: of other rows, or in the other direction."""
+    others = (each for each in parts if each.fixed != part.fixed)
+    return any(each.apart_from(part) or not each.errs_as(part) for each in others)
+
+
+def _sides(audit: Audit, part: _Part) -> Blamed | None:
+    """The part and the rest, if the error of all rows is the part's and the rest has none, or one within noise."""
+    n_rows, predicted, happened = part.of.n_rows, part.of.mean_prediction, part.of.base_rate
+    rest = audit.n_rows - n_rows
+    if n_rows > _MOST_ROWS * audit.n_rows:
+        return None
+    whole = audit.n_rows * (audit.base_rate - audit.mean_prediction)
+    inside = n_rows * (happened - predicted)
+    says = (audit.n_rows * audit.mean_prediction - n_rows * predicted) / rest
+    happens = (audit.n_rows * audit.base_rate - n_rows * happened) / rest
+    left = abs(happens - says)
+    if inside * whole <= 0.0 or abs(inside) < _MOST_ERROR * abs(whole) or left > audit.max_distance:
+        return None
+    by_chance = left * rest <= _NOISE * math.sqrt(_variance(audit, rest, says))
+    if not by_chance and left * rest > _LEFT * abs(whole):
+        return None
+    return Blamed(part.name, tuple(part.fixed), predicted, happened, says, happens)
+
+
+def _variance(audit: Audit, rest: int, says: float) -> float:
+    """Of the number of events among the rest, were it calibrated, at most: by its mean, and by all predictions."""
+    table = audit.reliability
+    spread = float((table.mass * table.prediction * (1.0 - table.prediction)).sum())
+    return max(min(rest * says * (1.0 - says), audit.n_rows * spread), 0.0)
+
+
+def parts_off(audit: Audit) -> tuple[str, ...]:
+    """Which kinds of parts are proved miscalibrated; named segments by more than is too small to matter.
+
+    Of named segments the share of false discoveries, of found ones the chance of any, and of periods the chance of
+    ever being told without reason is at most the audit's level. Classes are not among them: they decide the state.
+    """
+    found = []
+    if any(named_off(audit, each) for each in audit.segments) or found_off(audit):
+        found.append("segments")
+    if any(period.reading.reject for period in audit.periods):
+        found.append("periods")
+    return tuple(found)
+
+
+def named_off(audit: Audit, segment: Segment) -> bool:
+    """Whether a named segment is off by more than noise, and by more than is too small to matter."""
+    return bool(segment.reject) and segment.lower_distance_bracket.upper > audit.max_distance
+
+
+def found_off(audit: Audit) -> list[FoundSegment]:
+    """The found segments that are off by more than is too small to matter, in their mean or for the part that errs.
+
+    Not all rows together: what they come to, the test and the gate say.
+    """
+    searched = () if audit.found_segments is None else audit.found_segments.segments
+    return [each for each in searched if each.conditions and each.off > audit.max_distance]
+
+
+def disagreement(audit: Audit) -> str | None:
+    """On which segments the two disagree, and why they may; None where they do not."""
+    if audit.found_segments is None:
+        return None
+    proved = _proved(audit.found_segments, audit.segmented_by)
+    apart = [
+        (equalities(audit.segmented_by, each.key), bool(each.reject))
+        for each in audit.segments
+        if each.reject is not None and proved.get(_conditions(audit.segmented_by, each.key), each.reject) != each.reject
+    ]
+    if not apart:
+        return None
+    (first, by_name), more = apart[0], len(apart) - 1
+    others = f" (and {more:,} more)" if more else ""
+    one, other = ("by name", "in the search") if by_name else ("in the search", "by name")
+    few, level = f"{100.0 * audit.level:g}%", f"{audit.level:g}"
+    return (
+        f"{first}{others} is off by more than noise {one} and not {other}, for each has its own test and rule: by name "
+        f"at most {few} of the segments called off are expected to be false alarms; in the search the chance "
+        f"that any calibrated one is called off is at most {level}."
+    )
+
+
+def _proved(found: FoundSegments, by: tuple[str, ...]) -> dict[frozenset[str], bool]:
+    """Of the tested segments that fix just these columns, whether they are off."""
+    names, labels = list(found.features), list(found.features.values())
+    wanted = {at for at, name in enumerate(names) if name in by}
+    off = np.asarray(found.tested[:, 2] <= found.level)
+    return {
+        frozenset(labels[feature][value] for feature, value in made_of): bool(off[at])
+        for at, made_of in enumerate(found.made_of)
+        if {feature for feature, _ in made_of} == wanted and len(wanted) == len(by)
+    }
+
+
+def _conditions(by: tuple[str, ...], key: tuple[object, ...]) -> frozenset[str]:
+    return frozenset(condition(name, value) for name, value in zip(by, key, strict=True))
+
+
+_CLEAR, _SURE = 3.0, 4.0  # standard errors
+_MOST = 0.9  # of the rows
+_SIDES = {"too low": (True, False), "too high": (False, True)}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Example(Result):
+    """A range of predictions, or a single one, that the headline of an answer names.
+
+    Attributes
+    ----------
+    low, high : float
+        First and last prediction of it.
+    predicted, happened : float
+        Weighted means of its predictions and of its outcomes.
+    share : float
+        Its share of the weight.
+    errors : float
+        How many standard errors lie between the two means.
+
+    See Also
+    --------
+    Answer, Region
+    """
+
+    low: float
+    high: float
+    predicted: float
+    happened: float
+    share: float
+    errors: float
+
+    def summary(self) -> str:
+        """Say what was predicted, and what happened."""
+        return f"From {self.low:.3g} to {self.high:.3g}: {self.predicted:.3g} predicted, {self.happened:.3g} happened."
+
+
+def told(direction: str | None, seen: tuple[Example, ...]) -> tuple[Example, ...]:
+    """Those that the headline tells: the clearest of its direction; of two-sided faults the clearest of either side.
+
+    Of faults that are nearly all of one side, the other is told as well where it is clear beyond doubt.
+    """
+    if not seen or direction is None:
+        return ()
+    if direction in ("too high", "too low"):
+        same, other = ([each for each in seen if (each.happened > each.predicted) == low] for low in _SIDES[direction])
+        return (*same[:1], *(each for each in other[:1] if same and each.errors >= _SURE))
+    first = seen[0]
+    others = [each for each in seen if (each.happened < each.predicted) != (first.happened < first.predicted)]
+    return (first, *others[:1])
+
+
+def examples(audit: Audit) -> tuple[Example, ...]:
+    """Where it errs by more than noise, the clearest first.
+
+    Of few distinct predictions each is looked at by itself; else the stretches of the smooth error's witness, and the
+    one that the test points at.
+    """
+    table, test = audit.reliability, audit.tests["calibration_test"].result
+    if table.kind == "levels" and not audit.rates:
+        found = _of_levels(audit)
+    else:
+        found = [
+            Example(
+                region.low, region.high, region.mean_prediction, region.mean_prediction + region.mean_error,
+                region.weight_share, abs(region.mean_error) / (region.standard_error or 1e-300),
+            )
+            for region in audit.regions
+            if region.exceeds_noise
+        ]  # fmt: skip
+    region = test.region if isinstance(test, CalibrationTestResult) else None
+    if region is not None and not (found and (table.kind == "levels" or audit.n_groups is not None)):
+        # Where the test points at: it saw what the witness's stretches may miss.
+        p, n, share = region.mean_prediction, float(region.n_rows), region.n_rows / audit.n_rows
+        if audit.weighted:
+            share = float(table.mass[(table.prediction >= region.low) & (table.prediction <= region.high)].sum())
+            n *= audit.effective_rows / audit.n_rows
+        errors = abs(region.event_rate - p) * math.sqrt(n / max(p * (1.0 - p), 1e-300))
+        found.append(Example(region.low, region.high, p, region.event_rate, share, errors))
+    return tuple(sorted(found, key=lambda each: -each.errors))
+
+
+def _of_levels(audit: Audit) -> list[Example]:
+    table = audit.reliability
+    chance = table.prediction * (1.0 - table.prediction)
+    spread = np.sqrt(chance / np.maximum(table.count, 1.0)) if table.deviation is None else table.deviation
+    away = np.abs(table.outcome - table.prediction)
+    errors = np.where(away > 0.0, away / np.maximum(spread, 1e-300), 0.0)
+    errors[~((table.prediction > 0.0) & (table.prediction < 1.0))] = 0.0  # told by the test as impossible rows
+    shown = np.flatnonzero(errors >= _CLEAR)
+    found = [
+        Example(
+            float(table.prediction[i]), float(table.prediction[i]), float(table.prediction[i]),
+            float(table.outcome[i]), float(table.mass[i]), float(errors[i]),
+        )
+        for i in shown
+    ]  # fmt: skip
+    same = max(float(table.mass[side * (table.outcome - table.prediction) > 0.0].sum()) for side in (1.0, -1.0))
+    if len(found) > 1 and same > _MOST:
+        # All err one way, of which no single prediction is an example.
+        clearest = max(each.errors for each in found)
+        low, high = table.prediction[[0, -1]].tolist()
+        found.insert(0, Example(low, high, audit.mean_prediction, audit.base_rate, 1.0, clearest))
+    return found

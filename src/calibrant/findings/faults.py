@@ -1,0 +1,87 @@
+"""What is wrong with a table, in the words of someone who sees it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+
+from calibrant.door.coding import condition
+from calibrant.door.columns import FINITE, NOT_NULL, NOT_SWAPPED
+from calibrant.door.errors import InputError, Ways
+from calibrant.tables.numbers import from_0, in_column
+from calibrant.tables.table import Table
+
+
+@contextmanager
+def said_of(file: str) -> Iterator[None]:
+    """Of several tables, name the one in which something is wrong."""
+    try:
+        yield
+    except InputError as problem:
+        said = problem.problem if file in problem.problem else f"in {file!r}: {problem.problem}"
+        raise type(problem)(problem.argument, said, row=problem.row, allowed=problem.allowed) from None
+
+
+def refuse_own_columns(names: Mapping[str, str], **keys: Collection[str | None]) -> None:
+    """Raise if segments, periods or groups are to be made of a column that was read as something else."""
+    for option, columns in keys.items():
+        for argument, name in names.items():
+            if name in columns and argument != option:
+                raise InputError(option, f"names {name!r}, the column that was read as {argument}")
+
+
+def in_table(problem: InputError, table: Table, names: Mapping[str, str]) -> InputError:
+    """The problem in the words of someone who sees the table: its column's name, and how rows are counted."""
+    if problem.allowed == NOT_SWAPPED:
+        return _swapped(names["y_true"], names["y_prob"])
+    if problem.argument == "max_weight":  # of no column
+        said = problem.problem
+        if problem.row is not None and {"groups", "y_prob"} <= names.keys():
+            of_row = f"the group of row {problem.row} (from 0)"
+            said = said.replace(of_row, f"the group {_group_of(table, names, problem.row)}")
+        if table.n_files > 1:
+            said = said.replace("(from 0)", f"({from_0(table.n_files)})")
+        return InputError("max_weight", said, row=problem.row, allowed=problem.allowed)
+    where = in_column(problem.argument, names)
+    if problem.row is not None:
+        where = f"{where.removesuffix(': ')}{', ' if where else ''}rows {from_0(table.n_files)}: "
+    return InputError(problem.argument, where + problem.problem, row=problem.row, allowed=problem.allowed)
+
+
+def _group_of(table: Table, names: Mapping[str, str], row: int) -> str:
+    """The group of one of the rows that were read."""
+    column, arrays = names["groups"], {name: names[name] for name in names if name != "groups"}
+    held = table.with_features(arrays, [column], "groups", exclude_bad=True, groups=column)
+    assert held.group is not None
+    return condition(column, held.kept(held.group >= 0).keys[column][row].as_py())
+
+
+def _swapped(y_true: str, y_prob: str) -> InputError:
+    said = f"columns {y_true!r} and {y_prob!r} look swapped: as y_prob, {y_prob!r} is 0 or 1 in every row"
+    said += f", and as y_true, {y_true!r} is not"
+    rates = "event rates at hard predictions need a column of weights"
+    ways = Ways(
+        f"name y_true={y_prob!r} and y_prob={y_true!r}; {rates}",
+        f"name --y-true {shlex.quote(y_prob)} and --y-prob {shlex.quote(y_true)}; {rates}",
+    )
+    return InputError("y_true", said, allowed=ways)
+
+
+def or_several(problem: InputError, y_prob: str | None) -> InputError:
+    """Of columns listed together that are no probabilities of classes, say how forecasts are compared."""
+    if problem.argument != "y_prob" or y_prob is None or "," not in y_prob:
+        return problem
+    ways = Ways("forecasts to compare are a list of names", "forecasts to compare are each a --y-prob of its own")
+    return InputError(problem.argument, problem.problem, row=problem.row, allowed=ways)
+
+
+def or_left_out(problem: InputError) -> InputError:
+    """Of a row without a finite number, say that such rows can be left out."""
+    if problem.allowed not in (FINITE, NOT_NULL):
+        return problem
+    ways = Ways(
+        f"{problem.allowed}, or exclude_bad=True leaves such rows out",
+        f"{problem.allowed}, or --exclude-bad leaves such rows out",
+    )
+    return type(problem)(problem.argument, problem.problem, row=problem.row, allowed=ways)

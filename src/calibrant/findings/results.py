@@ -1,0 +1,314 @@
+"""What an audit found: frozen values."""
+
+from __future__ import annotations
+
+__all__ = ["Audit", "MeasureValue"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from calibrant.decisions.acting import Acting
+from calibrant.decisions.cost import Cost
+from calibrant.door.ends import Bracket
+from calibrant.door.premises import Premises
+from calibrant.door.values import ReadOnly, Result, counted
+from calibrant.findings.advice import Advice
+from calibrant.findings.decision import Answer, answer, loose_limit
+from calibrant.findings.evidence import Evidence
+from calibrant.findings.inequalities import Inequality, Ties
+from calibrant.findings.regions import Region
+from calibrant.findings.reliability import Reliability
+from calibrant.findings.views import Finding, view
+from calibrant.findings.words import not_looked_at, number, proved
+from calibrant.inference.bounds.gate import GateResult
+from calibrant.inference.bounds.population import PopulationBounds
+from calibrant.measures.smooth import Witness
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calibrant.drift.periods import Period
+    from calibrant.findings.classes import ClassFindings
+    from calibrant.segments.by_column import Segment
+    from calibrant.segments.results import FoundSegments
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MeasureValue(Result):
+    """One measure of the sample.
+
+    Attributes
+    ----------
+    title : str
+        Its name in words.
+    value : float or None
+        None where it was not computed.
+    sentence : str
+        What the number means.
+    parameters : mapping
+        Parameters that have no default, as they were set.
+    not_computed : str or None
+        Why there is no value, with its proved bound if there is one; None where there is a value.
+    bracket : Bracket or None
+        A proved bracket of the value, if it was not computed and one is known; else None.
+
+    See Also
+    --------
+    Audit, Measure
+    """
+
+    title: str
+    value: float | None
+    sentence: str
+    parameters: Mapping[str, Any]
+    not_computed: str | None = None
+    bracket: Bracket | None = None
+
+    @property
+    def shown(self) -> str:
+        """The value, or what it lies between, as a table of measures has it; a dash where neither is known."""
+        if self.value is not None:
+            return number(self.value)
+        if self.bracket is None:
+            return "-"
+        low, high = number(self.bracket.lower), number(self.bracket.upper)
+        return low if low == high else f"{low} to {high}"
+
+    def summary(self) -> str:
+        """Say the number and what it means, or why there is none."""
+        return f"{self.title}: {self.not_computed if self.value is None else f'{self.value:.6g}. {self.sentence}'}"
+
+
+def in_its_bracket(
+    measure: MeasureValue, bracket: Bracket, rest: str = "and a closer number is not searched for among so many rows"
+) -> MeasureValue:
+    """A measure that has no value, of which is proved all the same between what it lies."""
+    clause = proved(bracket.lower, bracket.upper)[1]
+    return replace(measure, value=None, not_computed=f"It {clause}: that is proved, {rest}.", bracket=bracket)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Finding):
+    """Everything the audit found; made by `audit`.
+
+    Attributes
+    ----------
+    title : str or None
+        What was audited, for the head of the report; None if it has no name.
+    n_rows, n_distinct : int
+        Rows, and distinct predictions.
+    effective_rows : float
+        Kish's effective number of rows; `n_rows` if weights are equal.
+    weighted : bool
+        Whether weights differ.
+    base_rate, mean_prediction : float
+        Weighted means of outcomes and predictions.
+    measures : mapping of str to MeasureValue
+        Every registered measure by name.
+    tests : mapping of str to Evidence
+        Tests of calibration by name, each with its result, or why it was not run.
+    advice : Advice
+        What to do: recalibrations compared.
+    classes : ClassFindings or None
+        For K classes, what was found beyond the top label, to which all else refers; None for one probability per row.
+    population : PopulationBounds or None
+        Confidence bounds for the population; None for event rates, and for weights, trials or groups without
+        `max_weight`.
+    witness : Witness
+        Of the smooth error, callable on predictions.
+    smooth_lower, smooth_upper : float
+        What the witness attains, and the dual bound that nothing exceeds: a proved bracket of the smooth error.
+    regions : tuple of Region
+        Where the predictor errs, by contribution to the smooth error.
+    ties : Ties
+        The inequalities between the measures, checked, and the brackets of the distances from calibration.
+    reliability : Reliability
+        Table behind the reliability diagram.
+    level : float
+        Probability of error of the test, of each end of a bound, and of the consistency band.
+    n_resamples : int
+        Resamples behind the band.
+    seed : int or None
+        Passed as `random_state`, it gives the same result again; None if a generator was passed.
+    rates : bool
+        Whether outcomes are event rates.
+    about_chance : str or None
+        For event rates, why nothing is said about chance; for weighted rows, what is assumed of the weights; else None.
+    segments : tuple of Segment
+        Segments of the rows, sorted as `calibration_by_segment` says, if `by` was given.
+    segmented_by : tuple of str
+        Columns whose values make the segments.
+    found_segments : FoundSegments or None
+        Segments found by `find`, if it was given.
+    periods : tuple of Period
+        Days or other periods in order, with the evidence so far, if `drift` was given.
+    columns : mapping of str to str
+        The columns of a table that were used, by argument.
+    n_excluded : int
+        Bad rows of a table that were left out.
+    n_cells : int or None
+        Number of cells, if rows were pooled into cells that hold several predictions.
+    pos_label : object
+        Label of the positive class, whose probability was audited, if it was given or there were two columns.
+    max_distance : float
+        The error that is too small to matter.
+    gate : GateResult or None
+        Whether the population's lower distance is proved to be within `max_distance`; None if no bound is known.
+    auc : float or None
+        Probability that a row with the event has a higher prediction than one without (ties count half): how well the
+        predictions rank, which calibration does not say. None if there is only one outcome.
+    cost_of_acting : Cost or None
+        What acting on the predictions loses, at the given threshold or the worst one; None if not computed.
+    acting : Acting or None
+        Decision curve with its band, and the Murphy diagram, at some 400 thresholds: what the page draws.
+    n_groups : int or None
+        Number of groups; None if rows are taken to be independent.
+    perhaps_groups : str or None
+        Column of a table whose name suggests that its rows belong together, and in which values repeat, if no groups
+        were given.
+    not_looked_at : tuple of str
+        Columns of a table that nothing was asked about, in which segments could be found.
+    weightless_segments : tuple of str
+        Segments whose rows have no weight, of which nothing is said, with their number of rows.
+    default_limit : bool
+        Whether `max_distance` is the default.
+    max_weight : float or None
+        The most that one row, or group, can weigh, where it was given.
+    trials : bool
+        Whether each row stands for several outcomes.
+    unweighted, exclude_bad : bool
+        Whether columns of weights, and bad rows of a table, were to be left out.
+    distinct : bool
+        Whether files of equal contents were to be taken as other rows each.
+    complete : bool
+        Whether all that was left out is known: not of a sketch, which does not keep it.
+    road : str or None
+        If rows were not read but summed: who summed them, and what that costs; else None.
+
+    See Also
+    --------
+    audit, audit_table, GateResult
+    """
+
+    title: str | None
+    n_rows: int
+    n_distinct: int
+    effective_rows: float
+    weighted: bool
+    base_rate: float
+    mean_prediction: float
+    measures: Mapping[str, MeasureValue]
+    tests: Mapping[str, Evidence]
+    advice: Advice
+    classes: ClassFindings | None
+    population: PopulationBounds | None
+    witness: Witness
+    smooth_lower: float
+    smooth_upper: float
+    regions: tuple[Region, ...]
+    ties: Ties
+    reliability: Reliability
+    level: float
+    n_resamples: int
+    seed: int | None
+    rates: bool = False
+    about_chance: str | None = None
+    segments: tuple[Segment, ...] = ()
+    segmented_by: tuple[str, ...] = ()
+    periods: tuple[Period, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    n_excluded: int = 0
+    n_cells: int | None = None
+    pos_label: Any = None
+    max_distance: float = 0.02
+    gate: GateResult | None = None
+    auc: float | None = None
+    cost_of_acting: Cost | None = None
+    acting: Acting | None = None
+    n_groups: int | None = None
+    perhaps_groups: str | None = None
+    found_segments: FoundSegments | None = None
+    road: str | None = None
+    not_looked_at: tuple[str, ...] = ()
+    weightless_segments: tuple[str, ...] = ()
+    default_limit: bool = False
+    max_weight: float | None = None
+    trials: bool = False
+    unweighted: bool = False
+    exclude_bad: bool = False
+    distinct: bool = False
+    complete: bool = True
+
+    def __post_init__(self) -> None:
+        """Keep mappings from being written to."""
+        object.__setattr__(self, "measures", ReadOnly(self.measures))
+        object.__setattr__(self, "tests", ReadOnly(self.tests))
+        object.__setattr__(self, "columns", ReadOnly(self.columns))
+
+    def __repr__(self) -> str:
+        """One short line; `summary` is the page."""
+        title = f"{self.title!r:.80}, " if self.title else ""
+        distance = proved(self.distance.lower, self.distance.upper)[0]
+        return f"Audit({title}{counted(self.n_rows, 'row')}, true distance {distance})"
+
+    @property
+    def answer(self) -> Answer:
+        """What it comes to: state, direction, size, interval, p-value, action, and a few sentences."""
+        return answer(self)
+
+    @property
+    def premises(self) -> Premises:
+        """What is taken as given, and what was not looked at: a sentence for each."""
+        cost = self.cost_of_acting
+        lacking = [(m.title, m.not_computed) for m in self.measures.values() if m.value is None]
+        lacking += [(each.title, each.not_run) for each in self.tests.values() if each.result is None]
+        omissions = [f"{title}: {(why or 'not computed').rstrip('.')}." for title, why in lacking]
+        if self.weightless_segments:
+            omissions.append(f"{not_looked_at(self.weightless_segments, 'Segments')}; their rows have no weight.")
+        return Premises(
+            level=self.level,
+            max_distance=self.max_distance,
+            default_limit=self.default_limit,
+            loose_limit=loose_limit(self.base_rate, self.mean_prediction, self.max_distance),
+            threshold=None if cost is None or cost.worst else cost.threshold,
+            columns=self.columns,
+            grouped=self.n_groups is not None,
+            n_groups=self.n_groups,
+            weighted=self.weighted,
+            trials=self.trials,
+            max_weight=self.max_weight,
+            unweighted=self.unweighted,
+            pos_label=self.pos_label,
+            exclude_bad=self.exclude_bad,
+            n_excluded=self.n_excluded,
+            not_looked_at=self.not_looked_at,
+            omissions=tuple(omissions),
+            perhaps_groups=self.perhaps_groups,
+            distinct=self.distinct,
+            complete=self.complete,
+        )
+
+    @property
+    def smooth_calibration_error(self) -> float:
+        """Smooth calibration error, as its witness attains it."""
+        return self.smooth_lower
+
+    @property
+    def distance(self) -> Bracket:
+        """Where the true distance from calibration of this sample must lie."""
+        return self.ties.true_distance
+
+    @property
+    def violations(self) -> tuple[Inequality, ...]:
+        """Inequalities that fail, each of them an error in this library."""
+        return tuple(inequality for inequality in self.ties.inequalities if not inequality.holds)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The answer, where it errs, how well it ranks, and what is assumed, in plain sentences."""
+        return tuple(view("verdict", "sentences")(self))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it."""
+        return cast("Axes", view("plots", "draw_audit")(self, ax))

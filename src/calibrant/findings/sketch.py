@@ -1,0 +1,119 @@
+"""An audit of a sketch: every number with its bound, and no number without one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import ROUND_CEILING, Context
+from types import MappingProxyType
+
+import numpy as np
+
+from calibrant.door.ends import Bracket
+from calibrant.door.values import counted
+from calibrant.findings.inequalities import above_interval_error
+from calibrant.findings.regions import Region
+from calibrant.findings.results import Audit, in_its_bracket
+from calibrant.inference.bounds.draws import Draws
+from calibrant.inference.bounds.population import bounds_from_sample
+from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above
+from calibrant.sketch.sketch import CalibrationSketch
+from calibrant.tables.sketches import KeptSketches
+from calibrant.tables.table import Table
+
+_POOLED = "and pooled rows do not tell more"
+
+
+def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: Draws | None = None) -> Audit:
+    """Return the audit of the rows that a sketch stands for.
+
+    Proved numbers are widened by what pooling can cost, regions to the ends of their cells; a measure for which that
+    is not known has no value. Tests and advice need single rows, which a sketch has only where each
+    cell holds one prediction; the audit of its sample says so itself.
+
+    Parameters
+    ----------
+    audit : Audit
+        Of the sketch's sample.
+    sketch : CalibrationSketch
+        The sketch.
+    draws : Units or Cells, optional
+        Its rows, where they weigh differently and the most that one can weigh is known.
+    """
+    bounds, cells = sketch.error_bounds(), sketch.moments()
+    displacement = sketch.displacement + ARITHMETIC
+    lower_distance = _widened(audit.ties.lower_distance_bracket, displacement)
+    measures = {}
+    for name, measure in audit.measures.items():
+        bound = bounds.get(name)
+        if bound is None:
+            why = "not computed: the rows were pooled into cells, and what that costs is not proved for this measure"
+            measures[name] = replace(measure, value=None, not_computed=measure.not_computed or why)
+        else:
+            said = f"{measure.sentence} The answer on the rows is within {at_most(bound)} of this."
+            measures[name] = replace(measure, sentence=said)
+    if measures["lower_calibration_distance"].value is None:
+        measures["lower_calibration_distance"] = in_its_bracket(
+            audit.measures["lower_calibration_distance"], lower_distance
+        )
+    name = "interval_calibration_error"
+    if measures[name].value is None:
+        above = above_interval_error({each: found.value for each, found in audit.measures.items()}, bounds)
+        on_cells = audit.measures[name].value
+        if on_cells is not None:
+            above = min(above, interval_error_above(on_cells, cells))
+        measures[name] = in_its_bracket(measures[name], Bracket(lower_distance.lower, above), _POOLED)
+    smooth = sketch.error_bound("smooth_calibration_error")
+    of_cells = "; both sides are of the cells" if np.any(cells.high > cells.low) else ""
+    population = audit.population
+    if population is None and sketch.sample.binary and (draws is not None or not audit.weighted):
+        distance = _widened(audit.ties.lower_distance_bracket, displacement)
+        population = bounds_from_sample(sketch.sample, audit.smooth_upper + smooth, distance, audit.level, draws)
+    return replace(
+        audit,
+        population=population,
+        n_cells=sketch.n_cells if of_cells else None,
+        measures=MappingProxyType(measures),
+        smooth_lower=max(0.0, audit.smooth_lower - smooth),
+        smooth_upper=min(1.0, audit.smooth_upper + smooth),
+        regions=tuple(_of_rows(region, cells) for region in audit.regions),
+        ties=replace(
+            audit.ties,
+            inequalities=tuple(replace(each, source=each.source + of_cells) for each in audit.ties.inequalities),
+            true_distance=_widened(audit.ties.true_distance, displacement),
+            lower_distance_bracket=lower_distance,
+        ),
+    )
+
+
+def road_of(table: Table, sketch: CalibrationSketch) -> str:
+    """How rows that were summed came here, and what that costs."""
+    rows, cells = counted(sketch.n_rows, "row"), counted(sketch.n_cells, "cell")
+    moved = at_most(sketch.error_bound("smooth_calibration_error"))
+    cost = f"which moves the smooth calibration error by at most {moved}."
+    if isinstance(table, KeptSketches):
+        return f"Sketches of {rows} were added up to {cells}, {cost}"
+    return f"{table.engine} summed {rows} where they lie into {cells}, {cost}"
+
+
+def at_most(bound: float) -> str:
+    """A bound in two digits, rounded up."""
+    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(bound):.1e}"
+
+
+def _of_rows(region: Region, cells: Moments) -> Region:
+    """The region from the first to the last prediction of its rows; sums over whole cells are those of their rows.
+
+    Cells are apart, so the nearest rows outside are the last of the cell before and the first of the cell after.
+    """
+    first, last = np.searchsorted(cells.low, region.low, "right") - 1, np.searchsorted(cells.high, region.high)
+    return replace(
+        region,
+        low=float(cells.low[first]),
+        high=float(cells.high[last]),
+        before=float(cells.high[first - 1]) if first else None,
+        after=float(cells.low[last + 1]) if last + 1 < cells.low.size else None,
+    )
+
+
+def _widened(bracket: Bracket, by: float) -> Bracket:
+    return replace(bracket, lower=max(0.0, bracket.lower - by), upper=min(1.0, bracket.upper + by))

@@ -1,0 +1,278 @@
+"""The checks of a gate: all rows of a table, each segment of them, and whether they are worse than a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant.door.coding import equalities
+from calibrant.door.columns import IntArray
+from calibrant.door.errors import FileError, InputError
+from calibrant.door.premises import Premises
+from calibrant.door.rows import Rows
+from calibrant.findings.decision import default_limit
+from calibrant.findings.faults import refuse_own_columns, said_of
+from calibrant.findings.parts import EVERY
+from calibrant.findings.tables import Told
+from calibrant.gate.anytime import gate_so_far, gate_with
+from calibrant.gate.result import Check, Gated
+from calibrant.gate.table import (
+    Asked,
+    Read,
+    decided,
+    gate_opened,
+    named_as_in_table,
+    read_opened,
+    regret_opened,
+)
+from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.gate import Ends, GateResult, gate_from_ends
+from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
+from calibrant.kernels import sketching
+from calibrant.kernels.sums import dot
+from calibrant.segments.gate_bounds import BoundedSegments, bounded_in_table
+from calibrant.segments.request import LEAST_LEVEL, names_of
+from calibrant.segments.request import Asked as SearchAsked
+from calibrant.sketch.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
+from calibrant.sketch.groups import Groups
+from calibrant.sketch.keys import numbers_of
+from calibrant.sketch.sample import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
+from calibrant.sketch.sketch import CalibrationSketch
+from calibrant.tables.entry import open_table, take_as_distinct
+from calibrant.tables.relations import InDuckDB
+from calibrant.tables.sketches import KeptSketches
+from calibrant.tables.table import FINE, Table
+
+_SEED = 0
+"""Of the search for segments: that of `calibrant audit`, so that both call the same ones off."""
+
+
+def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
+    """Make every check that is asked for of a table that is open."""
+    values: dict[str, Any] = {}
+    checks = _checks(table, asked, replace(told, premise=values.__setitem__))
+    premises = Premises(
+        asked.level,
+        max_distance=asked.max_distance,
+        max_regret=asked.max_regret,
+        threshold=asked.threshold,
+        grouped=asked.groups is not None,
+        weighted=asked.sample_weight is not None,
+        trials=asked.trials is not None,
+        max_weight=asked.max_weight,
+        unweighted=asked.unweighted,
+        pos_label=asked.pos_label,
+        exclude_bad=asked.exclude_bad,
+        anytime=asked.state is not None,
+        distinct=asked.distinct,
+        complete=not isinstance(table, KeptSketches),
+    )
+    return Gated(table.name or "table", checks, replace(premises, **values))
+
+
+def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
+    if asked.max_regret is not None:
+        return (Check("all rows", "rows", regret_opened(table, asked, told)),)
+    if asked.state is not None:
+        return (Check("all rows", "rows", gate_with(table, asked.state, asked, told)),)
+    if not (asked.by or asked.baseline or asked.find):
+        return (Check("all rows", "rows", gate_opened(table, asked, told)),)
+    table.require(asked.by, "by")
+    table.require(asked.find if asked.find != EVERY else (), "find")
+    before = None
+    if asked.baseline is not None:
+        with said_of(asked.baseline):
+            _refuse_itself(table, asked.baseline)
+            before = _baseline(table, asked.baseline, asked, told)
+    read, names = read_opened(table, asked, told)
+    refuse_own_columns(names, by=asked.by)
+    if isinstance(read, CalibrationSketch) and weights_differ(read.sample):
+        raise InputError("by" if asked.by else "baseline", "takes rows without weights, and the sketches hold weights")
+    told.progress("Segments")
+    segments = segments_to_gate(table, names, asked) if asked.by else []
+    shares = 1 + len(segments) + (before is not None) + bool(asked.find)
+    told.progress("Bounds")
+    with named_as_in_table(table, names):
+        checks = [Check("all rows", "rows", decided(read, asked, told, shares))]
+        for name, decide in segments:
+            checks.append(Check(name, "segment", decide(shares)))
+    if asked.find:
+        told.progress("Finding segments")
+        checks.append(Check("found segments", "found", _found(table, names, asked, shares)))
+    if before is not None and asked.baseline is not None:
+        told.progress("Baseline")
+        name = Path(asked.baseline).name
+        compared = _compared(_side(read), before, name, asked, shares)
+        for premise, value in (
+            ("baseline", name),
+            ("max_worse", compared.max_worse),
+            ("default_worse", compared.default_limit),
+        ):
+            told.premise(premise, value)
+        checks.append(Check("baseline", "baseline", compared))
+    return tuple(checks)
+
+
+def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) -> BoundedSegments:
+    """What is proved of all segments that the columns of `find` make, at one of so many shares of the level."""
+    limit = asked.max_distance
+    assert limit is not None
+    features = None if asked.find == EVERY else names_of(asked.find, "find")
+    held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
+    search = SearchAsked(max_depth=asked.max_depth, level=max(asked.level, LEAST_LEVEL), random_state=_SEED)
+    with named_as_in_table(table, names):
+        return bounded_in_table(
+            table,
+            held,
+            features,
+            search,
+            level=asked.level,
+            max_distance=limit,
+            shares=shares,
+            max_weight=asked.max_weight,
+            exclude_bad=asked.exclude_bad,
+        )
+
+
+def check_state(state: Path, **options: float | None) -> Gated:
+    """What the rows that were added to a state prove so far; options that are given must be those it was begun with."""
+    found, premises = gate_so_far(state, **options)
+    return Gated(state.name, (Check("all rows", "rows", found),), premises)
+
+
+def _baseline(gated: Table, path: str, asked: Asked, told: Told) -> Side:
+    """The baseline's rows, from columns of the same names, or its sketch."""
+    table = open_table(path, pos_label=asked.pos_label)
+    if asked.distinct:
+        take_as_distinct([gated, table], "FILE or baseline")
+    alone = replace(asked, by=(), find=(), max_worse=None, given=frozenset())
+    if isinstance(table, KeptSketches):
+        return _side(table.sketch())  # its columns were chosen when it was made
+    premises: dict[str, Any] = {"n_excluded": 0}
+    say = Told(told.progress, lambda said: told.say(f"{path}: {said}"), premises.__setitem__)
+    read, names = read_opened(table, alone, say)
+    with named_as_in_table(table, names):
+        side = _side(read)
+    told.premise("n_excluded_baseline", premises["n_excluded"])
+    told.premise("n_rows_baseline", side.sample.n_rows + premises["n_excluded"])
+    return side
+
+
+def _side(read: Read) -> Side:
+    """What is compared of rows that were read or summed."""
+    if not isinstance(read, CalibrationSketch):
+        rows = Rows.of(read.y_true, read.y_prob)
+        return Side(rows.sample, rows=rows)
+    sample, _, _ = draws_of_cells(read.sample, read.moments(), None)
+    moved = read.error_bound("smooth_calibration_error")
+    if sample.n_rows > MOST_RESAMPLED:
+        return Side(sample, moved)
+    zeros = (sample.count - sample.ones).astype(np.int64)
+    copies = np.column_stack([zeros, sample.ones.astype(np.int64)]).ravel()
+    outcome = np.repeat(np.tile([0, 1], sample.n_distinct), copies)
+    return Side(sample, moved, Rows(outcome, np.repeat(np.repeat(sample.prediction, 2), copies)))
+
+
+def _refuse_itself(table: Table, baseline: str) -> None:
+    """Refuse a baseline that is the file that is gated: it is never worse than itself."""
+    paths = [Path(file) for file in (*table.sources, *([table.path] if isinstance(table, InDuckDB) else []))]
+    other = Path(baseline)
+    try:
+        same = other.exists() and any(each.exists() and each.samefile(other) for each in paths)
+    except OSError as problem:
+        raise FileError("baseline", f"{baseline!r} cannot be read: {problem.strerror or problem}") from None
+    if same:
+        said = f"{baseline!r} is FILE itself, or a part of it, which is never worse than itself"
+        raise FileError("baseline", said, allowed="name the last release's file")
+
+
+def _very_same(now: Side, before: Side) -> bool:
+    one, other = now.sample, before.sample
+    held = ((one.prediction, other.prediction), (one.count, other.count), (one.ones, other.ones))
+    return all(np.array_equal(*pair) for pair in held)
+
+
+def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> NotWorse:
+    limit = asked.max_worse
+    if limit is None:  # what an audit takes to be too small to matter
+        mean = dot(now.sample.mass(), now.sample.prediction)
+        limit = default_limit(min(1.0, max(0.0, mean + float(now.sample.residual().sum()))), mean)
+    found = not_worse(
+        now,
+        before,
+        baseline=name,
+        max_worse=limit,
+        default_limit=asked.max_worse is None,
+        level=asked.level,
+        shares=shares,
+    )
+    return replace(found, same=_very_same(now, before))
+
+
+MOST_SEGMENTS = 10_000
+"""More are no segments that a person named, and would leave each next to nothing of the level."""
+
+Decide = Callable[[int], GateResult]
+"""The gate of one segment, where "beyond" takes one of so many shares of the level."""
+
+
+def segments_to_gate(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Decide]]:
+    """Name of each segment and its gate, in the order of its values."""
+    held = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
+    if asked.groups is not None:
+        return _of_rows(table, held, asked)
+    groups = table.groups(held, asked.by, FINE, exclude_bad=asked.exclude_bad)
+    return [
+        (name, partial(_gate_of_cells, replace(groups, index=groups.index[rows], cells=groups.cells[rows]), asked))
+        for name, rows in _parted(groups.keys, groups.index, asked.by)
+    ]
+
+
+def _of_rows(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Decide]]:
+    read = table.with_features(names, asked.by, "by", exclude_bad=asked.exclude_bad, groups=asked.groups)
+    assert read.group is not None
+    if asked.exclude_bad:
+        read = read.kept(read.group >= 0)
+    y_true, y_prob, group = (np.asarray(each) for each in (read.arrays["y_true"], read.arrays["y_prob"], read.group))
+    return [
+        (name, partial(_gate_of_rows, y_true[rows], y_prob[rows], group[rows], asked))
+        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(group.size, np.int64), asked.by)
+    ]
+
+
+def _parted(keys: Any, within: IntArray, by: tuple[str, ...]) -> list[tuple[str, IntArray]]:
+    """Name of each segment and where it lies, in the order `within`, of keys as a frame."""
+    of = numbers_of(keys)
+    order = np.lexsort((within, of))
+    starts = np.flatnonzero(np.diff(of[order], prepend=-1))
+    if starts.size > MOST_SEGMENTS:
+        raise InputError("by", f"makes {starts.size:,} segments", allowed=f"at most {MOST_SEGMENTS:,} are gated")
+    values = keys[order[starts].tolist()].rows()
+    parts = sorted(zip(values, np.split(order, starts[1:]), strict=True), key=lambda each: _in_order(each[0]))
+    return [(equalities(by, key), rows) for key, rows in parts]
+
+
+def _in_order(key: tuple[Any, ...]) -> list[Any]:
+    """Values of one kind in their own order, what is missing last."""
+    return [(value is None, "" if value is None else value) for value in key]
+
+
+def _gate_of_cells(groups: Groups, asked: Asked, shares: int) -> GateResult:
+    limit = asked.max_distance
+    assert limit is not None
+    index, cells = read_cells(groups.index, groups.cells, FINE)
+    rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) + NATIVE_ROUNDING
+    held = sample_from_cells(index, cells, FINE), moments_from_cells(index, cells, FINE, rounding)
+    return gate_of_cells(*held, max_distance=limit, level=asked.level, shares=shares)
+
+
+def _gate_of_rows(y_true: Any, y_prob: Any, group: IntArray, asked: Asked, shares: int) -> GateResult:
+    """Of the part of each group that lies in the segment: it weighs at most what a whole group may weigh."""
+    assert asked.max_distance is not None
+    sample, units = read_draws(y_true, y_prob, groups=group, max_weight=asked.max_weight)
+    return gate_from_ends(Ends.of(sample, asked.level, units, shares=shares), asked.max_distance, sample.n_rows)

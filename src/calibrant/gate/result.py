@@ -1,0 +1,211 @@
+"""What a gate says of a table: its checks, of all rows, of segments and against a baseline, and the worst of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from calibrant.door.ends import Interval, confidence
+from calibrant.door.outwards import outwards
+from calibrant.door.premises import Premises
+from calibrant.door.values import Result, counted
+from calibrant.inference.bounds.gate import GateResult, Verdict, asked, needs, practical, rounded_rows
+from calibrant.inference.bounds.regret import RegretBounds
+from calibrant.inference.comparison.not_worse import NotWorse
+from calibrant.segments.gate_bounds import BoundedSegments
+
+Said = Verdict | Literal["none beyond"]
+_WORST_FIRST: tuple[Said, ...] = ("beyond", "undecided", "none beyond", "within")
+_MOST_SHOWN = 20
+"""Checks that a person is shown; JSON and JUnit's XML have all."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Check(Result):
+    """One check of a gate.
+
+    Attributes
+    ----------
+    name : str
+        What it is of, in words.
+    kind : {"rows", "segment", "baseline", "found"}
+        All rows, those of one segment, against a baseline, or of all segments that features make.
+    result : GateResult, RegretBounds, NotWorse or BoundedSegments
+        What is proved.
+    """
+
+    name: str
+    kind: Literal["rows", "segment", "baseline", "found"]
+    result: GateResult | RegretBounds | NotWorse | BoundedSegments
+
+    @property
+    def verdict(self) -> Said:
+        """What it comes to; "none beyond" of found segments, none of which is proved or, called off, left open."""
+        assert self.result.verdict is not None  # bounds of regret have one where a limit was asked about
+        return self.result.verdict
+
+    @property
+    def proved(self) -> str:
+        """What is proved, in a few words: of a distance the end that decides, or both."""
+        if isinstance(self.result, NotWorse):
+            return f"smooth error less the baseline's: {self.result.cell()}"
+        if isinstance(self.result, RegretBounds | BoundedSegments):
+            return self.sentence
+        low, high = outwards(*self.result.lower_distance)
+        if self.verdict == "undecided" and self.result.lower_distance.low > 0.0:
+            return f"at least {low} and at most {high}"
+        return f"at least {low}" if self.verdict == "beyond" else f"at most {high}"
+
+    @property
+    def sentence(self) -> str:
+        """What is proved, without what all checks take as given."""
+        return self.result.sentence if isinstance(self.result, GateResult | RegretBounds) else self.result.summary()
+
+    @property
+    def needs(self) -> str:
+        """About how many more rows would decide; empty where it is decided, or what is proved says so itself."""
+        if self.verdict != "undecided" or not isinstance(self.result, GateResult):
+            return ""
+        return needs(self.result.rows_needed, self.result.n_rows)
+
+    def summary(self) -> str:
+        """One line."""
+        return f"{self.name}: {self.sentence}"
+
+    def line(self) -> str:
+        """One line among others, under words that say what all are of."""
+        if not isinstance(self.result, GateResult):
+            return self.summary()
+        return f"{self.name}: {self.verdict}, {self.proved} ({counted(self.result.n_rows, 'row')}){self.needs}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name, kind and result as plain values."""
+        found = self.result.to_dict()
+        found.pop("premises", None)  # those of the gate are of all checks
+        return {"name": self.name, "kind": self.kind, **found}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gated(Result):
+    """The checks of a gate; the first is of all rows.
+
+    Attributes
+    ----------
+    title : str
+        What was gated.
+    checks : tuple of Check
+        All of them. Each "within" is wrong with probability at most the level, which is enough for all together to be:
+        one check that should not have passed must have. Among them "beyond" shares the level, so that each of those
+        that are named is beyond, except with that probability.
+    premises : Premises
+        What they take as given, and did not look at.
+    """
+
+    title: str
+    checks: tuple[Check, ...]
+    premises: Premises
+
+    @property
+    def rows(self) -> GateResult | RegretBounds:
+        """What is proved of all rows."""
+        found = self.checks[0].result
+        assert not isinstance(found, NotWorse | BoundedSegments)
+        return found
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all checks: beyond, undecided, within. Of found segments "none beyond" is enough."""
+        said = [check.verdict for check in self.checks if check.verdict != "none beyond"]
+        return min(said, key=_WORST_FIRST.index)
+
+    @property
+    def rows_needed(self) -> int | None:
+        """About how many rows in all would decide every check; None where all are decided, or no number would."""
+        needed = []
+        for check in self.checks:
+            if check.verdict == "undecided":
+                if check.result.rows_needed is None:
+                    return None
+                # Of a segment, so many rows of the table that it has its share of them.
+                share = check.result.n_rows / self.rows.n_rows
+                needed.append(math.ceil(check.result.rows_needed / share))
+        return max(needed, default=None)
+
+    @property
+    def headline(self) -> str:
+        """The verdict, and how many checks there are of each."""
+        if len(self.checks) == 1:
+            return self.rows.sentence
+        said = f"{self.verdict}: of {counted(len(self.checks), 'check')} {_are(self.checks)}"
+        needed, n = self.rows_needed, self.rows.n_rows
+        told = self.verdict == "undecided" and practical(needed, n)
+        return f"{said}; about {rounded_rows((needed or 0) - n):,} more rows would decide them" if told else said
+
+    @property
+    def what(self) -> str:
+        """What the checks of distance are of, in a sentence; empty where there is none among several."""
+        result = self.rows
+        if len(self.checks) == 1 or not isinstance(result, GateResult):
+            return ""
+        sure, limit = confidence(result.level), asked(result.max_distance)
+        of = f"The population's lower distance from calibration, limit {limit}. 'At most' holds with {sure} confidence"
+        if not any("at least" in check.proved for check in self.checks if isinstance(check.result, GateResult)):
+            return f"{of} in each check:"
+        return (
+            f"{of} in each check, 'at least' in all {len(self.checks):,} together; a check alone proves a larger "
+            "'at least':"
+        )
+
+    def shown(self) -> tuple[list[Check], str]:
+        """The checks that a person is shown, beyond first and within last, and in words how many are left out."""
+        worst_first = sorted(self.checks, key=_by_verdict)
+        named = [check for check in worst_first if check.kind != "segment"]  # asked for by name
+        segments = [check for check in worst_first if check.kind == "segment"]
+        rest = segments[_MOST_SHOWN - len(named) :]
+        shown = [*named, *segments[: _MOST_SHOWN - len(named)]]
+        return sorted(shown, key=worst_first.index), (
+            f"and {len(rest):,} more: {_counts(rest)}; --json and --junit have all of them" if rest else ""
+        )
+
+    def summary(self) -> str:
+        """The verdict, a line for each of several checks, beyond first and within last, and the premises."""
+        lines = [self.headline]
+        if len(self.checks) > 1:
+            checks, rest = self.shown()
+            lines += [self.what, *(f"  {check.line()}" for check in checks), *([f"  {rest}"] if rest else [])]
+        return "\n".join([*lines, self.premises.summary()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gate of all rows, the verdict and the rows needed being those of all checks, and the checks."""
+        return {
+            **self.rows.to_dict(),
+            "verdict": self.verdict,
+            "rows_needed": self.rows_needed,
+            "checks": [check.to_dict() for check in self.checks],
+            "premises": self.premises.to_dict(),
+        }
+
+
+def _by_verdict(check: Check) -> tuple[float, ...]:
+    """Beyond first and within last; of those alike the one that is proved farthest, then that may be."""
+    ends = check.result.lower_distance if isinstance(check.result, GateResult) else Interval(0.0, 0.0)
+    return _WORST_FIRST.index(check.verdict), -ends.low, -ends.high
+
+
+def _are(checks: Sequence[Check]) -> str:
+    """How many come to what, in a clause; of found segments that none is beyond in one of its own."""
+    count = Counter(check.verdict for check in checks)
+    said = ", ".join(
+        f"{count[verdict]:,} {'is' if count[verdict] == 1 else 'are'} {verdict}"
+        for verdict in _WORST_FIRST
+        if count[verdict] and verdict != "none beyond"
+    )
+    return f"{said}; no found segment is proved beyond" if count["none beyond"] else said
+
+
+def _counts(checks: Sequence[Check]) -> str:
+    count = Counter(check.verdict for check in checks)
+    return ", ".join(f"{count[verdict]:,} {verdict}" for verdict in _WORST_FIRST if count[verdict])

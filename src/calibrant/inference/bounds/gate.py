@@ -1,0 +1,318 @@
+"""Decisions with proof: is the population within a distance from calibration, beyond it, or is it too early to tell?"""
+
+from __future__ import annotations
+
+__all__ = ["GateResult", "calibration_gate"]
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from calibrant.door.arguments import check_level, fraction
+from calibrant.door.columns import Column
+from calibrant.door.ends import Bracket, Interval, confidence
+from calibrant.door.outwards import outwards
+from calibrant.door.premises import Premises
+from calibrant.door.sample import Sample
+from calibrant.door.values import Result, counted
+from calibrant.inference.bounds.cells import Cells
+from calibrant.inference.bounds.draws import premises_of_draws, read_draws
+from calibrant.inference.bounds.family import lower_end_of_cells, lower_moves
+from calibrant.inference.bounds.functions import lower_function
+from calibrant.inference.bounds.one_event import Spread, lower_end
+from calibrant.inference.bounds.population import sample_distance
+from calibrant.inference.bounds.units import Units
+
+Verdict = Literal["within", "beyond", "undecided"]
+
+_MOST_ROWS = 10**15  # more than that is said to be no number of rows
+_FEWEST = 10  # more rows that are worth a word
+_MILLION, _TIMES = 1_000_000, 10
+IMPRACTICAL = "only more rows than is practical (over ten times as many)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GateResult(Result):
+    """What is proved about the population's lower distance from calibration.
+
+    Attributes
+    ----------
+    verdict : {"within", "beyond", "undecided"}
+        Proved at most, proved more, or neither.
+    max_distance : float
+        The limit that was asked about.
+    lower_distance : Interval
+        Each end alone holds with probability 1 - level, at any number of rows: the verdict rests on one of them.
+    level : float
+        The verdict is wrong with at most this probability. Among several checks of a gate the lower end, which decides
+        "beyond", takes this divided by their number.
+    n_rows : int
+        Rows that it rests on.
+    rows_needed : int or None
+        About how many rows would decide, with the same distance and Brier score; None if it is decided already, or no
+        number would.
+    anytime : bool
+        Whether each end holds at all numbers of rows at once, so that you may look at it and stop at any time.
+    premises : Premises
+        What it takes as given.
+
+    See Also
+    --------
+    calibration_gate, CalibrationGate
+    """
+
+    verdict: Verdict
+    max_distance: float
+    lower_distance: Interval
+    level: float
+    n_rows: int
+    rows_needed: int | None
+    anytime: bool = False
+    premises: Premises = field(default=None, compare=False)  # type: ignore[assignment]  # rows alone, where not given
+
+    def __post_init__(self) -> None:
+        """Take rows as independent and alike where nothing else is said."""
+        if self.premises is None:
+            premises = Premises(self.level, max_distance=self.max_distance, anytime=self.anytime)
+            object.__setattr__(self, "premises", premises)
+
+    def summary(self) -> str:
+        """One sentence, and what it takes as given."""
+        return f"{self.sentence}\n{self.premises.summary()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, with a sentence for each premise."""
+        return {**Result.to_dict(self), "premises": self.premises.to_dict()}
+
+    @property
+    def sentence(self) -> str:
+        """What is proved, alone."""
+        said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
+        return f"{said} {asked(self.max_distance)}: {proved_by(self)}"
+
+
+def proved_by(gate: GateResult, *, alone: bool = False) -> str:
+    """What a gate proves; where that stands `alone`, with the limit about which more rows would decide."""
+    more = needs(gate.rows_needed, gate.n_rows) if gate.verdict == "undecided" else ""
+    if alone and more:
+        more += f" (the limit is {asked(gate.max_distance)})"
+    proved = where(gate.verdict, gate.lower_distance, gate.level, ", at any time" if gate.anytime else "")
+    return f"{proved} ({counted(gate.n_rows, 'row')}){more}"
+
+
+def calibration_gate(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    max_weight: float | None = None,
+    max_distance: float,
+    level: float = 0.05,
+) -> GateResult:
+    """Decide whether the population's lower distance from calibration is within a limit, with proof.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1, of independent rows.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights of the rows.
+    trials : column of shape (n,), optional
+        Number of trials of each row, of which `y_true` is the share of events; the row, not the trial, is what is drawn
+        independently.
+    groups : column of shape (n,), optional
+        Which group a row belongs to; groups are drawn independently, rows within one need not be.
+    max_weight : float, optional
+        Needed with any of these: the most that one row can weigh (of trials: their number, times the weight), or with
+        groups a whole group (without weights: its number of rows), known before the rows were drawn.
+    max_distance : float
+        The limit, in (0, 1).
+    level : float, default 0.05
+        At any number of rows the verdict is wrong with at most this probability.
+
+    Returns
+    -------
+    GateResult
+        With ``verdict``, the bounds, and about how many rows would decide.
+
+    Raises
+    ------
+    InputError
+        If a column or option cannot be used.
+
+    See Also
+    --------
+    population_bounds, CalibrationGate
+
+    Notes
+    -----
+    The limit is on the lower distance, which is what predictions and outcomes alone can prove; with features the true
+    distance can only be larger. Both ends are those of `population_bounds`, for this one quantity; as "within" and
+    "beyond" cannot both be false, each has the whole level (docs/bounds.md). Cost: a sort, then that of
+    `lower_calibration_distance`.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Definition 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import calibration_gate
+    >>> y_prob = np.random.default_rng(0).random(20_000)
+    >>> calibration_gate(np.ones(20_000), y_prob, max_distance=0.1).verdict
+    'beyond'
+    """
+    level = check_gate(max_distance, level)
+    sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    found = gate_from_ends(Ends.of(sample, level, units), max_distance, sample.n_rows)
+    premises = premises_of_draws(found.premises, units, sample_weight, trials, groups, max_weight)
+    return replace(found, premises=premises)
+
+
+def calibration_gate_on_sample(
+    sample: Sample,
+    *,
+    max_distance: float,
+    level: float,
+    displacement: float = 0.0,
+    known: Bracket | None = None,
+    units: Units | Cells | None = None,
+    shares: int = 1,
+) -> GateResult:
+    """`calibration_gate` of outcomes of 0 or 1 that are pooled already, without weights or drawn as these units.
+
+    Where they are pooled into cells, `displacement` is at least the mean distance of predictions from their cells'
+    points, and the widths of the cells bound the rest (docs/bounds.md). `known` is a bracket of the sample's distance,
+    `shares` the number of gates among which the level of "beyond" is shared.
+    """
+    level = check_gate(max_distance, level)
+    ends = Ends.of(sample, level, units, displacement, known, shares)
+    return gate_from_ends(ends, max_distance, sample.n_rows)
+
+
+def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:
+    """The gate's decision, from both ends."""
+    verdict = verdict_of(ends.proved, max_distance)
+    needed = ends.rows_for(within=max_distance, beyond=max_distance) if verdict == "undecided" else None
+    if needed is not None and ends.spread.n < n_rows:  # of groups, as many rows as these have in the mean
+        needed = math.ceil(needed * n_rows / ends.spread.n)
+    return GateResult(verdict, float(max_distance), ends.proved, ends.level, n_rows, needed)
+
+
+def verdict_of(proved: Interval, max_distance: float) -> Verdict:
+    """What an interval of the distance says about a limit."""
+    if proved.high <= max_distance:
+        return "within"
+    return "beyond" if proved.low > max_distance else "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Ends of the population's lower distance, each wrong with probability `level` at most; the use of more rows."""
+
+    found: Bracket
+    spread: Spread
+    level: float
+    proved: Interval
+
+    @classmethod
+    def of(
+        cls,
+        sample: Sample,
+        level: float,
+        units: Units | Cells | None = None,
+        moved: float = 0.0,
+        known: Bracket | None = None,
+        shares: int = 1,
+    ) -> Ends:
+        """Ends from a sample of rows without weights or of these units; rows' own distance may differ by `moved`.
+
+        `known` is a bracket of the sample's distance where there is one already; the lower end takes one of so many
+        `shares` of the level.
+        """
+        units = Units.of_sample(sample) if units is None else units
+        low, high = sample_distance(sample) if known is None else known
+        found = Bracket(max(0.0, low - moved), high + moved)
+        spread = Spread.of(units)
+        if isinstance(units, Cells):
+            low = lower_end_of_cells(units, lower_moves, level / shares)
+        else:
+            low = lower_end(units, lower_function, level / shares)
+        return cls(found, spread, level, Interval(low, max(low, spread.upper_end(found.upper, level))))
+
+    def rows_for(self, *, within: float, beyond: float) -> int | None:
+        """Fewest rows that would prove either, were distance and spread what they are; as far below as above.
+
+        Or farther, if the lower end is: it comes nearer as one over the root of the rows.
+        """
+        below = max(0.0, self.found.lower - self.proved.low) * math.sqrt(self.spread.n)
+
+        def decides(n: int) -> bool:
+            high = self.spread.upper_end(self.found.upper, self.level, n)
+            return high < within or self.found.lower - max(high - self.found.upper, below / math.sqrt(n)) > beyond
+
+        return fewest_rows(decides, self.spread.n)
+
+
+def fewest_rows(decides: Callable[[int], bool], n: int) -> int | None:
+    """Fewest rows, more than n, that decide; None where no number does."""
+    few = many = n
+    while not decides(many):
+        few, many = many, 2 * many
+        if many > _MOST_ROWS:
+            return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if decides(middle) else (middle, many)
+    return max(many, n + max(_FEWEST, n // 10))  # it is an estimate, and no finer
+
+
+def check_gate(max_distance: float, level: float) -> float:
+    """Return the level; refuse a limit that is not strictly between 0 and 1, or a level that is none."""
+    fraction(max_distance, "max_distance")
+    return check_level(level)
+
+
+def where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
+    """What decides the verdict, or both ends where neither does."""
+    low, high = outwards(*proved)
+    sure, what = f"{confidence(level)} confidence{when}", "the population's lower distance from calibration is"
+    if verdict == "undecided" and proved.low > 0.0:
+        return f"{what} at least {low} and at most {high}, each with {sure}"
+    return f"with {sure}, {what} {f'at least {low}' if verdict == 'beyond' else f'at most {high}'}"
+
+
+def asked(value: float) -> str:
+    """In few digits where these are the exact number, else in all of them."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def needs(rows: int | None, n_rows: int) -> str:
+    if not rows:
+        return "; it may be right at the limit, where no number of rows decides"
+    return f"; {rows_to_decide(rows, n_rows)}"
+
+
+def practical(rows: int | None, n_rows: int) -> bool:
+    """Whether so many rows in all are worth a number: a million more, or ten times those that there are."""
+    return rows is not None and rows - n_rows <= max(_MILLION, _TIMES * n_rows)
+
+
+def rows_to_decide(rows: int, n_rows: int, where: str = "") -> str:
+    """How many rows would decide besides those that there are, of so many in all."""
+    if not practical(rows, n_rows):
+        return f"{IMPRACTICAL} would decide{where}"
+    return f"about {rounded_rows(rows - n_rows):,} more rows{where} would decide, if the error stays as it is here"
+
+
+def rounded_rows(rows: int) -> int:
+    """A number of rows in two digits, rounded up: it is an estimate."""
+    step: int = 10 ** max(0, len(str(rows)) - 2)
+    return -(-rows // step) * step

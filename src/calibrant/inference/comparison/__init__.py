@@ -1,0 +1,1 @@
+"""Two predictors or more: which is nearer to calibrated?"""

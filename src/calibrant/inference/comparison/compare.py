@@ -1,0 +1,572 @@
+"""Two predictors of the same outcomes: which is nearer to calibrated, and could the difference be chance?"""
+
+from __future__ import annotations
+
+__all__ = ["ComparisonResult", "compare_calibration"]
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, one_of
+from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.ends import Interval, confidence
+from calibrant.door.errors import InputError
+from calibrant.door.outwards import outwards
+from calibrant.door.rows import INDEPENDENT, Rows, not_taken
+from calibrant.door.sample import Sample
+from calibrant.door.values import counted
+from calibrant.inference.testing.result import TestResult
+from calibrant.kernels.sums import dot
+from calibrant.measures.registry import measures
+from calibrant.resampling.redraw import check_groups, resampled
+
+_LEAST_ROWS = 8
+_SURPRISES = 16.0  # so many more would be needed for few events to tell the error: measured, not derived
+
+Evaluate = Callable[..., float]
+"""Takes outcomes and predictions, perhaps weights, and gives the error."""
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonResult(TestResult):
+    """The outcome of `compare_calibration`.
+
+    Attributes
+    ----------
+    statistic : float
+        Error of the first predictor minus that of the second; negative if the first is better calibrated.
+    pvalue, reject, level, method, assumption
+        As in `TestResult`, of "the two errors are equal".
+    interval : Interval
+        Holds the population's difference with probability 1 - level, in large samples.
+    value_a, value_b : float
+        The two errors on these rows.
+
+    See Also
+    --------
+    compare_calibration
+    """
+
+    interval: Interval
+    value_a: float
+    value_b: float
+
+    def swapped(self) -> ComparisonResult:
+        """The same with the second predictor first."""
+        low, high = self.interval
+        return replace(
+            self,
+            statistic=-self.statistic,
+            interval=Interval(-high, -low),
+            value_a=self.value_b,
+            value_b=self.value_a,
+        )
+
+    def summary(self) -> str:
+        """One sentence.
+
+        Examples
+        --------
+        >>> words = "smooth calibration error"
+        >>> result = ComparisonResult(-0.06, 0.001, True, 0.05, words, Interval(-0.08, -0.04), 0.02, 0.08)
+        >>> result.summary()[:76]
+        'the first is better calibrated than the second: smooth calibration error 0.0'
+        """
+        low, high = outwards(*self.interval, signed=True)
+        values = (self.value_a, self.value_b)
+        said = "neither the first nor the second is proved better calibrated"
+        if self.reject:
+            first_is_better = self.statistic < 0.0
+            better, worse = ("first", "second") if first_is_better else ("second", "first")
+            said = f"the {better} is better calibrated than the {worse}"
+            values = values if first_is_better else values[::-1]  # in the order of the names
+        return (
+            f"{said}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
+            f"{low} and {high} with {confidence(self.level)} confidence (p = {self.pvalue:.2g})"
+        )
+
+
+def compare_calibration(
+    y_true: Column,
+    y_prob_a: Column,
+    y_prob_b: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    y_true_b: Column | None = None,
+    measure: str | Evaluate = "smooth_calibration_error",
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> ComparisonResult:
+    """Tell which of two predictors is better calibrated on the population, by any measure.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1, of independent rows; at least 8. With ``trials`` the share of events among them.
+    y_prob_a, y_prob_b : column of shape (n,)
+        The two predictors' probabilities for the same rows; with ``y_true_b`` the second may have rows of its own.
+    sample_weight, trials
+        As for `smooth_calibration_test`, for predictors of the same rows. A row of trials is one draw.
+    groups : column of shape (n,), optional
+        Which group each row belongs to, if only rows of different groups are independent: for predictors of the same
+        rows. Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
+    y_true_b : column of shape (m,), optional
+        Outcomes of the second predictor's rows if those are others, independent of the first's; at least 8.
+    measure : str or callable, default "smooth_calibration_error"
+        What is compared: the name of any registered measure, with its default parameters, or a function of outcomes (or
+        event rates) and predictions, such as ``functools.partial(expected_calibration_error, n_bins=20)``; it is called
+        from threads, with ``sample_weight`` where there are weights or trials.
+    level : float, default 0.05
+        Largest probability that the interval misses the population's difference.
+    n_resamples : int, default 999
+        Times that the rows are halved, and that outcomes are redrawn.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result, with any number of threads and any order of rows.
+
+    Returns
+    -------
+    ComparisonResult
+        The difference, its interval, and a p-value for "no difference".
+
+    Raises
+    ------
+    InputError
+        If a column or option cannot be used, or there are too few rows, or resamples for the level.
+
+    See Also
+    --------
+    compare_all, bootstrap_bounds, audit
+
+    Notes
+    -----
+    The rows are halved again and again. The two halves' differences vary like those of independent samples, and give
+    the standard error; noise that both predictors share cancels. An error is biased upwards near 0, where a plain
+    bootstrap misses the truth, and noise may hide an error there. So outcomes are also redrawn as if the first
+    predictor were calibrated, the second, and the mean of both. In each of these the true difference is known, and the
+    interval is made longer by how far the redrawn differences miss it; less so the further the rows are from that case.
+    Predictors of different rows share no noise: each error's own mean and quantile under chance are added. With groups
+    whole groups are halved, and redrawn outcomes of a group share a normal effect, as large as the rows show.
+    docs/tests.md has the reasons and the measured coverage; it is asymptotic. Cost: the measure of about 4 n rows for
+    each resample.
+
+    References
+    ----------
+    T-Cal, Section 6 (comparison of predictors is its first open direction). B. Efron and C. Stein, The jackknife
+    estimate of variance, Annals of Statistics 9, 1981.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import compare_calibration
+    >>> rng = np.random.default_rng(0)
+    >>> y_prob = rng.random(2000)
+    >>> result = compare_calibration(rng.random(2000) < y_prob, y_prob, y_prob**2, random_state=0)
+    >>> result.reject, result.statistic < 0
+    (True, True)
+    """
+    options: Any = {"measure": measure, "level": level, "n_resamples": n_resamples, "random_state": random_state}
+    if y_true_b is None:
+        rows_a = read_predictor("y_prob_a", y_true, y_prob_a, sample_weight, trials, groups)
+        rows_b = read_predictor("y_prob_b", y_true, y_prob_b, sample_weight, trials, groups)
+        return compare_calibration_on_rows(rows_a, rows_b, paired=True, **options)
+    why = "two samples are compared row by row, and none of one may depend on one of the other"
+    not_taken(why, sample_weight=sample_weight, trials=trials, groups=groups)
+    rows_b = read_predictor("y_prob_b", y_true_b, y_prob_b, outcomes="y_true_b")
+    return compare_calibration_on_rows(read_predictor("y_prob_a", y_true, y_prob_a), rows_b, paired=False, **options)
+
+
+def compare_calibration_on_rows(
+    rows_a: Rows,
+    rows_b: Rows,
+    *,
+    paired: bool,
+    measure: str | Evaluate,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> ComparisonResult:
+    """`compare_calibration` of rows that were read already; paired, both have the same outcomes in the same order."""
+    if paired:
+        found = compare_pairs_on_rows(
+            [rows_a, rows_b], measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
+        )
+        return found[0, 1]
+    level = check_level(level)
+    check_resamples(n_resamples, level)
+    exact, evaluate, words = _read_measure(measure)
+    for rows, name in ((rows_a, "y_true"), (rows_b, "y_true_b")):
+        _check(rows, name)
+    rng = generator(random_state)
+    draws = [Draws.of(rows, []) for rows in (rows_a, rows_b)]
+    value = np.array([exact(d.y, v, d.weight) for d in draws for v in d.predictions])
+    halved = np.concatenate([d.halved(evaluate, n_resamples, rng) for d in draws], axis=1)  # resample, predictor
+    error = _error(halved, min(d.surprises for d in draws))
+    missed = _apart(draws, evaluate, value, level, n_resamples, rng)
+    assumption = f"{INDEPENDENT}, those of one predictor from those of the other"
+    return _concluded(value, error, missed, level, n_resamples, words, assumption)
+
+
+def compare_pairs_on_rows(
+    rows: Sequence[Rows],
+    *,
+    measure: str | Evaluate,
+    level: float,
+    n_resamples: int,
+    random_state: RandomState,
+) -> dict[tuple[int, int], ComparisonResult]:
+    """`compare_calibration` of every pair of predictors of the same rows, each at the whole level.
+
+    All pairs have the same halves, and the same outcomes redrawn as if one of them were calibrated: each pair's
+    comparison is what it would be alone, in law, for a part of the work.
+    """
+    level = check_level(level)
+    check_resamples(n_resamples, level)
+    exact, evaluate, words = _read_measure(measure)
+    for each in rows:
+        _check(each, "y_true")
+    rng = generator(random_state)
+    # In an order of their own: whichever predictor is named first, the draws are the same.
+    order = sorted(range(len(rows)), key=lambda k: _own(rows[k]))
+    rows = [rows[k] for k in order]
+    draws = Draws.of(rows[0], [each.y_prob for each in rows[1:]])
+    value = np.array([exact(draws.y, v, draws.weight) for v in draws.predictions])
+    halved = draws.halved(evaluate, n_resamples, rng)  # resample, predictor
+    share = draws_of_a_state(n_resamples, max(3, len(rows)))  # of two: either, and the mean of both
+    alone = draws.states(evaluate, share, rng)
+    found = {}
+    for pair in combinations(range(len(rows)), 2):
+        which = list(pair)
+        two, both = draws.between(pair, evaluate, share, rng)
+        error = _error(halved[:, which], draws.surprises)
+        missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, error, level)
+        result = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].assumption)
+        first, second = (order[k] for k in pair)
+        found[min(first, second), max(first, second)] = result if first < second else result.swapped()
+    return found
+
+
+def _own(rows: Rows) -> tuple[bytes, bytes]:
+    """What a predictor is sorted by: its predictions, and of permuted ones what happened at each."""
+    v = rows.y_prob
+    order = np.lexsort([*([] if rows.weight is None else [rows.weight]), rows.count, rows.y_true, v])
+    happened = [column[order] for column in (rows.y_true, rows.count, rows.weight) if column is not None]
+    return v[order].astype(">f8").tobytes(), np.concatenate(happened).astype(">f8").tobytes()
+
+
+def _check(rows: Rows, name: str) -> None:
+    if rows.y_prob.size < _LEAST_ROWS:
+        few = counted(rows.y_prob.size, "row")
+        raise InputError(name, f"has {few}; halving them needs at least {_LEAST_ROWS}")
+    check_groups(rows)
+
+
+def _error(halved: FloatArray, surprises: float) -> float:
+    """Standard error of the difference, from how two halves' differences vary against each other."""
+    error = 0.5 * math.sqrt(float(np.mean((halved[:, 0] - halved[:, 1]) ** 2)))
+    return error * math.sqrt(1.0 + _SURPRISES / max(1.0, surprises))
+
+
+def _concluded(
+    value: FloatArray,
+    error: float,
+    missed: tuple[float, float],
+    level: float,
+    n_resamples: int,
+    words: str,
+    assumption: str,
+) -> ComparisonResult:
+    """The difference with its interval and p-value; `missed` is how much too large and too small it can be beside."""
+    over, under = missed
+    reach = -float(ndtri(0.5 * level)) * error
+    difference = float(value[0] - value[1])
+    low, high = difference - over, difference + under
+    beyond = max(low, -high)  # how far 0 is outside, before the standard error has its share
+    pvalue = 1.0 if beyond <= 0.0 else 2.0 * float(ndtr(-beyond / error)) if error > 0.0 else 0.0
+    pvalue = max(pvalue, 1.0 / (1.0 + n_resamples))  # no smaller than what so many resamples can vouch for
+    interval, values = Interval(low - reach, high + reach), value.tolist()
+    return ComparisonResult(
+        difference, pvalue, beyond > reach, level, words, interval, *values, assumption=assumption
+    )  # fmt: skip
+
+
+def _paired(rows: Draws, states: list[State], evaluate: Evaluate, error: float, level: float) -> tuple[float, float]:
+    """Most that the difference can be too large, and too small, in states of which the truth is known.
+
+    What the standard error does not reach counts; it fades where a state is far from what was seen.
+    """
+    reach = -float(ndtri(0.5 * level)) * error
+    over = under = 0.0
+    for state in states:
+        far = state.far(evaluate(rows.y, state.chance, rows.weight), level)
+        missed = np.sort(state.missed[:, 0] - state.missed[:, 1])
+        rank = max(1, int(0.5 * level * (missed.size + 1)))  # another draw is beyond it with half the level
+        over = max(over, math.hypot(far, max(0.0, float(missed[-rank]) - reach)) - far)
+        under = max(under, math.hypot(far, max(0.0, -float(missed[rank - 1]) - reach)) - far)
+    return over, under
+
+
+def _apart(
+    draws: list[Draws],
+    evaluate: Evaluate,
+    value: FloatArray,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """The same of predictors that share no noise: each error can be too large on average, and chance may hide one."""
+    over, under = [], []
+    for rows, seen in zip(draws, value, strict=True):
+        state = rows.states(evaluate, draws_of_a_state(n_resamples, 1), rng)[0]
+        far, hidden = state.far(float(seen), level), float(np.quantile(state.noise, 1.0 - level))
+        over.append(math.hypot(far, float(state.noise.mean())) - far)
+        under.append(math.hypot(far, hidden) - far)
+    return over[0] + under[1], under[0] + over[1]
+
+
+def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
+    """The measure, the same as resamples need it, and its name in words."""
+    if callable(measure):
+        function = measure
+
+        def finite(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
+            value = function(y, v) if weight is None else function(y, v, sample_weight=weight)
+            if not isinstance(value, int | float | np.number) or not math.isfinite(value):
+                raise InputError("measure", f"returned {value!r:.40}; a finite number is needed")
+            return float(value)
+
+        named = getattr(function, "func", function)  # of a functools.partial
+        return finite, finite, getattr(named, "__name__", "error").replace("_", " ")
+    one_of(measure, tuple(measures()), "measure")
+    found = measures()[measure]
+
+    def exact(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
+        return found.on_sample(Sample.of_arrays(y, v, weight), **found.parameters)
+
+    options = {**found.parameters, **found.when_resampled}
+
+    def resampled(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
+        if found.on_rows is not None:
+            return found.on_rows(y, v, weight, **options)
+        return found.on_sample(Sample.of_arrays(y, v, weight), **options)
+
+    return exact, resampled, measure.replace("_", " ")
+
+
+def read_predictor(
+    name: str,
+    y_true: Column,
+    y_prob: Column,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Any = None,
+    outcomes: str = "y_true",
+) -> Rows:
+    """Read one predictor's rows; what is wrong is said in its own argument's name."""
+    try:
+        return Rows.of(y_true, y_prob, sample_weight, trials, groups)
+    except InputError as problem:
+        said = problem.problem.replace("y_prob", name).replace("y_true", outcomes)
+        argument = problem.argument.replace("y_prob", name).replace("y_true", outcomes)
+        raise InputError(argument, said, row=problem.row, allowed=problem.allowed) from None
+
+
+_LEAST_DRAWS = 39  # of each state, where so many are asked for at all: fewer hardly have a tail
+
+
+def draws_of_a_state(n_resamples: int, states: int) -> int:
+    """How many of the resamples each of the states has."""
+    return min(n_resamples, max(_LEAST_DRAWS, -(-n_resamples // states)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """Outcomes redrawn with these chances.
+
+    Attributes
+    ----------
+    chance : ndarray of shape (n,)
+        Predictions that are calibrated there.
+    noise : ndarray of shape (resamples,)
+        Their own errors, which are chance alone.
+    missed : ndarray of shape (resamples, predictors)
+        How much larger each predictor's error is than its true one.
+    """
+
+    chance: FloatArray
+    noise: FloatArray
+    missed: FloatArray
+
+    def of(self, pair: tuple[int, int]) -> State:
+        """What it says of two of the predictors."""
+        return replace(self, missed=self.missed[:, list(pair)])
+
+    def far(self, error: float, level: float) -> float:
+        """How far the calibrated predictions' error, as observed, is beyond what chance explains."""
+        return max(0.0, error - float(np.quantile(self.noise, 1.0 - level)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Rows with one prediction or more, in an order that does not depend on the one they came in."""
+
+    y: FloatArray
+    predictions: list[FloatArray]
+    weight: FloatArray | None
+    trials: FloatArray | None
+    group: IntArray | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, others: list[FloatArray]) -> Draws:
+        """Rows, and other predictions for the same."""
+        count, weight = rows.count, rows.weight
+        y, mass = rows.y_true / count, None if weight is None else weight * count
+        if mass is None and rows.trials is not None:
+            mass = count
+        columns = [*others[::-1], rows.y_prob]
+        keys = [np.zeros(y.size) if mass is None else mass, y, *columns]
+        order = np.lexsort(keys if rows.group is None else [rows.group, *keys])
+        predictions = [column[order] for column in columns[::-1]]
+        trials = None if rows.trials is None else rows.trials[order]
+        group = None if rows.group is None else rows.group[order]
+        return cls(y[order], predictions, None if mass is None else mass[order], trials, group)
+
+    @property
+    def surprises(self) -> float:
+        """Rows' worth of events, or of non-events, whichever is less; of groups, groups' worth."""
+        mass = np.ones(self.y.size) if self.weight is None else self.weight
+        if self.group is None:
+            return min(dot(mass, each) ** 2 / max(dot(mass * mass, each), 1e-300) for each in (self.y, 1.0 - self.y))
+        held = [np.bincount(self.group, mass * each) for each in (self.y, 1.0 - self.y)]
+        return min(float(each.sum()) ** 2 / max(dot(each, each), 1e-300) for each in held)
+
+    def halved(self, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> FloatArray:
+        """The first half's errors less the second's, (resample, predictor)."""
+        n = self.y.size
+        units = n if self.group is None else int(self.group.max()) + 1
+
+        def apart(source: np.random.Generator) -> list[float]:
+            half = np.zeros(units, dtype=bool)
+            half[source.permutation(units)[: units // 2]] = True
+            half = half if self.group is None else half[self.group]
+            return [self._error(evaluate, v, half) - self._error(evaluate, v, ~half) for v in self.predictions]
+
+        return resampled(apart, n, n_resamples, rng)
+
+    def _error(self, evaluate: Evaluate, v: FloatArray, half: np.ndarray) -> float:
+        return evaluate(self.y[half], v[half], None if self.weight is None else self.weight[half])
+
+    def states(self, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> list[State]:
+        """Outcomes redrawn as if each prediction were calibrated in its turn; all predictions are judged by them."""
+        return [self._state(chance, evaluate, n_resamples, rng) for chance in self.predictions]
+
+    def between(
+        self, pair: tuple[int, int], evaluate: Evaluate, n_resamples: int, rng: np.random.Generator
+    ) -> tuple[Draws, State]:
+        """Two of the predictions alone, and outcomes redrawn as if the mean of both were calibrated."""
+        two = replace(self, predictions=[self.predictions[k] for k in pair])
+        return two, two._state(np.mean(two.predictions, axis=0), evaluate, n_resamples, rng)
+
+    def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
+        trials = None if self.trials is None else self.trials.astype(np.int64)
+        asked = [*self.predictions, chance]
+        dependent = None if self.group is None else DependentOutcomes.like(self.y, chance, trials, self.group)
+
+        def again(source: np.random.Generator) -> list[float]:
+            if dependent is not None:
+                y = dependent.drawn(source)
+            elif trials is None:
+                y = (source.random(chance.size) < chance).astype(np.float64)
+            else:
+                y = source.binomial(trials, chance) / trials
+            found = [evaluate(y, v, self.weight) for v in asked[:-1]]
+            own = [k for k, v in enumerate(asked[:-1]) if v is chance]
+            return [*found, found[own[0]] if own else evaluate(y, chance, self.weight)]
+
+        errors = resampled(again, chance.size, n_resamples, rng)
+        try:
+            truth = np.array([evaluate(chance, v, self.weight) for v in self.predictions])
+        except InputError:  # a function that takes no event rates: what is calibrated has no error, the rest no bias
+            truth = errors[:, :-1].mean(axis=0) * [v is not chance for v in self.predictions]
+        return State(chance, errors[:, -1], errors[:, :-1] - truth)
+
+
+_MOST = 0.95  # latent correlation
+_TERMS = 12  # of the series of the covariance
+_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DependentOutcomes:
+    """Outcomes that happen where a normal variable is below a quantile, part of which all rows of a group share.
+
+    Attributes
+    ----------
+    threshold : ndarray of shape (n,)
+        The quantile: each outcome has its chance, for any correlation.
+    trials : ndarray of shape (n,) or None
+        Outcomes behind each row, which depend on one another as those of the group do.
+    group : ndarray of shape (n,)
+        Number of each row's group.
+    correlation : float
+        Of the normal variables of one group.
+    """
+
+    threshold: FloatArray
+    trials: IntArray | None
+    group: IntArray
+    correlation: float
+
+    @classmethod
+    def like(cls, share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> DependentOutcomes:
+        """With these chances, and the correlation with which products of a group's excesses add up to those seen."""
+        threshold = ndtri(chance)
+        return cls(threshold, trials, group, _latent_correlation(share, chance, trials, group))
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """Share of events of each row."""
+        shared = rng.standard_normal(int(self.group.max()) + 1)[self.group]
+        given = ndtr((self.threshold - math.sqrt(self.correlation) * shared) / math.sqrt(1.0 - self.correlation))
+        if self.trials is None:
+            return np.asarray(rng.random(given.size) < given, np.float64)
+        return np.asarray(rng.binomial(self.trials, given) / self.trials, np.float64)
+
+
+def _latent_correlation(share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> float:
+    """The correlation from 0 on at which pairs of a group have, on the whole, the covariance that was seen.
+
+    The covariance of two outcomes with quantiles a and b is the sum of r^k / k! He_{k-1}(a) phi(a) He_{k-1}(b) phi(b),
+    k = 1, 2, ... (the tetrachoric series), and rises with r.
+    """
+    count = np.ones(share.size) if trials is None else trials.astype(np.float64)
+
+    def pairs(each: FloatArray, own: float) -> float:
+        sums = np.bincount(group, count * each)
+        return dot(sums, sums) - own
+
+    events = count * share
+    seen = pairs(share - chance, dot(events, (1.0 - chance) ** 2) + dot(count - events, chance**2))
+    inside = (chance > 0.0) & (chance < 1.0)
+    a = np.where(inside, ndtri(np.where(inside, chance, 0.5)), 0.0)
+    density = np.where(inside, np.exp(-0.5 * a * a) / math.sqrt(2.0 * math.pi), 0.0)
+    before, hermite, terms = np.zeros(a.size), np.ones(a.size), []
+    for k in range(1, _TERMS + 1):
+        each = hermite * density / math.sqrt(float(math.factorial(k)))
+        terms.append(max(0.0, pairs(each, dot(count, each * each))))
+        before, hermite = hermite, a * hermite - (k - 1) * before
+    low, high = 0.0, _MOST
+    if seen <= 0.0:
+        return 0.0
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        expected = sum(term * middle**k for k, term in enumerate(terms, 1))
+        low, high = (middle, high) if expected < seen else (low, middle)
+    return low

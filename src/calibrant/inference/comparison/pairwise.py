@@ -1,0 +1,149 @@
+"""Several predictors of the same outcomes: every pair compared, with p-values adjusted for their number."""
+
+from __future__ import annotations
+
+__all__ = ["PairwiseComparison", "compare_all"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples
+from calibrant.door.columns import Column
+from calibrant.door.errors import InputError
+from calibrant.door.values import ReadOnly, Result
+from calibrant.inference.comparison.compare import ComparisonResult, Evaluate, compare_pairs_on_rows, read_predictor
+
+_LEAST, _MOST = 2, 50
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PairwiseComparison(Result):
+    """The outcome of `compare_all`.
+
+    Attributes
+    ----------
+    values : mapping of str to float
+        Each predictor's error on these rows, the smallest first.
+    pairs : mapping of (str, str) to ComparisonResult
+        Each pair by itself, the one with the smaller error first.
+    holm_pvalues : mapping of (str, str) to float
+        p-values adjusted for the number of pairs by Holm's method.
+    better : tuple of (str, str)
+        Pairs whose first is better calibrated than the second; the probability that any of them is wrong is at most
+        ``level``, in large samples.
+    level : float
+        Of all pairs together; of each interval in ``pairs`` by itself.
+
+    See Also
+    --------
+    compare_all, ComparisonResult
+    """
+
+    values: Mapping[str, float]
+    pairs: Mapping[tuple[str, str], ComparisonResult]
+    holm_pvalues: Mapping[tuple[str, str], float]
+    better: tuple[tuple[str, str], ...]
+    level: float
+
+    def summary(self) -> str:
+        """Say which is proved better than which."""
+        best = next(iter(self.values))
+        beaten = [second for first, second in self.better if first == best]
+        if len(beaten) == len(self.values) - 1:
+            return f"{best} is better calibrated than all others at level {self.level:g}"
+        if not self.better:
+            return f"no predictor is proved better calibrated than another at level {self.level:g}"
+        said = "; ".join(f"{first} is better calibrated than {second}" for first, second in self.better)
+        return f"{said} (level {self.level:g} for all together)"
+
+
+def compare_all(
+    y_true: Column,
+    y_probs: Mapping[str, Column],
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    measure: str | Evaluate = "smooth_calibration_error",
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> PairwiseComparison:
+    """Compare every pair of several predictors of the same rows, with p-values adjusted for the number of pairs.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1, of independent rows; at least 8.
+    y_probs : mapping of str to column of shape (n,)
+        Names of 2 to 50 predictors, with their probabilities for the rows.
+    sample_weight, trials, groups, measure, level, n_resamples, random_state
+        As for `compare_calibration`; the level is that of all pairs together.
+
+    Returns
+    -------
+    PairwiseComparison
+        Errors, every pair's comparison, and adjusted p-values.
+
+    Raises
+    ------
+    InputError
+        As `compare_calibration`; if there are too few resamples for the number of pairs.
+
+    See Also
+    --------
+    compare_calibration
+
+    Notes
+    -----
+    Holm's method: the smallest p-value times the number of pairs, the next times one less, never falling. It holds for
+    any dependence between pairs, so all share the same halves of the rows, and the same outcomes redrawn as if one of
+    them were calibrated. Cost: with k predictors the measure of about 3 k n rows for each resample, and less than 4 n
+    for two.
+
+    References
+    ----------
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.inference import compare_all
+    >>> rng = np.random.default_rng(0)
+    >>> v = rng.random(2000)
+    >>> found = compare_all(rng.random(2000) < v, {"bent": v**2, "right": v}, n_resamples=199, random_state=0)
+    >>> found.summary()
+    'right is better calibrated than all others at level 0.05'
+    """
+    level = check_level(level)
+    if not isinstance(y_probs, Mapping) or not _LEAST <= len(y_probs) <= _MOST:
+        raise InputError("y_probs", "is not what is compared", allowed="it must map 2 to 50 names to columns")
+    n_pairs = len(y_probs) * (len(y_probs) - 1) // 2
+    check_resamples(n_resamples, level, share=1.0 / n_pairs)
+    given = (sample_weight, trials, groups)
+    rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *given) for k, v in y_probs.items()}
+    compared = compare_pairs_on_rows(
+        list(rows.values()), measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
+    )
+    names, found, values = list(rows), {}, dict.fromkeys(rows, 0.0)
+    for (i, j), result in compared.items():
+        values[names[i]], values[names[j]] = result.value_a, result.value_b
+        found[names[i], names[j]] = result
+    ordered = sorted(found, key=lambda pair: found[pair].pvalue)
+    raw = np.array([found[pair].pvalue for pair in ordered])
+    holm = np.minimum(1.0, np.maximum.accumulate(raw * (n_pairs - np.arange(n_pairs))))
+    adjusted = {pair: float(p) for pair, p in zip(ordered, holm, strict=True)}
+    turned = {pair: pair if found[pair].statistic <= 0.0 else pair[::-1] for pair in ordered}
+    return PairwiseComparison(
+        values=ReadOnly(dict(sorted(values.items(), key=lambda item: item[1]))),
+        pairs=ReadOnly({turned[pair]: _in_turn(found[pair]) for pair in ordered}),
+        holm_pvalues=ReadOnly({turned[pair]: adjusted[pair] for pair in ordered}),
+        better=tuple(turned[pair] for pair in ordered if adjusted[pair] <= level),
+        level=level,
+    )
+
+
+def _in_turn(result: ComparisonResult) -> ComparisonResult:
+    return result if result.statistic <= 0.0 else result.swapped()

@@ -1,0 +1,1 @@
+"""Is the miscalibration more than chance? Tests, and what they share."""

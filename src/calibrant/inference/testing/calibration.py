@@ -1,0 +1,412 @@
+"""Are the predictions calibrated? One test with power against lines, waves and steps of any width."""
+
+from __future__ import annotations
+
+__all__ = ["CalibrationTestResult", "calibration_test"]
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
+from calibrant.door.columns import Column, FloatArray, IntArray
+from calibrant.door.outwards import at_most, readable
+from calibrant.door.rows import INDEPENDENT, Rows
+from calibrant.door.sample import Sample
+from calibrant.door.values import ReadOnly, Result
+from calibrant.inference.testing.components import COX, GROUPS, WAVES, Parts, drawn_statistics
+from calibrant.inference.testing.lots import Units, units_of_rows, units_of_sample
+from calibrant.inference.testing.result import LEAST, TestResult
+from calibrant.inference.testing.tail import log_tail
+from calibrant.resampling.redraw import check_groups, random_signs
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+
+_BY_REDRAWS, _BY_TAIL = 0.99, 0.01
+"""Shares of the level that the two p-values get."""
+_SHARE = {COX: 1.0, WAVES: 1.0, GROUPS: 0.25}
+"""How much each component counts: measured power says that steps are worth a quarter (docs/calibration-test.md)."""
+_EVEN_AT = 0.05
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TestComponent(Result):
+    """One component of `calibration_test`.
+
+    Attributes
+    ----------
+    analytic_pvalue : float
+        The smallest by formula over the component's degrees, not adjusted for their number.
+    pvalue : float
+        Share of the redraws that are at least as extreme: the component's own p-value, exact by itself.
+    degree : int
+        Waves or groups at which it is smallest.
+    """
+
+    __test__ = False  # not a collection of pytest's, in spite of its name
+
+    analytic_pvalue: float
+    pvalue: float
+    degree: int
+
+    def summary(self) -> str:
+        """Its own p-value, and where it was smallest."""
+        return f"p = {self.pvalue:.2g} by itself; {self.analytic_pvalue:.2g} by formula, at {self.degree}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TestRegion(Result):
+    """The range of predictions where the fault that a test found is clearest.
+
+    Attributes
+    ----------
+    low, high : float
+        Smallest and largest prediction in it, strictly between 0 and 1; of pooled rows the means of the end cells.
+    direction : str
+        "too low" or "too high": the predictions, compared with the outcomes.
+    n_rows : int
+        Single outcomes in it.
+    mean_prediction, event_rate : float
+        Weighted means there.
+    """
+
+    __test__ = False
+
+    low: float
+    high: float
+    direction: str
+    n_rows: int
+    mean_prediction: float
+    event_rate: float
+
+    def summary(self) -> str:
+        """Say where, and in which direction."""
+        said = f"{self.mean_prediction:.3g} predicted, {self.event_rate:.3g} seen"
+        low, high = readable(self.low, self.high)
+        certain = [each for each, shown in (("0", low), ("1", high)) if float(shown) == float(each)]
+        without = f", without those of exactly {' or '.join(certain)}," if certain else ""
+        where = f"predictions from {low} to {high}{without}"
+        return f"{where} are {self.direction} ({said}, {self.n_rows:,} rows)"
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationTestResult(TestResult):
+    """The outcome of `calibration_test`.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible, assumption
+        As in `TestResult`. The statistic is minus the log of the smallest p-value by formula, made comparable by the
+        redraws. ``pvalue`` does not include the rows in ``impossible``, which were set aside.
+    components : mapping of str to TestComponent
+        "Cox score" (lines in the log-odds), "adaptive Neyman" (waves), "dyadic chi-square" (steps). None for weighted
+        rows in the cells of a sketch, which cannot be redrawn: their p-value is from Chernoff bounds alone.
+    leading : str or None
+        The component with the smallest p-value; None where there are none, or no prediction lies strictly between 0
+        and 1.
+    region : TestRegion or None
+        The range of predictions where the fault is clearest, with its direction; None where none stands out.
+    redrawn_pvalue : float
+        From the redraws alone, at least 1 / (1 + n_resamples).
+    tail_pvalue : float or None
+        From Chernoff bounds alone; computed where no redraw was as extreme as the outcomes.
+    pooling : float
+        The most that pooling near predictions into cells can add to the level; 0 if no rows were pooled.
+    n_resamples : int
+        Redraws.
+
+    See Also
+    --------
+    calibration_test, TCalResult
+    """
+
+    components: Mapping[str, TestComponent]
+    leading: str | None
+    region: TestRegion | None
+    redrawn_pvalue: float
+    tail_pvalue: float | None
+    pooling: float
+    n_resamples: int
+
+    def summary(self) -> str:
+        """One sentence, and where it points at if it rejects.
+
+        Examples
+        --------
+        >>> from calibrant import calibration_test
+        >>> calibration_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], random_state=0).reject
+        False
+        """
+        said = TestResult.summary(self)
+        if self.reject and self.region is not None:
+            said += f"; {self.region.summary()}"
+        if self.pooling > 0.0:
+            said += f"; pooling near predictions adds at most {at_most(self.pooling, 2)} to the level"
+        return said
+
+
+def calibration_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> CalibrationTestResult:
+    """Test whether miscalibration is real or chance: lines, waves and steps of any width at once.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1]. Rows predicted exactly 0 or 1 are set aside, and reported if contradicted.
+    sample_weight : column of shape (n,), optional
+        Non-negative weights. They are kept where outcomes are redrawn, so they must not depend on the outcomes.
+    trials : column of shape (n,), optional
+        Independent outcomes behind each row, whole numbers from 1.
+    groups : column of shape (n,), optional
+        Which group each row belongs to, such as a patient or a day, if only rows of different groups are independent.
+        Events, and non-events, must lie in the equivalent of at least 30 equally large groups.
+    level : float, default 0.05
+        Largest probability of rejecting calibrated predictions.
+    n_resamples : int, default 999
+        Redrawn sets of outcomes; any number that can reach the level, such as 199, is valid.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result, with any number of threads and any order of rows.
+
+    Returns
+    -------
+    CalibrationTestResult
+        With ``statistic``, ``pvalue``, ``reject``, the components, which of them led, and the range of predictions with
+        the fault.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, events are no whole numbers, or there are too few resamples to reject.
+
+    See Also
+    --------
+    cox_test, cumulative_calibration_test, discrete_calibration_test, tcal_test
+
+    Notes
+    -----
+    Each component has p-values by formula; their minimum is made comparable by a quantile of the redraws and the
+    outcomes together, and the smallest of all is compared with the redraws'. This keeps the level at any number of
+    rows. If no redraw is as extreme, Chernoff bounds along fixed directions give p-values below 1 / (1 + n_resamples).
+    Cost: a sort, then O(n) per resample; unweighted rows with more than 20,000 distinct predictions are pooled into at
+    most 2^14 cells, and ``pooling`` is what that can add to the level. Weighted rows are never pooled.
+
+    References
+    ----------
+    docs/calibration-test.md proves the level, the tail and the cells. J. Neyman, "Smooth test" for goodness of fit,
+    Skandinavisk Aktuarietidskrift 20, 1937; D. R. Cox, Two further applications of a model for binary regression,
+    Biometrika 45, 1958; W. Ehm, Binomial approximation to the Poisson binomial distribution, Statistics and
+    Probability Letters 11, 1991.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import calibration_test
+    >>> y_prob = np.linspace(0.02, 0.98, 2000)
+    >>> y_true = np.random.default_rng(0).random(2000) < y_prob**1.3
+    >>> result = calibration_test(y_true, y_prob, random_state=0)
+    >>> result.reject, result.region.direction
+    (True, 'too high')
+    """
+    rows = Rows.of(y_true, y_prob, sample_weight, trials, groups)
+    return calibration_test_on_rows(rows, level, n_resamples, random_state)
+
+
+def calibration_test_on_rows(
+    rows: Rows, level: float, n_resamples: int, random_state: RandomState
+) -> CalibrationTestResult:
+    """`calibration_test` of rows that were read already."""
+    level = check_level(level)
+    n_resamples = check_resamples(n_resamples, level, share=_BY_REDRAWS)
+    check_groups(rows)
+    return test_units(units_of_rows(rows), level, n_resamples, random_state, rows.assumption)
+
+
+def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, seed: int) -> CalibrationTestResult:
+    """`calibration_test` of unweighted outcomes 0 or 1 that were pooled already, exactly or into cells."""
+    check_resamples(n_resamples, level, share=_BY_REDRAWS)
+    return test_units(units_of_sample(sample), level, n_resamples, seed, INDEPENDENT)
+
+
+def test_units(
+    units: Units, level: float, n_resamples: int, random_state: RandomState, assumption: str
+) -> CalibrationTestResult:
+    """`calibration_test` of units."""
+    seed = generator(random_state).integers(2**64, dtype=np.uint64)
+    method = f"calibration test ({n_resamples:,} resamples)"
+    if units.impossible is not None:
+        others = units.prediction.size
+        method += f", {'of the' if others else 'which has no'} rows predicted strictly between 0 and 1,"
+    if not units.prediction.size:
+        return CalibrationTestResult(
+            0.0, 1.0, False, level, method, ReadOnly({}), None, None, 1.0, None, 0.0, n_resamples,
+            assumption=assumption, impossible=units.impossible,
+        )  # fmt: skip
+    parts, statistics = (drawn_statistics if units.group is None else signed_statistics)(units, n_resamples, seed)
+    logs = parts.logs(statistics)
+    kinds = np.array([name for name, _ in parts.names])
+    best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}
+    least, leading = evened_minimum(best)
+    redrawn = share_as_extreme(least)
+    tail = log_tail(units, parts) if redrawn * (n_resamples + 1) < 1.5 else None
+    pvalue = redrawn / _BY_REDRAWS
+    if tail is not None:
+        pvalue = min(pvalue, max(LEAST, math.exp(tail) / _BY_TAIL))
+    components = {}
+    for name, column in best.items():
+        at = int(np.flatnonzero(kinds == name)[np.argmin(logs[0, kinds == name])])
+        components[name] = TestComponent(max(LEAST, math.exp(column[0])), share_as_extreme(column), parts.names[at][1])
+    pvalue = min(1.0, pvalue)
+    if pvalue < redrawn / _BY_REDRAWS:
+        method = method.replace("resamples)", "resamples, and a bound on the tail beyond them)")
+    return CalibrationTestResult(
+        statistic=float(-least[0]),
+        pvalue=pvalue,
+        reject=pvalue <= level,
+        level=level,
+        method=method,
+        components=ReadOnly(components),
+        leading=leading,
+        region=_region(units, parts, leading, components[leading].degree),
+        redrawn_pvalue=redrawn,
+        tail_pvalue=None if tail is None else max(LEAST, math.exp(tail)),
+        pooling=units.pooling,
+        n_resamples=n_resamples,
+        assumption=assumption,
+        impossible=units.impossible,
+    )
+
+
+def evened_minimum(best: Mapping[str, FloatArray]) -> tuple[FloatArray, str]:
+    """Smallest log p-value of each draw after every component's are evened, and which component led the first draw.
+
+    Evening subtracts a component's own 5% quantile over all draws, the outcomes among them, so that none is ahead for
+    its formula's sake. It treats every draw alike, which leaves the level exact.
+    """
+    evened = {}
+    for name, logs in best.items():
+        k = max(1, int(_EVEN_AT * logs.size))
+        evened[name] = logs - np.partition(logs, k - 1)[k - 1] - math.log(_SHARE[name])
+    return np.minimum.reduce(list(evened.values())), min(evened, key=lambda name: evened[name][0])
+
+
+def share_as_extreme(logs: FloatArray) -> float:
+    """Share of the redraws, and the outcomes themselves, that are at least as extreme; rounding makes no difference."""
+    slack = 1e-9 * (1.0 + abs(float(logs[0])))
+    return float((1 + (logs[1:] <= logs[0] + slack).sum()) / logs.size)
+
+
+def _region(units: Units, parts: Parts, leading: str, degree: int) -> TestRegion | None:
+    """Among the stretches on which the leading component's fit has one sign, the one with the clearest excess."""
+    excess, variance = units.excess, units.variance
+    if leading == COX:
+        fit = float(excess.sum()) / float(variance.sum()) + float((parts.slope * excess).sum()) * parts.slope
+    elif leading == WAVES:
+        wave = parts.wave[:, :degree]
+        moved = np.bincount(parts.block, excess, wave.shape[0])
+        fit = np.einsum("bk,k->b", wave, np.einsum("b,bk->k", moved, wave))[parts.block]
+    else:
+        group = parts.block // (parts.wave.shape[0] // degree)
+        fit = np.bincount(group, excess, degree)[group]
+    # Units of one prediction, which may differ in weight, stay together.
+    first = np.flatnonzero(np.concatenate([[True], units.prediction[1:] != units.prediction[:-1]]))
+    fit = np.add.reduceat(fit * variance, first)
+    excess, variance = np.add.reduceat(excess, first), np.add.reduceat(variance, first)
+    sign = np.sign(fit)
+    start = np.flatnonzero(np.concatenate([[True], sign[1:] != sign[:-1]]))
+    sums = np.add.reduceat(excess, start)
+    clear = sums * np.sign(sign[start]) / np.sqrt(np.add.reduceat(variance, start))
+    at = int(np.argmax(clear))
+    if not clear[at] > 0.0:
+        return None
+    end = int(first[start[at + 1]]) if at + 1 < start.size else units.prediction.size
+    here = slice(int(first[start[at]]), end)
+    v, mass = units.prediction[here], units.weight[here] * units.count[here]
+    total = float(mass.sum())
+    return TestRegion(
+        float(v[0]),
+        float(v[-1]),
+        "too low" if sums[at] > 0.0 else "too high",
+        int(units.count[here].sum()),
+        float((mass * v).sum()) / total,
+        float((units.weight[here] * units.ones[here]).sum()) / total,
+    )
+
+
+_AT_ONCE = 64  # resamples
+
+
+def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[Parts, FloatArray]:
+    """What is looked at, and the statistics of the outcomes and of redrawn signs, shape (1 + n_resamples, names).
+
+    Each is |s P|^2 less the sum of squares in P, where s holds the signs of the groups, at first all 1, and P each
+    group's sums along directions that do not depend on outcomes. Products of different groups are what is left: their
+    mean is 0 for calibrated predictions with any dependence within groups, and for random signs.
+    """
+    from scipy import sparse
+
+    group, excess = units.group, units.excess
+    assert group is not None
+    n_groups = int(group.max()) + 1
+    parts = Parts.of(replace(units, n_rows=min(units.n_rows, n_groups)))
+    n_blocks, sizes = parts.wave.shape[0], np.array(parts.sizes)
+    constant = 1.0 / math.sqrt(float(units.variance.sum()))
+    line = np.stack([_sums(group, excess * each, n_groups) for each in (constant, parts.slope)], axis=1)
+    stretches = sparse.coo_array((excess, (group, parts.block)), (n_groups, n_blocks)).tocsr()
+    # Over 2, 4, ... stretches: which are joined, and one over the deviation of each.
+    ends = (2 ** np.arange(1, round(math.log2(n_blocks)))).cumsum()
+    scales = np.split(np.sqrt(parts.inverse), ends)
+    joins = [_joining(n_blocks, each.size) @ sparse.diags_array(each) for each in scales]
+
+    waves = np.asarray(stretches @ parts.wave)
+    along = [((COX, 2), line), *(((WAVES, size), waves[:, :size]) for size in parts.sizes)]
+    along += [((GROUPS, join.shape[1]), stretches @ join) for join in joins]
+    own = [np.asarray((columns * columns).sum(axis=1)) for _, columns in along]
+    mean = np.array([each.sum() for each in own])
+    products = np.array([((columns.T @ columns) ** 2).sum() for _, columns in along])
+    variance = 2.0 * (products - np.array([(each**2).sum() for each in own]))
+    # |s P|^2 is like a gamma variable of its mean and variance; where it is 0 nothing is said.
+    safe = np.where(mean > 0.0, mean, 1.0)
+    shape = safe**2 / np.maximum(variance, 1e-3 * safe**2)
+    names = tuple(name for name, _ in along)
+    fitted = replace(parts, names=names, shape=shape, stretch=shape / safe, shift=np.where(mean > 0.0, shape, 0.0))
+
+    rng = np.random.default_rng(int(seed))
+    found = np.empty((1 + n_resamples, len(along)))
+    for first in range(0, 1 + n_resamples, _AT_ONCE):
+        out = found[first : first + _AT_ONCE]
+        signs = random_signs(rng, (len(out), n_groups))
+        if first == 0:
+            signs[0] = 1.0
+        sums = np.asarray(stretches.T @ signs.T).T
+        out[:, 0] = ((signs @ line) ** 2).sum(axis=1)
+        out[:, 1 : 1 + sizes.size] = ((sums @ parts.wave) ** 2).cumsum(axis=1)[:, sizes - 1]
+        for k, join in enumerate(joins, 1 + sizes.size):
+            out[:, k] = (np.asarray(join.T @ sums.T) ** 2).sum(axis=0)
+    return fitted, found - mean
+
+
+def _sums(group: IntArray, column: FloatArray, n_groups: int) -> FloatArray:
+    return np.asarray(np.bincount(group, column, n_groups), np.float64)
+
+
+def _joining(n_blocks: int, groups: int) -> sparse.csr_array:
+    k = np.arange(n_blocks)
+    from scipy.sparse import coo_array
+
+    return coo_array((np.ones(n_blocks), (k, k * groups // n_blocks)), (n_blocks, groups)).tocsr()

@@ -1,0 +1,275 @@
+"""Tests that predate distances: Cox and Spiegelhalter, exact at any sample size."""
+
+from __future__ import annotations
+
+__all__ = ["ClassicalResult", "CoxResult", "cox_test", "spiegelhalter_test"]
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.rows import Rows
+from calibrant.door.sample import Sample
+from calibrant.inference.testing.result import LEAST, TestResult
+from calibrant.kernels.sums import dot
+from calibrant.resampling.redraw import redrawn_pvalue
+
+_SPREAD = 1e-12  # of log-odds, relative: less is one value
+
+
+@dataclass(frozen=True, repr=False)
+class ClassicalResult(TestResult):
+    """The outcome of a test whose statistic has a known distribution in large samples.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible, assumption
+        As in `TestResult`; the p-value comes from redrawn outcomes and is exact at any number of rows.
+    asymptotic_pvalue : float
+        The textbook's, from the distribution that the statistic tends to where rows are independent; for comparison
+        with other programs.
+
+    See Also
+    --------
+    cox_test, hosmer_lemeshow_test, spiegelhalter_test, miller_test, cumulative_calibration_test
+    """
+
+    asymptotic_pvalue: float
+
+
+@dataclass(frozen=True, repr=False)
+class CoxResult(ClassicalResult):
+    """The outcome of `cox_test`.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, asymptotic_pvalue, impossible, assumption
+        As in `ClassicalResult`.
+    intercept, slope : float or None
+        Maximum-likelihood fit of log-odds(outcome) = intercept + slope * log-odds(prediction); 0 and 1 when calibrated.
+        None if no finite fit exists: one outcome, one prediction, or outcomes that a threshold separates.
+
+    See Also
+    --------
+    cox_test
+    """
+
+    intercept: float | None
+    slope: float | None
+
+
+def cox_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> CoxResult:
+    """Test whether a line through the log-odds of the predictions has intercept 0 and slope 1, by its score.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1]. Predictions of exactly 0 or 1 carry no information about a line; if one of
+        them is contradicted the statistic is infinite.
+    sample_weight, trials, groups
+        As for `smooth_calibration_test`.
+    level : float, default 0.05
+        Largest probability of rejecting calibrated predictions.
+    n_resamples : int, default 999
+        Redrawn sets of outcomes.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result.
+
+    Returns
+    -------
+    CoxResult
+        The score statistic, with the fitted intercept and slope beside it.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, or there are too few resamples to reject at all.
+
+    See Also
+    --------
+    hosmer_lemeshow_test, miller_test, spiegelhalter_test
+
+    Notes
+    -----
+    With residuals r = y - v, variances u = v (1 - v) and log-odds l centred by them, the statistic is (sum r)^2 / sum u
+    + (sum r l)^2 / sum u l^2; weights w turn r into w r and u into w^2 u. It is chi-squared with two degrees of freedom
+    in large samples, one if the predictions are a single value. It detects lines only: a predictor wrong in other ways
+    can pass. Cost: a sort, then a logistic fit of two numbers per resample.
+
+    References
+    ----------
+    D. R. Cox, Two further applications of a model for binary regression, Biometrika 45, 1958. T-Cal, Section 1.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import cox_test
+    >>> y_prob = np.linspace(0.02, 0.98, 400)
+    >>> y_true = np.random.default_rng(0).random(400) < y_prob**2 / (y_prob**2 + (1 - y_prob)**2)
+    >>> result = cox_test(y_true, y_prob, random_state=0)
+    >>> result.reject, round(result.slope, 1)
+    (True, 2.0)
+    """
+    return cox_test_on_rows(
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def cox_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state: RandomState) -> CoxResult:
+    """`cox_test` of rows that were read already."""
+    sample, level = rows.sample, check_level(level)
+    v = sample.prediction
+    inside = (v > 0.0) & (v < 1.0)
+    weight = np.where(inside, sample.squared_weight * v * (1.0 - v), 0.0)
+    odds = np.zeros(v.size)
+    odds[inside] = np.log(v[inside] / (1.0 - v[inside]))
+    total = float(weight.sum())
+    centred = np.where(inside, odds - (dot(weight, odds) / total if total else 0.0), 0.0)
+    spread = dot(weight, centred**2)
+    sloped = spread > _SPREAD * dot(weight, odds**2)
+
+    def statistic(excess: FloatArray) -> float:
+        if not inside.all() and (excess[~inside] != 0.0).any():
+            return math.inf
+        if total == 0.0:
+            return 0.0
+        score = float(excess[inside].sum()) ** 2 / total
+        return score + (dot(excess, centred) ** 2 / spread if sloped else 0.0)
+
+    degrees = int(total > 0.0) + int(sloped)
+    observed, pvalue = redrawn_pvalue(rows, statistic, level=level, n_resamples=n_resamples, random_state=random_state)
+    line = _line(sample, odds, inside) if sloped else (None, None)
+    method = f"Cox's score test ({n_resamples:,} resamples)"
+    asymptotic = chi_squared_tail(observed, degrees)
+    return CoxResult.of(rows, observed, pvalue, level, method, asymptotic, *line)
+
+
+def spiegelhalter_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> ClassicalResult:
+    """Test whether the Brier score is what calibrated predictions would have; two-sided.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+        As for `cox_test`.
+
+    Returns
+    -------
+    ClassicalResult
+        The statistic is z = sum (y - v)(1 - 2v) / sqrt(sum (1 - 2v)^2 v (1 - v)), with its sign: positive where the
+        predictions are more extreme than the outcomes. Both signs count as evidence.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, or there are too few resamples to reject at all.
+
+    See Also
+    --------
+    cox_test, hosmer_lemeshow_test, miller_test
+
+    Notes
+    -----
+    Blind to errors that leave the Brier score unchanged: predictions of 1/2 are never rejected. If every prediction is
+    0, 1/2 or 1 the variance is 0: z is 0, or infinite if a certain prediction is contradicted. Cost: a sort, then one
+    pass per resample.
+
+    References
+    ----------
+    D. J. Spiegelhalter, Probabilistic prediction in patient management and clinical trials, Statistics in Medicine 5,
+    1986. T-Cal, Section 1.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant import spiegelhalter_test
+    >>> y_prob = np.linspace(0.02, 0.98, 400)
+    >>> result = spiegelhalter_test(y_prob > 0.5, y_prob, random_state=0)
+    >>> round(result.statistic, 1), result.pvalue
+    (-9.3, 0.001)
+    """
+    return spiegelhalter_test_on_rows(
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def spiegelhalter_test_on_rows(
+    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
+) -> ClassicalResult:
+    """`spiegelhalter_test` of rows that were read already."""
+    sample, level = rows.sample, check_level(level)
+    v = sample.prediction
+    slope = 1.0 - 2.0 * v
+    deviation = math.sqrt(dot(sample.squared_weight * v * (1.0 - v), slope**2))
+
+    def score(excess: FloatArray) -> float:
+        moved = dot(excess, slope)
+        return moved / deviation if deviation else math.copysign(math.inf, moved) if moved else 0.0
+
+    _, pvalue = redrawn_pvalue(
+        rows,
+        lambda excess: abs(score(excess)),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    z = score(sample.weighted_outcome - sample.weight * v)
+    asymptotic = max(LEAST, math.erfc(abs(z) / math.sqrt(2.0)))
+    method = f"Spiegelhalter's test, two-sided ({n_resamples:,} resamples)"
+    return ClassicalResult.of(rows, z, pvalue, level, method, asymptotic)
+
+
+def chi_squared_tail(statistic: float, degrees: int) -> float:
+    """Probability that a chi-squared variable is at least as large; never said to be 0."""
+    from scipy.special import chdtrc
+
+    if degrees == 0:
+        return 1.0 if statistic == 0.0 else LEAST
+    return max(LEAST, float(chdtrc(degrees, statistic)))
+
+
+def _line(sample: Sample, odds: FloatArray, inside: npt.NDArray[np.bool_]) -> tuple[float | None, float | None]:
+    """Intercept and slope of largest likelihood, where they are finite."""
+    from calibrant.measures.logistic import fit_logistic
+
+    odds, mass, events = odds[inside], sample.weight[inside], sample.weighted_outcome[inside]
+    mixed_low, mixed_high = odds[sample.ones[inside] > 0], odds[sample.ones[inside] < sample.count[inside]]
+    if not mixed_low.size or not mixed_high.size:
+        return None, None
+    # Complete or quasi-complete separation, in either direction, sends the slope to infinity.
+    if mixed_low.min() >= mixed_high.max() or mixed_high.min() >= mixed_low.max():
+        return None, None
+    features = np.vstack([np.ones(odds.size), odds])
+    intercept, slope = fit_logistic(features, events / mass, mass / mass.sum(), np.array([0.0, 1.0]))
+    return float(intercept), float(slope)

@@ -1,0 +1,265 @@
+"""Tests whose statistic is a calibration error, exact at any sample size: outcomes are drawn again."""
+
+from __future__ import annotations
+
+__all__ = ["averaged_two_bin_test", "kernel_calibration_test", "smooth_calibration_test"]
+
+from collections.abc import Callable
+
+import numpy as np
+
+from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, positive
+from calibrant.door.columns import Column, FloatArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
+from calibrant.inference.testing.result import TestResult
+from calibrant.kernels import pairs
+from calibrant.kernels.sums import dot
+from calibrant.kernels.walks import two_bins
+from calibrant.measures.smooth import largest_correlation
+from calibrant.resampling.redraw import redrawn_pvalue
+
+Error = Callable[[FloatArray, FloatArray], float]
+"""Takes distinct predictions and the sums of residuals there, over the number of rows."""
+
+
+def smooth_calibration_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> TestResult:
+    """Test whether a smooth calibration error as large as this one is more than chance.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1; with ``trials`` the share of events among them.
+    y_prob : column of shape (n,)
+        Predicted probabilities, in [0, 1].
+    sample_weight : column of shape (n,), optional
+        Non-negative weights. They are kept where outcomes are redrawn, so they must not depend on the outcomes.
+    trials : column of shape (n,), optional
+        Independent outcomes behind each row, whole numbers from 1.
+    groups : column of shape (n,), optional
+        Which group each row belongs to, if only rows of different groups are independent: then signs of groups are
+        redrawn, and events and non-events must lie in the equivalent of at least 30 equally large groups
+        (docs/calibration-test.md).
+    level : float, default 0.05
+        Largest probability of rejecting calibrated predictions.
+    n_resamples : int, default 999
+        Redrawn sets of outcomes.
+    random_state : int, numpy.random.Generator or None
+        The same number gives the same result, with any number of threads and any order of rows.
+
+    Returns
+    -------
+    TestResult
+        The statistic is `smooth_calibration_error`.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, or there are too few resamples to reject at all.
+
+    See Also
+    --------
+    smooth_calibration_error, tcal_test
+
+    Notes
+    -----
+    If predictions are calibrated and rows independent, outcomes given the predictions are independent with these very
+    probabilities. So with R sets drawn that way, p = (1 + number of errors at least as large) / (1 + R) is exact at any
+    n, and never 0. Cost: a sort, then a pass per resample, 4 ms at 10^5 rows.
+
+    References
+    ----------
+    Hu, Jambulapati, Tian and Yang, Testing calibration in nearly-linear time, NeurIPS 2024, Section 3.4.
+
+    Examples
+    --------
+    >>> from calibrant import smooth_calibration_test
+    >>> result = smooth_calibration_test([1, 1, 1, 1, 1, 0, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1, 0.3], random_state=0)
+    >>> result.reject, result.pvalue
+    (True, 0.001)
+    """
+    return smooth_calibration_test_on_rows(
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def smooth_calibration_test_on_rows(
+    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
+) -> TestResult:
+    """`smooth_calibration_test` of rows that were read already."""
+    return _resampled(largest_correlation, "smooth calibration test", rows, level, n_resamples, random_state)
+
+
+def kernel_calibration_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    bandwidth: float = 1.0,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> TestResult:
+    """Test whether a Laplace-kernel calibration error as large as this one is more than chance.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+        As for `smooth_calibration_test`.
+    bandwidth : float, default 1.0
+        Of the kernel exp(-|u - v| / bandwidth).
+
+    Returns
+    -------
+    TestResult
+        The statistic is `kernel_calibration_error` with the Laplace kernel.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, or there are too few resamples to reject at all.
+
+    See Also
+    --------
+    kernel_calibration_error, smooth_calibration_test
+
+    Notes
+    -----
+    As `smooth_calibration_test`. Cost: a sort, then a pass per resample, 2 ms at 10^5 rows.
+
+    References
+    ----------
+    Błasiok, Gopalan, Hu and Nakkiran, A unifying theory of distance from calibration, STOC 2023, Section 8.
+
+    Examples
+    --------
+    >>> from calibrant import kernel_calibration_test
+    >>> kernel_calibration_test([1, 1, 1, 1, 1, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1], random_state=0).reject
+    True
+    """
+    return kernel_calibration_test_on_rows(
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        bandwidth=bandwidth,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def kernel_calibration_test_on_rows(
+    rows: Rows, *, bandwidth: float, level: float, n_resamples: int, random_state: RandomState
+) -> TestResult:
+    """`kernel_calibration_test` of rows that were read already."""
+    positive(bandwidth, "bandwidth")
+
+    def error(v: FloatArray, b: FloatArray) -> float:
+        return float(np.sqrt(max(0.0, pairs.laplace(v, b, bandwidth))))
+
+    return _resampled(error, "kernel calibration test", rows, level, n_resamples, random_state)
+
+
+def averaged_two_bin_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    sample_weight: Column | None = None,
+    trials: Column | None = None,
+    groups: Column | None = None,
+    level: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    random_state: RandomState = None,
+) -> TestResult:
+    """Test whether a squared averaged two-bin error as large as this one is more than chance.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, trials, groups, level, n_resamples, random_state
+        As for `smooth_calibration_test`.
+
+    Returns
+    -------
+    TestResult
+        The statistic is `squared_averaged_two_bin_error`, debiased: near 0 for calibrated predictions, and below it
+        about half the time. With weights or groups the mean, under calibration, of the rows' products with themselves
+        is subtracted.
+
+    Raises
+    ------
+    InputError
+        If a column or parameter cannot be used, there is one row alone, or there are too few resamples to reject at
+        all.
+
+    See Also
+    --------
+    squared_averaged_two_bin_error, smooth_calibration_test
+
+    Notes
+    -----
+    As `smooth_calibration_test`. Cost: a sort, then a pass per resample, 2 ms at 10^5 rows.
+
+    References
+    ----------
+    Hartline, Hu and Wu, A perfectly truthful calibration measure, COLT 2026, PMLR 336.
+
+    Examples
+    --------
+    >>> from calibrant.inference import averaged_two_bin_test
+    >>> averaged_two_bin_test([1, 1, 1, 1, 1, 1], [0.1, 0.2, 0.1, 0.3, 0.2, 0.1], random_state=0).reject
+    True
+    """
+    return averaged_two_bin_test_on_rows(
+        Rows.of(y_true, y_prob, sample_weight, trials, groups),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+
+
+def averaged_two_bin_test_on_rows(
+    rows: Rows, *, level: float, n_resamples: int, random_state: RandomState
+) -> TestResult:
+    """`averaged_two_bin_test` of rows that were read already."""
+    sample = rows.sample
+    n, squares = sample.total_weight, float(sample.squared_weight.sum())
+    if n * n - squares <= 1e-12 * n * n:
+        raise InputError("y_true", "has 1 row; pairs of rows are compared, so at least two are needed")
+    # Of the rows' products with themselves, were they calibrated; a row's is v (1 - v) + (y - v) (1 - 2 v).
+    expected = dot(sample.squared_weight * sample.prediction, 1.0 - sample.prediction)
+    own_are_known = rows.weight is None and rows.group is None
+
+    def error(v: FloatArray, b: FloatArray) -> float:
+        own = expected / n**2 + (dot(b, 1.0 - 2.0 * v) / n if own_are_known else 0.0)
+        return (two_bins(v, b)[1] - own) * (n * n / (n * n - squares))
+
+    return _resampled(error, "averaged two-bin test", rows, level, n_resamples, random_state)
+
+
+def _resampled(
+    error: Error, method: str, rows: Rows, level: float, n_resamples: int, random_state: RandomState
+) -> TestResult:
+    level = check_level(level)
+    v, n = np.ascontiguousarray(rows.sample.prediction), rows.sample.total_weight
+    observed, pvalue = redrawn_pvalue(
+        rows,
+        lambda excess: error(v, excess / n),
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    method = f"{method} ({n_resamples:,} resamples)"
+    return TestResult.of(rows, observed, pvalue, level, method)

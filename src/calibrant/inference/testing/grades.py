@@ -1,0 +1,204 @@
+"""Rating systems: does each grade default as often as its rating says?"""
+
+from __future__ import annotations
+
+__all__ = ["GradeTestResult", "grade_test"]
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.special import betainc
+from scipy.stats import binom
+
+from calibrant.door.arguments import check_level, one_of
+from calibrant.door.columns import Column, FloatArray, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.rows import events_of, read_trials, require_single_outcomes
+from calibrant.door.values import counted
+from calibrant.inference.testing.result import LEAST, TestResult
+
+_MOST = 100
+"""Distinct ratings that are taken for grades unless grades are named: of raw PDs each would be tested by itself."""
+
+Alternative = Literal["greater", "less", "two-sided"]
+
+
+@dataclass(frozen=True, repr=False)
+class GradeTestResult(TestResult):
+    """The outcome of `grade_test`; one entry per grade, by rising mean prediction.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible
+        As in `TestResult`; the statistic is the smallest of ``pvalues``, and ``pvalue`` the smallest of
+        ``adjusted_pvalues``.
+    grades : tuple of str
+        What each grade is called; its prediction where grades were not given.
+    counts, events : tuple of int
+        Obligors (trials) in the grade, and defaults (events) among them.
+    expected : tuple of float
+        Mean prediction.
+    pvalues : tuple of float
+        Exact binomial p-values.
+    jeffreys_pvalues : tuple of float
+        Posterior probability, under Jeffreys' prior, that the rating is not wrong in this direction: with "greater",
+        that the true rate is at most the rating.
+    adjusted_pvalues : tuple of float
+        The exact p-values corrected for the number of grades (Holm).
+    rejected : tuple of str
+        Grades whose rating is rejected; the probability that any of them is right is at most ``level``.
+
+    See Also
+    --------
+    grade_test, DiscreteResult
+    """
+
+    grades: tuple[str, ...]
+    counts: tuple[int, ...]
+    events: tuple[int, ...]
+    expected: tuple[float, ...]
+    pvalues: tuple[float, ...]
+    jeffreys_pvalues: tuple[float, ...]
+    adjusted_pvalues: tuple[float, ...]
+    rejected: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Say which grades are rejected."""
+        which = f"; rejected: {', '.join(self.rejected)}" if self.rejected else ""
+        return f"{super().summary()}{which}"
+
+
+def grade_test(
+    y_true: Column,
+    y_prob: Column,
+    *,
+    grades: Any = None,
+    trials: Column | None = None,
+    alternative: Alternative = "greater",
+    level: float = 0.05,
+) -> GradeTestResult:
+    """Test whether events in each grade of a rating system are as frequent as rated, and name the wrong grades.
+
+    Parameters
+    ----------
+    y_true : column of shape (n,)
+        Outcomes, each 0 or 1; with trials shares of events.
+    y_prob : column of shape (n,)
+        Rated probabilities (PD), in [0, 1].
+    grades : column of shape (n,), optional
+        Names of the grades; without it each distinct prediction is a grade, at most 100 of them.
+    trials : column of shape (n,), optional
+        Number of trials (obligors) of each row, of which `y_true` is the share of events.
+    alternative : {"greater", "less", "two-sided"}
+        The direction: more events than rated (risk understated, the supervisor's question), fewer, or either.
+    level : float, default 0.05
+        Largest probability of rejecting any grade that is rated right.
+
+    Returns
+    -------
+    GradeTestResult
+        Exact and Jeffreys p-values by grade, corrected for their number, and the grades that are rejected.
+
+    Raises
+    ------
+    InputError
+        If a column or option cannot be used, or a share of events times its trials is no whole number; if grades are
+        not named and there are more than 100 distinct predictions, as raw PDs have.
+
+    See Also
+    --------
+    discrete_calibration_test, clinical_calibration, calibration_test
+
+    Notes
+    -----
+    Defaults are assumed to be independent given the ratings. Common shocks, which do happen within one year's
+    portfolio, make true levels larger. Two-sided p-values are twice the smaller tail. If ratings differ within a grade
+    the number of events is not binomial; the tail of the binomial with their mean is no smaller from one event beyond
+    the mean on (Hoeffding 1956, Theorem 4), and nearer to it the p-value is 1. Jeffreys' p-value is the one that the
+    European Central Bank's validation reports ask for. Cost: a sort, then two tails per grade.
+
+    References
+    ----------
+    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
+    Statistics 27, 1956. European Central Bank, Instructions for reporting the validation results of internal models,
+    2019 (Jeffreys test). S. Holm, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> from calibrant.inference import grade_test
+    >>> found = grade_test([0.01, 0.06], [0.01, 0.03], grades=["A", "B"], trials=[1000, 500])
+    >>> found.rejected, round(found.jeffreys_pvalues[0], 2)
+    (('B',), 0.48)
+    """
+    level = check_level(level)
+    one_of(alternative, get_args(Alternative), "alternative")
+    y, v, _ = read_columns(y_true, y_prob, None)
+    if trials is None:
+        require_single_outcomes(y)
+    count = np.ones(v.size) if trials is None else read_trials(trials, v.size)
+    names, place = _names(v, grades)
+    n = np.bincount(place, count).astype(np.float64)
+    k = np.bincount(place, events_of(y, count)).astype(np.float64)
+    mean = np.bincount(place, count * v) / n
+    mixed = np.bincount(place, count * (v - mean[place]) ** 2) > 1e-24 * n
+    order = np.argsort(mean, kind="stable")
+    names, n, k, mean, mixed = [names[i] for i in order], n[order], k[order], mean[order], mixed[order]
+    pvalues = np.clip(_tails(k, n, mean, mixed, alternative), LEAST, 1.0)
+    rank = np.argsort(pvalues, kind="stable")
+    adjusted = np.empty(n.size)
+    adjusted[rank] = np.minimum(np.maximum.accumulate((n.size - np.arange(n.size)) * pvalues[rank]), 1.0)
+    pvalue = float(adjusted.min())
+    return GradeTestResult(
+        statistic=float(pvalues.min()),
+        pvalue=pvalue,
+        reject=pvalue <= level,
+        level=level,
+        method=f"exact binomial test of {counted(n.size, 'grade')} ({alternative}, Holm)",
+        grades=tuple(names),
+        counts=tuple(n.astype(np.int64).tolist()),
+        events=tuple(k.astype(np.int64).tolist()),
+        expected=tuple(mean.tolist()),
+        pvalues=tuple(pvalues.tolist()),
+        jeffreys_pvalues=tuple(_jeffreys(k, n, mean, alternative).tolist()),
+        adjusted_pvalues=tuple(adjusted.tolist()),
+        rejected=tuple(name for name, p in zip(names, adjusted, strict=True) if p <= level),
+    )
+
+
+def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
+    """What grades are called, and each row's."""
+    if grades is None:
+        values, place = np.unique(v, return_inverse=True)
+        if values.size > _MOST:
+            raise InputError(
+                "grades",
+                f"is needed: y_prob has {values.size:,} distinct values, too many for grades",
+                allowed=f"each row's grade; without it at most {_MOST} distinct ratings (raw PDs: calibration_test)",
+            )
+        return [repr(float(value)) for value in values], place
+    column = np.asarray(grades)
+    if column.ndim != 1 or column.size != v.size:
+        raise InputError("grades", f"has shape {column.shape}; one name for each of {v.size:,} rows is needed")
+    missing = np.array([each is None or each != each for each in column.tolist()])
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise InputError("grades", f"row {row} is missing", row=row)
+    found, place = np.unique(column.astype(str), return_inverse=True)
+    return [str(name) for name in found], place
+
+
+def _tails(k: FloatArray, n: FloatArray, mean: FloatArray, mixed: np.ndarray, alternative: Alternative) -> FloatArray:
+    above, below = binom.sf(k - 1.0, n, mean), binom.cdf(k, n, mean)
+    above = np.where(mixed & (k < n * mean + 1.0), 1.0, above)
+    below = np.where(mixed & (k > n * mean - 1.0), 1.0, below)
+    if alternative == "greater":
+        return np.asarray(above)
+    return np.asarray(below if alternative == "less" else np.minimum(1.0, 2.0 * np.minimum(above, below)))
+
+
+def _jeffreys(k: FloatArray, n: FloatArray, mean: FloatArray, alternative: Alternative) -> FloatArray:
+    low = betainc(k + 0.5, n - k + 0.5, mean)  # that the true rate is at most the rating
+    if alternative == "greater":
+        return np.asarray(low)
+    return np.asarray(1.0 - low if alternative == "less" else 2.0 * np.minimum(low, 1.0 - low))

@@ -1,0 +1,478 @@
+"""Segments of a table: one query, one row a segment, with false discoveries under control."""
+
+from __future__ import annotations
+
+__all__ = ["Segment", "calibration_by_segment"]
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.arguments import check_level, power_of_two, texts
+from calibrant.door.coding import key_in_words
+from calibrant.door.columns import NO_WEIGHT, IntArray
+from calibrant.door.ends import Bracket, Interval
+from calibrant.door.errors import InputError
+from calibrant.door.rows import not_taken
+from calibrant.door.values import Result, counted
+from calibrant.inference.bounds.draws import SEED
+from calibrant.inference.testing import group_evidence as evidence
+from calibrant.inference.testing.poisson_binomial import mean_chance_interval
+from calibrant.inference.testing.result import LEAST
+from calibrant.kernels import sketching
+from calibrant.kernels.sums import dot
+from calibrant.measures.lower import lower_certificate_from_sample
+from calibrant.measures.smooth import smooth_error_from_sample
+from calibrant.measures.two_bin import two_bin_error_from_sample
+from calibrant.resampling.redraw import random_signs
+from calibrant.segments.tails import segment_tails
+from calibrant.sketch.bounds import ARITHMETIC
+from calibrant.sketch.cells import read_cells, rounding_of_plain_sums
+from calibrant.sketch.groups import Groups
+from calibrant.sketch.keys import numbers_of
+from calibrant.sketch.sample import moments_from_cells, sample_from_cells
+from calibrant.tables.frames import OpenedFrame
+from calibrant.tables.trials import groups_by
+
+FloatArray = npt.NDArray[np.float64]
+RESOLUTION = 128
+_CERTIFIED = 1_000  # segments whose distance is bracketed by a certificate
+_TOLERANCE = 1e-4
+_LIGHTEST = 1e-100  # total weight of a segment whose squares can still be told
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Segment(Result):
+    """What is known of one segment.
+
+    For event rates the number of trials is not known, and nothing is said about chance.
+
+    Attributes
+    ----------
+    key : tuple
+        Values of the columns of `by`; None where a row has none. In JSON dates, and what else it has not, are text.
+    n_rows : int
+        Rows.
+    base_rate, mean_prediction : float
+        Weighted means of outcomes and predictions.
+    smooth_calibration_error : float
+        Smooth calibration error of the segment's sketch.
+    smooth_error_bound : float
+        The error of the segment's rows is within this of `smooth_calibration_error`.
+    lower_distance_bracket : Bracket
+        Holds the lower distance from calibration of the segment's rows: to 1e-4 and the cost of pooling for the worst
+        1,000 segments, from cheaper inequalities for the rest.
+    bias : float
+        Mean of outcome minus prediction; positive where predictions are too low.
+    effective_rows : float
+        Kish's effective number of rows; `n_rows` where weights are equal; None for event rates.
+    bias_interval : Interval
+        Holds the mean over the segment's rows of the outcome's probability minus the prediction, in all segments at
+        once with probability 1 - level, at any number of rows; None for event rates.
+    pvalue : float
+        Of the hypothesis that the segment is calibrated; valid at any number of rows; None for event rates.
+    qvalue : float
+        The same, adjusted for the number of segments (Benjamini and Hochberg; with groups, which may lie in several
+        segments, Benjamini and Yekutieli); None for event rates.
+    reject : bool
+        Whether qvalue <= level: the expected share of calibrated segments among those rejected is at most the level;
+        None for event rates.
+    direction : str
+        "too low" or "too high": predictions in the interval where the evidence is strongest; None for event rates.
+    where : tuple of float
+        That interval of predictions, without its upper end unless that is 1; None for event rates.
+    n_groups : int or None
+        Groups with rows in the segment, where rows of one group may depend on one another; else None.
+
+    See Also
+    --------
+    calibration_by_segment
+    """
+
+    key: tuple[Any, ...]
+    n_rows: int
+    base_rate: float
+    mean_prediction: float
+    smooth_calibration_error: float
+    smooth_error_bound: float
+    lower_distance_bracket: Bracket
+    bias: float
+    effective_rows: float | None = None
+    bias_interval: Interval | None = None
+    pvalue: float | None = None
+    qvalue: float | None = None
+    reject: bool | None = None
+    direction: str | None = None
+    where: tuple[float, float] | None = None
+    n_groups: int | None = None
+
+    def summary(self) -> str:
+        """Say how far the segment is from calibrated, chance left aside."""
+        name, held = key_in_words(self.key), counted(self.n_rows, "row")
+        return f"{name}: {held}, lower distance from calibration {self.lower_distance_bracket.summary()}."
+
+
+def calibration_by_segment(
+    frame: Any,
+    *,
+    y_true: str,
+    y_prob: str,
+    by: Sequence[str],
+    sample_weight: str | None = None,
+    trials: str | None = None,
+    groups: str | None = None,
+    level: float = 0.05,
+    resolution: int = RESOLUTION,
+    exclude_bad: bool = False,
+    unweighted: bool = False,
+) -> list[Segment]:
+    """Report for every segment of a table how far it is from calibrated and whether that is more than noise.
+
+    Parameters
+    ----------
+    frame : table
+        As for `CalibrationSketch.from_frame`.
+    y_true, y_prob, sample_weight : str
+        Names of its columns.
+    by : sequence of str
+        Columns whose combinations are the segments.
+    trials : str, optional
+        Column of how many independent outcomes are behind each row; y_true is then the share of events among them.
+    groups : str, optional
+        Column of what rows belong to (a patient, an account, a day), if only rows of different ones are independent. A
+        group may lie in several segments.
+    level : float, default 0.05
+        Share of false discoveries, and one minus the coverage of the intervals.
+    resolution : int, default 128
+        Cells of predictions per segment, a power of two from 8.
+    exclude_bad : bool, default False
+        Leave out rows that are null, NaN or out of range instead of refusing the table.
+    unweighted : bool, default False
+        Leave out a column that holds weights by its name, instead of asking about it.
+
+    Returns
+    -------
+    list of Segment
+        Rejected segments first, within them and after them by smooth error less its bound, largest first. Rows without
+        weight make no segment.
+
+    Raises
+    ------
+    InputError
+        As `CalibrationSketch.from_frame`, or if `by` or `level` cannot be used, or if no row has weight.
+
+    See Also
+    --------
+    calibration_drift, CalibrationSketch
+
+    Notes
+    -----
+    With `groups` the sums of whole groups are tested, by random signs if events and non-events lie in the equivalent of
+    at least 30 equally large groups, which holds for many groups, and by a bound that is proved for any number of them
+    (docs/tests.md). Otherwise the test takes predictions as a whole, with 0.9 of the error, and in 2, 4 and 8 equal
+    intervals, with 0.05, 0.03 and 0.02, and asks how unlikely the number of events of each is. Tails are those of
+    independent outcomes with unequal probabilities: exact up to 512 rows if cells hold one prediction each, else a
+    proved bound, at most 1.31 times as large where measured. If weights are not all 1, Hoeffding's inequality is used.
+    It assumes rows whose outcomes are independent given predictions and weights, and weights that do not depend on
+    outcomes. For event rates nothing is said about chance, since the number of trials is not known. Intervals of the
+    bias are Clopper and Pearson's, which also hold for unequal probabilities, or Hoeffding's for weights that are not
+    all 1, or groups. Without groups the false discovery control assumes independent segments. Derivations are in
+    docs/poisson-binomial.md. Cost: one GROUP BY, then about 1 ms per segment for the worst 1,000, and 0.3 ms for the
+    others.
+
+    References
+    ----------
+    Benjamini and Hochberg, Controlling the false discovery rate, JRSS B 57, 1995. Hoeffding, On the distribution of the
+    number of successes in independent trials, Annals of Mathematical Statistics 27, 1956. Baillon, Cominetti and
+    Vaisman, A sharp uniform bound for the distribution of sums of Bernoulli trials, 2016. Benjamini and Yekutieli, The
+    control of the false discovery rate in multiple testing under dependency, Annals of Statistics 29, 2001.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from calibrant import calibration_by_segment
+    >>> table = pyarrow.table({"day": [1] * 90 + [2] * 90, "y": [0, 1, 1] * 60, "p": [0.66] * 90 + [0.2] * 90})
+    >>> [(s.key, s.reject, s.direction) for s in calibration_by_segment(table, y_true="y", y_prob="p", by=["day"])]
+    [((2,), True, 'too low'), ((1,), False, 'too low')]
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    if not by:
+        raise InputError("by", "is empty; name at least one column")
+    texts(by, "by")
+    level, resolution = check_level(level), power_of_two(resolution, "resolution", 8, 2**20)
+    table = OpenedFrame(frame, "frame")
+    if trials is not None:
+        not_taken("with trials every outcome counts once", sample_weight=sample_weight)
+    keys = by if groups is None else [*by, groups]
+    table.require(keys[len(by) :], "groups")
+    found = groups_by(table, y_true, y_prob, keys, resolution, sample_weight, trials, exclude_bad, unweighted)
+    return segments_of_groups(found, level, resolution, grouped=groups is not None, exclude_bad=exclude_bad)[0]
+
+
+def segments_of_groups(
+    found: Groups, level: float, resolution: int = RESOLUTION, *, grouped: bool = False, exclude_bad: bool = False
+) -> tuple[list[Segment], list[tuple[tuple[Any, ...], int]]]:
+    """Segments of groups, as `calibration_by_segment` has them; keys and rows of those whose rows have no weight.
+
+    `grouped`, the last key says what depends.
+    """
+    in_groups = None
+    if grouped:
+        found, group = found.in_groups(exclude_bad)
+        index, cells = read_cells(found.index, found.cells, resolution)
+        merged = found.merged()
+        if not cells[:, sketching.FRACTIONAL].any():
+            in_groups = group_tests(index, cells, _numbered_as(merged.keys, found.keys), group, resolution)
+        found = merged
+    index, cells = read_cells(found.index, found.cells, resolution)
+    of = numbers_of(found.keys)
+    order = np.lexsort((index, of))
+    index, cells, of = index[order], cells[order], of[order]
+    starts = np.flatnonzero(np.diff(of, prepend=-1))
+    labels = list(zip(*(_values(found.keys[name], order[starts]) for name in found.keys.columns), strict=True))
+    ends = np.append(starts[1:], index.size)
+    weight = np.add.reduceat(cells[:, sketching.WEIGHT], starts)
+    if not weight.any():
+        raise InputError("sample_weight", NO_WEIGHT)
+    if ((weight > 0.0) & (weight < _LIGHTEST)).any():
+        raise InputError("sample_weight", "adds up to next to nothing in a segment; scale the weights to lie near 1")
+    rates = bool(cells[:, sketching.FRACTIONAL].any())
+    tests = None
+    if in_groups is not None:
+        tests = _Tests(in_groups.pvalue, in_groups.where, in_groups.low_side, None, level, in_groups)
+    elif not rates:
+        tests = _Tests(*segment_tails(index, cells, starts, resolution), level)
+    segments, found_at = [], []
+    for i, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        if weight[i] == 0.0:
+            continue
+        part = slice(first, last)
+        sample = sample_from_cells(index[part], cells[part], resolution)
+        rounding = rounding_of_plain_sums(float(cells[part, sketching.COUNT].max()))
+        mean = dot(sample.mass(), sample.prediction)
+        bias = float(sample.residual().sum())
+        moments = moments_from_cells(index[part], cells[part], resolution, rounding)
+        smooth, moved = smooth_error_from_sample(sample), moments.smooth_moved + ARITHMETIC
+        two_bin = two_bin_error_from_sample(sample)
+        displaced = moments.distance_moved + ARITHMETIC
+        found_at.append((first, last, displaced))
+        segment = Segment(
+            labels[i],
+            sample.n_rows,
+            min(1.0, max(0.0, mean + bias)),
+            mean,
+            smooth,
+            moved,
+            # Mean error, smooth error / 2 and averaged two-bin error / 3 are below it, the last itself is above.
+            Bracket(
+                max(abs(bias) - moments.misplaced - ARITHMETIC, (smooth - moved) / 2.0, two_bin / 3.0 - moved, 0.0),
+                min(1.0, two_bin + displaced),
+            ),
+            bias,
+        )
+        if tests is not None:
+            segment = tests.told(segment, i, sample.effective_rows, moments.misplaced, rounding)
+        segments.append(segment)
+    worst = sorted(
+        zip(segments, found_at, strict=True),
+        key=lambda s: (not s[0].reject, s[0].smooth_error_bound - s[0].smooth_calibration_error),
+    )
+    count = np.add.reduceat(cells[:, sketching.COUNT], starts)
+    weightless = [(labels[i], int(count[i])) for i in np.flatnonzero(weight == 0.0)]
+    return [
+        segment if at >= _CERTIFIED else _certified(segment, index[first:last], cells[first:last], resolution, moved)
+        for at, (segment, (first, last, moved)) in enumerate(worst)
+    ], weightless
+
+
+def _certified(
+    segment: Segment, index: npt.NDArray[np.int64], cells: FloatArray, resolution: int, displaced: float
+) -> Segment:
+    """The segment with its distance bracketed by the certificate, where that says more."""
+    proved = lower_certificate_from_sample(sample_from_cells(index, cells, resolution), tol=_TOLERANCE)
+    low, high = segment.lower_distance_bracket
+    bracket = Bracket(max(low, float(proved.lower) - displaced), min(high, float(proved.upper) + displaced))
+    return replace(segment, lower_distance_bracket=bracket)
+
+
+def _numbered_as(keys: Any, others: Any) -> npt.NDArray[np.int64]:
+    """Numbers of other keys, each being that of the same among these."""
+    import narwhals as nw
+
+    return numbers_of(nw.concat([keys, others]))[len(keys) :]
+
+
+def _values(column: Any, rows: npt.NDArray[np.intp]) -> list[Any]:
+    return list(column[rows.tolist()].to_list())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tests:
+    """What `segment_tails` found of all segments, for each to be told of its own."""
+
+    pvalue: FloatArray
+    where: list[tuple[float, float]]
+    low_side: npt.NDArray[np.bool_]
+    counts: tuple[FloatArray, FloatArray] | None
+    level: float
+    in_groups: GroupTests | None = None
+    qvalue: FloatArray = field(init=False)
+    rate: tuple[FloatArray, FloatArray] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        from scipy.stats import false_discovery_control
+
+        # Segments that share groups depend on one another, in any way.
+        method = "bh" if self.in_groups is None else "by"
+        object.__setattr__(self, "qvalue", false_discovery_control(self.pvalue, method=method))
+        miss = self.level / (2.0 * self.pvalue.size)  # of either end, all segments at once
+        object.__setattr__(self, "rate", self.counts and mean_chance_interval(*self.counts, miss))
+
+    def told(self, segment: Segment, i: int, effective_rows: float, misplaced: float, rounding: float) -> Segment:
+        """The segment with its sentence about chance."""
+        mean, bias = segment.mean_prediction, segment.bias
+        independent = effective_rows if self.in_groups is None else float(self.in_groups.effective[i])
+        if self.rate is not None:
+            low, high = (float(end[i]) - mean for end in self.rate)
+        else:  # Hoeffding: the mean of outcome minus prediction given the predictions, with chances of any kind.
+            spread = math.log(2.0 * self.pvalue.size / self.level) / (2.0 * independent)
+            reach = math.sqrt(spread) * (1.0 + 4.0 * rounding)
+            low, high = bias - reach, bias + reach
+        return replace(
+            segment,
+            effective_rows=effective_rows,
+            bias_interval=Interval(max(-mean, low - misplaced), min(1.0 - mean, high + misplaced)),
+            pvalue=float(self.pvalue[i]),
+            qvalue=float(self.qvalue[i]),
+            reject=bool(self.qvalue[i] <= self.level),
+            direction="too low" if self.low_side[i] else "too high",
+            where=self.where[i],
+            n_groups=None if self.in_groups is None else int(self.in_groups.n_groups[i]),
+        )
+
+
+_BY_SIGNS, _PROVED = 0.99, 0.01  # of the error
+_RESAMPLES, _MOST_RESAMPLES, _AT_ONCE = 999, 19_999, 64
+_UNCLEAR = 5
+"""Redraws, of the first 999, as large as what was seen, from which on more of them would decide nothing."""
+_LEAST_ADJUSTED = 0.01
+"""What the smallest p-value by signs is to come to when it is adjusted for all segments."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupTests:
+    """What groups say of each segment.
+
+    Attributes
+    ----------
+    pvalue : ndarray of shape (k,)
+        Of the hypothesis that the segment is calibrated.
+    where : list of tuple of float
+        The interval of predictions where evidence is strongest.
+    low_side : ndarray of shape (k,)
+        Whether predictions are too low there.
+    n_groups, effective : ndarray of shape (k,)
+        Groups with rows in the segment, and Kish's effective number of them.
+    """
+
+    pvalue: FloatArray
+    where: list[tuple[float, float]]
+    low_side: npt.NDArray[np.bool_]
+    n_groups: IntArray
+    effective: FloatArray
+
+
+def group_tests(index: IntArray, cells: FloatArray, segment: IntArray, group: IntArray, resolution: int) -> GroupTests:
+    """Test each segment by the sums of its groups, of cells that hold rows of one group and segment each.
+
+    Two p-values share the error: one proved for any number of groups, which is one over an e-value, and, where events
+    and non-events lie in the equal of enough groups, one by random signs of whole groups.
+    """
+    order = np.lexsort((group, segment))
+    index, cells, segment, group = index[order], cells[order], segment[order], group[order]
+    events, weight = cells[:, sketching.OUTCOME], cells[:, sketching.WEIGHT]
+    excess, expected, variance = evidence.sums_of_cells(index, cells, resolution)
+    intervals = evidence.intervals_of(index, resolution)
+    impossible = evidence.contradicted(index, cells, resolution)
+    first = np.flatnonzero(np.diff(segment, prepend=-1))
+    most = _redraws(first.size)
+    found = []
+    for start, stop in zip(first, [*first[1:], segment.size], strict=True):
+        here = slice(start, stop)
+        of = np.cumsum(np.diff(group[here], prepend=-1) != 0) - 1
+        place = of * evidence.N_INTERVALS + intervals[:, here]
+        columns = (events, weight, excess, expected, variance)
+        sums = np.stack([_by_interval(place, column[here], int(of[-1]) + 1) for column in columns])
+        found.append(_test(sums, impossible[here], most))
+    pvalue, where, low_side, n_groups, effective = zip(*found, strict=True)
+    return GroupTests(np.array(pvalue), list(where), np.array(low_side), np.array(n_groups), np.array(effective))
+
+
+def _by_interval(place: IntArray, column: FloatArray, n_groups: int) -> FloatArray:
+    """Sums of each group in each interval, of cells that lie in one interval at each depth."""
+    shape = n_groups, evidence.N_INTERVALS
+    sums = np.bincount(place.ravel(), np.tile(column, len(place)), math.prod(shape))
+    return np.asarray(sums.reshape(shape), np.float64)
+
+
+def _redraws(n_segments: int) -> int:
+    """Signs that are drawn at most, so that one segment can be found among as many (Benjamini and Yekutieli, 2001)."""
+    harmonic = sum(1.0 / i for i in range(1, n_segments + 1))
+    wanted = math.ceil(n_segments * harmonic / (_BY_SIGNS * _LEAST_ADJUSTED)) - 1
+    return min(max(_RESAMPLES, wanted), _MOST_RESAMPLES)
+
+
+def _test(sums: FloatArray, impossible: FloatArray, most: int) -> tuple[float, tuple[float, float], bool, int, float]:
+    """Of one segment what `GroupTests` holds, from the sums of its groups in each interval."""
+    events, weight, excess, expected, variance = sums
+    total, length, missing = excess.sum(axis=0), variance.sum(axis=0), weight - expected
+    squares = np.einsum("gk,gk->k", excess, excess)
+    sides = evidence.log_evalues(total, squares, expected.max(axis=0), missing.max(axis=0), length)
+    for way, side in zip((1.0, -1.0), sides, strict=True):
+        side[0] = math.inf if (impossible == way).any() else side[0]
+    logs, best, signs = evidence.mixed(sides)
+    log, interval, sign = float(logs), int(best), float(signs)
+    pvalue = math.exp(-min(max(log, 0.0), 700.0))
+    if evidence.enough(events, weight - events)[0]:
+        by_signs, strongest = _by_signs(excess, length, most)
+        pvalue = min(pvalue / _PROVED, by_signs / _BY_SIGNS)
+        if log < math.inf:
+            interval, sign = strongest, float(total[strongest])
+    n_groups, effective = int(np.count_nonzero(weight[:, 0])), float(evidence.kish(weight)[0])
+    return max(LEAST, min(1.0, pvalue)), evidence.bounds_of(interval), sign > 0.0, n_groups, effective
+
+
+def _by_signs(sums: FloatArray, length: FloatArray, most: int) -> tuple[float, int]:
+    """The p-value of the clearest interval, whole groups having random signs, and which it is.
+
+    Where few of the first 999 draws are as large, more are drawn. That is valid at every level a: the p-value is
+    at most a only if that of the first 999 draws is so, where a is 6/1000 or more, and else that of all draws.
+
+    An interval counts by the size of its sum against the variance of independent rows, not by its outcomes, and of
+    shares of the error; how much more the sums vary than that is taken from the whole.
+    """
+    used = length > 0.0
+    design = float((sums[:, 0] ** 2).sum()) / max(float(length[0]), 1e-300)
+    if not design > 0.0:
+        return 1.0, 0
+    scaled = np.where(used, sums / np.sqrt(np.where(used, length, 1.0) * design), 0.0)
+    share = np.array(evidence.LOG_SHARES)
+
+    def strength(signs: FloatArray) -> FloatArray:
+        return np.asarray(0.5 * (signs @ scaled) ** 2 + share)
+
+    own = strength(np.ones((1, sums.shape[0])))[0]
+    rng, larger = np.random.default_rng(SEED), 0
+    done = 0
+    for stop in (_RESAMPLES, most):
+        for start in range(done, stop, _AT_ONCE):
+            drawn = strength(random_signs(rng, (min(_AT_ONCE, stop - start), sums.shape[0])))
+            larger += int((drawn.max(axis=1) >= own.max() - 1e-9).sum())
+        done = stop
+        if larger >= _UNCLEAR:
+            break
+    return (1.0 + larger) / (1.0 + done), int(np.argmax(own))

@@ -1,0 +1,253 @@
+"""Segments formed of features: all combinations of the values of a few of them that hold enough to be tested."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.coding import cell_of
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.errors import InputError
+from calibrant.door.rows import Rows
+from calibrant.door.values import counted
+from calibrant.kernels import found as kernel
+from calibrant.resampling.redraw import LEAST_GROUPS
+from calibrant.segments.features import Feature
+from calibrant.segments.group_sums import in_many_groups
+from calibrant.segments.request import MOST_SEGMENTS
+
+LEAST_INFORMATION = 1.0 - 1e-9
+"""Sum of v (1 - v) below which a segment is not formed: tiny ones would drown the others. It is 1, but for rounding,
+which depends on the order of a sum."""
+_MOST_DRAWN = 3_000_000_000  # bytes of redrawn events, for each processor
+_MOST_PLACES = 400_000_000  # rows times combinations of features, kept in memory
+_LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Rows that are redrawn together: of one prediction, weight and value of every feature, in an order of their own.
+
+    Attributes
+    ----------
+    prediction, count, ones, weight : ndarray of shape (k,)
+        What was predicted, strictly between 0 and 1; single outcomes, events, and the weight of each outcome.
+    rank : ndarray of shape (k,)
+        Number of its prediction among the distinct ones.
+    codes : ndarray of shape (features, k)
+        Values of the features.
+    group : ndarray of shape (k,) or None
+        Number of its rows' group, where rows of one group depend on one another.
+    """
+
+    prediction: FloatArray
+    count: FloatArray
+    ones: FloatArray
+    weight: FloatArray
+    rank: IntArray
+    codes: IntArray
+    group: IntArray | None = None
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return 0 if self.group is None else int(self.group.max(initial=-1)) + 1
+
+    @property
+    def drawn_type(self) -> type[np.generic]:
+        """What holds redrawn numbers of events."""
+        return np.uint8 if self.count.max() <= 255.0 else np.float64
+
+
+def units_of(rows: Rows, features: Sequence[Feature]) -> Units:
+    """Pool rows that nothing tells apart; the order of the units does not depend on that of the rows."""
+    used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
+    if rows.weight is not None:
+        used &= rows.held
+    told = [*((each.code, len(each.labels)) for each in features)]
+    if rows.group is not None:
+        told.append((rows.group, int(rows.group.max()) + 1))
+    codes = np.stack([each.code[used] for each in features])
+    joint = np.zeros(codes.shape[1], np.int64)
+    size = 1
+    for code, values in told:
+        if size > 2**62 // values:
+            joint = np.asarray(np.unique(joint, return_inverse=True)[1], np.int64)
+            size = int(joint.max(initial=0)) + 1
+        joint = joint * values + code[used]
+        size *= values
+    v = np.clip(rows.y_prob[used], _LEAST, _MOST)
+    w = np.ones(v.size) if rows.weight is None else rows.weight[used]
+    order = np.lexsort((joint, v) if rows.weight is None else (joint, w, v))
+    v, w, joint = v[order], w[order], joint[order]
+    new = np.ones(v.size, np.bool_)
+    new[1:] = (v[1:] != v[:-1]) | (w[1:] != w[:-1]) | (joint[1:] != joint[:-1])
+    first = np.flatnonzero(new)
+    group = None if rows.group is None else rows.group[used][order][first]
+    if not first.size:
+        return Units(v, v, v, v, joint, codes, group)
+    count, ones = (np.add.reduceat(each[used][order], first) for each in (rows.count, rows.y_true.astype(np.float64)))
+    v = v[first]
+    rank = np.cumsum(np.concatenate([[False], v[1:] != v[:-1]]), dtype=np.int64)
+    return Units(v, count, ones, w[first], rank, codes[:, order[first]], group)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formed:
+    """Segments that are tested.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        What they are made of.
+    chosen : list of tuple of int
+        Of each segment the features that it fixes, by number.
+    values : list of tuple of int
+        And their values, by code.
+    order : ndarray of int32
+        Units, segment after segment, each in the order of predictions.
+    ends : ndarray of shape (segments, 2)
+        Where each segment lies in it.
+    second, third : ndarray of shape (segments,)
+        Variance and third central moment of its total, were the predictions calibrated.
+    handicap : ndarray of shape (segments,)
+        Logarithm of the number of segments that fix as many features.
+    n_few_groups : int
+        Combinations that are no segments for this alone: their events, or non-events, are to be expected in too few
+        groups.
+    """
+
+    features: tuple[Feature, ...]
+    chosen: list[tuple[int, ...]]
+    values: list[tuple[int, ...]]
+    order: npt.NDArray[np.int32]
+    ends: IntArray
+    second: FloatArray
+    third: FloatArray
+    handicap: FloatArray
+    n_few_groups: int = 0
+
+    def __len__(self) -> int:
+        """Number of segments."""
+        return len(self.chosen)
+
+    def conditions(self, segment: int) -> tuple[str, ...]:
+        """What holds in a segment."""
+        pairs = zip(self.chosen[segment], self.values[segment], strict=True)
+        return tuple(self.features[i].labels[value] for i, value in pairs)
+
+
+def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: int) -> Formed:
+    """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
+
+    The first is that of all rows.
+
+    Raises
+    ------
+    InputError
+        If there are none, or too many.
+    """
+    v, count = units.prediction, units.count
+    information = count * v * (1.0 - v)
+    if count.sum() < min_rows or information.sum() < LEAST_INFORMATION:
+        raise InputError(
+            "y_prob",
+            f"is strictly between 0 and 1 in {counted(int(count.sum()), 'row')} with a sum of v (1 - v) of "
+            f"{information.sum():.3g}; a segment needs {min_rows:,} rows and {LEAST_INFORMATION:g}",
+        )
+    sizes = [len(each.labels) for each in features]
+    sets = [each for depth in range(max_depth + 1) for each in combinations(range(len(features)), depth)]
+    drawn = v.size * kernel.LANES * np.dtype(units.drawn_type).itemsize
+    if len(sets) * v.size > _MOST_PLACES or drawn > _MOST_DRAWN:
+        raise InputError(
+            "features",
+            f"make {len(sets):,} combinations of {v.size:,} rows, more than fit into memory; "
+            "name fewer features, lower max_depth or take a random part of the rows",
+        )
+    held: dict[tuple[int, ...], FloatArray] = {}
+    chosen: list[tuple[int, ...]] = []
+    values: list[tuple[int, ...]] = []
+    orders, ends = [], []
+    place = n_few_groups = 0
+    of_groups = np.argsort(np.zeros(0) if units.group is None else units.group, kind="stable")
+    for members in sets:
+        shape = tuple(sizes[i] for i in members)
+        n_cells = math.prod(shape)
+        if n_cells > 100 * MOST_SEGMENTS:
+            raise too_many()
+        cell = cell_of([units.codes[i] for i in members], shape, v.size)
+        rows = np.asarray(np.bincount(cell, count, n_cells), np.float64)
+        enough = (rows >= min_rows) & (np.bincount(cell, information, n_cells) >= LEAST_INFORMATION)
+        held[members] = rows.reshape(shape)
+        for axis in range(len(members)):
+            parent = held[members[:axis] + members[axis + 1 :]]
+            enough &= (held[members] < np.expand_dims(parent, axis)).ravel()
+        if units.group is not None:
+            many = in_many_groups(units, of_groups, cell[of_groups], n_cells)
+            if not (members or many[0]):
+                raise InputError(
+                    "groups",
+                    f"are to be expected to hold events, or non-events, in the equal of fewer than {LEAST_GROUPS}",
+                    allowed="with so few, nothing can be told by groups",
+                )
+            n_few_groups += int((enough & ~many).sum())
+            enough &= many
+        if not enough.any():
+            continue
+        # Of small integers a stable sort is by their digits: time goes as the rows.
+        short = cell.astype(np.uint16) if n_cells <= 2**16 else cell
+        order = np.argsort(short, kind="stable").astype(np.int32)
+        first = np.concatenate([[0], np.bincount(cell, minlength=n_cells).cumsum()])
+        for each in np.flatnonzero(enough):
+            chosen.append(members)
+            values.append(tuple(int(code) for code in np.unravel_index(each, shape)) if shape else ())
+            ends.append((place + first[each], place + first[each + 1]))
+        if len(chosen) > MOST_SEGMENTS:
+            raise too_many()
+        orders.append(order)
+        place += order.size
+    joined, bounds = np.concatenate(orders), np.array(ends, np.int64)
+    depth = np.array([len(each) for each in chosen])
+    handicap = np.log(np.bincount(depth)[depth])
+    second, third = kernel.cumulants(v, count, units.weight, joined, bounds)
+    return Formed(tuple(features), chosen, values, joined, bounds, second, third, handicap, n_few_groups)
+
+
+def each_set(
+    formed: Formed, codes: IntArray | Sequence[IntArray], size: int
+) -> Iterator[tuple[int, int, IntArray, IntArray]]:
+    """Of each set of features its first segment and how many there are, the rows in them, and in which each is.
+
+    `codes` (features, size) are the features of any rows.
+    """
+    first = 0
+    while first < len(formed):
+        members, last = formed.chosen[first], first
+        while last < len(formed) and formed.chosen[last] == members:
+            last += 1
+        shape = tuple(len(formed.features[i].labels) for i in members)
+        values = np.array(formed.values[first:last], np.int64).reshape(last - first, len(members))
+        number = np.full(math.prod(shape), -1)
+        number[np.ravel_multi_index(tuple(values.T), shape) if members else [0]] = np.arange(last - first)
+        of = number[cell_of([codes[i] for i in members], shape, size)]
+        held = np.flatnonzero(of >= 0)
+        yield first, last - first, held, of[held]
+        first = last
+
+
+def too_few_rows(n_rows: float, min_rows: int) -> InputError:
+    """The problem of a table that is smaller than a segment."""
+    return InputError("table", f"has {counted(int(n_rows), 'row')}; a segment needs {min_rows:,}")
+
+
+def too_many() -> InputError:
+    """The problem of features that make too many segments."""
+    return InputError(
+        "features",
+        f"make more than {MOST_SEGMENTS:,} segments; name fewer features, lower max_depth or n_bins, or raise min_rows",
+    )

@@ -1,0 +1,546 @@
+"""Segments that a gate bounds and searches, of a table's rows, of groups of them, or of rows that were summed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Literal
+
+import numpy as np
+
+from calibrant.door.coding import pooled
+from calibrant.door.columns import FloatArray, IntArray
+from calibrant.door.ends import Interval
+from calibrant.door.errors import InputError
+from calibrant.door.outwards import at_least
+from calibrant.door.rows import Rows
+from calibrant.door.sample import Sample
+from calibrant.door.values import Result, counted
+from calibrant.inference.bounds.gate import GateResult, calibration_gate, calibration_gate_on_sample
+from calibrant.kernels import sketching
+from calibrant.segments.by_groups import ByGroups
+from calibrant.segments.by_rows import ByRows
+from calibrant.segments.candidates import Formed, each_set, form, too_few_rows, units_of
+from calibrant.segments.cell_sums import RESOLUTION, Block, Summed
+from calibrant.segments.features import Feature, LazyFeature
+from calibrant.segments.request import LEAST_LEVEL, Asked, AskedOf
+from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
+from calibrant.segments.sums import TailSearch, summed_again, summed_to_search
+from calibrant.segments.totals import Totals, totals_of
+from calibrant.tables.table import Table
+
+_FEW = 199  # redraws, after which most tables of calibrated predictions are known to be passed
+Ends = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalledOff:
+    """A segment that the search calls off by more than noise.
+
+    Attributes
+    ----------
+    at : int
+        Which of the segments that are bounded.
+    in_part : bool
+        Whether the evidence is of a part of its predictions, or of the other sign than its mean error, so that this
+        does not say how far off it is.
+    pvalue : callable
+        Gives the p-value, adjusted for all segments.
+    """
+
+    at: int
+    in_part: bool
+    pvalue: Callable[[], float]
+
+
+def _beyond_noise(search: Formed | Summed, pvalue: FloatArray, level: float) -> list[int]:
+    """Numbers of the segments that are called off, all rows together not among them."""
+    return [int(i) for i in np.flatnonzero(pvalue <= level) if search.chosen[i]]
+
+
+def _numbers(bounded: Formed | Summed) -> dict[tuple[tuple[int, ...], tuple[int, ...]], int]:
+    """The bounded segments by what they fix: those that are searched are among them."""
+    return {key: i for i, key in enumerate(zip(bounded.chosen, bounded.values, strict=True))}
+
+
+@dataclass(frozen=True, eq=False)
+class OfRows:
+    """Segments of rows that were read: of single rows, or of groups of them."""
+
+    rows: Rows
+    features: list[Feature]
+    formed: Formed
+    totals: Totals
+    max_weight: float | None
+
+    @classmethod
+    def read(
+        cls,
+        table: Table,
+        names: Mapping[str, str],
+        taken: tuple[str, ...],
+        asked: Asked,
+        of: AskedOf,
+        most: float | None,
+    ) -> OfRows:
+        """Form the segments by features and numbers of rows alone: they are fixed before an outcome is seen."""
+        rows, held, _, _ = read_to_search(table, names, taken, asked, of)
+        if rows.count.sum() < asked.min_rows:
+            raise too_few_rows(rows.count.sum(), asked.min_rows)
+        # Bounds hold for any number of groups.
+        alone = replace(rows, y_prob=np.full(rows.y_prob.size, 0.5), group=None)
+        formed = form(units_of(alone, held), held, min(int(asked.max_depth), len(held)), asked.min_rows)
+        return cls(rows, held, formed, totals_of(rows, formed), most)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The features and their values."""
+        return {each.name: each.labels for each in self.features}
+
+    def conditions(self, i: int) -> tuple[str, ...]:
+        """What holds in a segment."""
+        return self.formed.conditions(i)
+
+    @cached_property
+    def _at_knots(self) -> FloatArray:
+        return at_knots(self.rows, self.formed)
+
+    def ends(self, miss: float) -> Ends:
+        """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
+        if self.rows.group is None:
+            return ends_at_knots(self._at_knots, miss)
+        return self.totals.population_intervals(2.0 * len(self.formed) * miss, self.max_weight)
+
+    def called_off(self, asked: Asked) -> list[CalledOff]:
+        """What `find_segments` calls off in these rows.
+
+        Raises
+        ------
+        InputError
+            If nothing can be tested.
+        """
+        if asked.n_resamples > _FEW and asked.level >= LEAST_LEVEL * (1 + asked.n_resamples) / (1 + _FEW):
+            # The first of the same redraws: where so many are as extreme, no others make the smallest p-value as small.
+            _, _, found = searched(self.rows, self.features, replace(asked, n_resamples=_FEW))
+            if found.pvalue.min() * (1 + _FEW) / (1 + asked.n_resamples) > asked.level:
+                return []
+        units, formed, found = searched(self.rows, self.features, asked)
+        number, told = _numbers(self.formed), []
+        for i in _beyond_noise(formed, found.pvalue, asked.level):
+            at, (direction, span) = number[formed.chosen[i], formed.values[i]], found.direction(i)
+            first, last = formed.ends[i]
+            v = units.prediction[formed.order[[first, last - 1]]]
+            other = (self.totals.bias[at] > 0.0) != (direction == "too low")
+            told.append(CalledOff(at, bool(other or span != tuple(v)), partial(_smaller, found, i)))
+        return told
+
+    def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:
+        """The gate of a segment that was named beforehand."""
+        rows, held = self.rows, np.ones(self.rows.y_prob.size, np.bool_)
+        for feature, value in zip(self.formed.chosen[i], self.formed.values[i], strict=True):
+            held &= self.features[feature].code == value
+        group = None if rows.group is None else rows.group[held]
+        y_true, y_prob, most = rows.y_true[held], rows.y_prob[held], self.max_weight
+        return calibration_gate(y_true, y_prob, groups=group, max_weight=most, max_distance=max_distance, level=level)
+
+
+@dataclass(frozen=True, eq=False)
+class OfSums:
+    """Segments of rows that were summed by cells of predictions."""
+
+    summed: Summed
+    blocks: list[Block]
+    features: list[LazyFeature]
+
+    @classmethod
+    def read(cls, table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Asked, of: AskedOf) -> OfSums:
+        """As `OfRows.read`, of a table that is summed where it lies."""
+        if "groups" in names:
+            raise many_in_groups()
+        with table.lazily(names, taken, "find") as lazy:
+            summed, blocks, _, features, _ = summed_to_search(lazy, dict(names), taken, asked, of)
+        return cls(summed, blocks, features)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The features and their values."""
+        return {each.name: each.labels for each in self.features}
+
+    @property
+    def totals(self) -> Totals:
+        """Sums over the rows of each segment."""
+        return self.summed.totals
+
+    def conditions(self, i: int) -> tuple[str, ...]:
+        """What holds in a segment."""
+        return self.summed.conditions(self.features, i)
+
+    def ends(self, miss: float) -> Ends:
+        """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
+        return self.totals.population_intervals(2.0 * len(self.summed) * miss)
+
+    def called_off(self, asked: Asked) -> list[CalledOff]:
+        """What `find_segments` calls off in these sums.
+
+        Raises
+        ------
+        InputError
+            If nothing can be tested.
+        """
+        formed = summed_again(self.blocks, self.features, asked)
+        found = TailSearch.of(formed, float(asked.level))
+        number, told = _numbers(self.summed), []
+        for i in _beyond_noise(formed, found.pvalue, asked.level):
+            at = number[formed.chosen[i], formed.values[i]]
+            other = (self.totals.bias[at] > 0.0) != found.low_side[i]
+            in_part = bool(other or found.where[i] != (0.0, 1.0))
+            told.append(CalledOff(at, in_part, partial(float, found.pvalue[i])))
+        return told
+
+    def gate(self, i: int, max_distance: float, level: float) -> GateResult | None:
+        """The gate of a segment, rows of a cell moved by half its width at most; None where sums leave rows out."""
+        summed, part = self.summed, slice(self.summed.starts[i], self.summed.ends[i])
+        index, cells = summed.index[part], summed.cells[part]
+        count, ones, offset = (cells[:, each] for each in (sketching.COUNT, sketching.ONES, sketching.OFFSET))
+        if count.sum() < self.totals.count[i]:  # predicted 0 or 1, of which cells hold nothing
+            return None
+        low, high = cells[:, sketching.LOW], cells[:, sketching.HIGH]
+        at = np.clip((index // 2 + offset / count) / RESOLUTION, low, high)
+        sample = Sample(at, count, ones, count, ones, count, high - low, binary=True)
+        moved = 0.5 / RESOLUTION
+        return calibration_gate_on_sample(sample, max_distance=max_distance, level=level, displacement=moved)
+
+
+def _smaller(found: ByRows | ByGroups, i: int) -> float:
+    """By redraws, or by a tail where none of them is as extreme."""
+    return min(float(found.pvalue[i]), found.tail(i))
+
+
+def read_to_bound(
+    table: Table,
+    names: Mapping[str, str],
+    features: tuple[str, ...] | None,
+    asked: Asked,
+    *,
+    max_weight: float | None = None,
+    exclude_bad: bool = False,
+) -> OfRows | OfSums:
+    """Read or sum a table, and form its segments."""
+    taken = taken_features(table, names, features, "find")
+    of = AskedOf(features is not None, trials=False, exclude_bad=exclude_bad, option="find", whatever_predicted=True)
+    if table.many:
+        return OfSums.read(table, names, taken, asked, of)
+    return OfRows.read(table, names, taken, asked, of, max_weight)
+
+
+_TOLD = 20
+_NAMED = 3
+_LEAST_MORE = 1.1  # times the rows: an estimate is no finer
+_MOST_ROWS = 10**15  # more than that is said to be no number of rows
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BoundedSegment(Result):
+    """A segment, and what is proved of its mean error.
+
+    Attributes
+    ----------
+    name : str
+        What holds in its rows.
+    n_rows : int
+        How many there are.
+    bias : float
+        Mean of outcome less prediction.
+    bias_interval : Interval
+        Holds the population's mean of outcome less prediction in the segment, in all segments at once.
+    pvalue : float or None
+        Of its calibration, adjusted for all segments, where the search calls it off; else None.
+    in_part : bool
+        Whether it is called off for a part of its predictions, so that the mean error does not say how far off it is.
+    """
+
+    name: str
+    n_rows: int
+    bias: float
+    bias_interval: Interval
+    pvalue: float | None = None
+    in_part: bool = False
+
+    @property
+    def proved(self) -> float:
+        """What the mean error is at least."""
+        return max(self.bias_interval.low, -self.bias_interval.high, 0.0)
+
+    def summary(self) -> str:
+        """One clause."""
+        way, rows = "too low" if self.bias > 0.0 else "too high", counted(self.n_rows, "row")
+        if self.pvalue is None:
+            return f"{self.name}: predictions are at least {at_least(self.proved, 2)} {way} ({rows})"
+        least = f", at least {at_least(self.proved, 2)} in the population" if self.proved > 0.0 else ""
+        mean = f"{abs(self.bias):.2g} {way} on these rows{least}"
+        said = f"off in a part of their range, on average {mean}" if self.in_part else mean
+        return f"{self.name}: predictions are {said} ({rows}, p = {self.pvalue:.2g})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BoundedSegments(Result):
+    """What is proved of the mean errors of all segments.
+
+    Attributes
+    ----------
+    verdict : {"beyond", "undecided", "none beyond"}
+        "Beyond" if a segment's mean error in the population is proved to be more than the limit. Else "undecided" if
+        the search calls a segment off by more than noise that is not proved to be within it, or nothing can be tested.
+    max_distance : float
+        The limit.
+    level : float
+        Probability that any segment is said to be beyond that is not, at most: already the gate's level divided by the
+        number of its checks. "Within" and the search of segments take the gate's whole level.
+    n_rows : int
+        Rows of the table.
+    n_tested, n_beyond : int
+        Segments that were formed, and those that are proved beyond.
+    beyond : tuple of BoundedSegment
+        The first 20 of these, the largest proved error first.
+    largest : BoundedSegment
+        The segment with the largest proved error.
+    provable : float
+        In half of the segments or more, a mean error must be about as large to be proved beyond the limit.
+    features : tuple of str
+        What the segments are made of.
+    max_depth : int
+        Features that a segment fixes at most.
+    together : tuple of str
+        Values that were too rare or too many to be looked at one by one.
+    n_undecided : int
+        Segments that are called off and not proved within the limit, where none is proved beyond it.
+    undecided : tuple of BoundedSegment
+        The first 20 of these, the largest error first.
+    untested : str or None
+        Why the search could test nothing; None where it tested.
+    rows_needed : int or None
+        About how many rows of the table would decide about those that are undecided; None if none is, or no number
+        would.
+    """
+
+    verdict: Literal["beyond", "undecided", "none beyond"]
+    max_distance: float
+    level: float
+    n_rows: int
+    n_tested: int
+    n_beyond: int
+    beyond: tuple[BoundedSegment, ...]
+    largest: BoundedSegment
+    provable: float
+    features: tuple[str, ...]
+    max_depth: int
+    together: tuple[str, ...] = ()
+    n_undecided: int = 0
+    undecided: tuple[BoundedSegment, ...] = ()
+    untested: str | None = None
+    rows_needed: int | None = None
+
+    def summary(self) -> str:
+        """One sentence."""
+        most = min(self.max_depth, len(self.features))
+        made = f"made of {', '.join(self.features)}" + (f", up to {most} at a time," if most > 1 else "")
+        made += f" (looked at together: {', '.join(self.together)})" if self.together else ""
+        of = f"{counted(self.n_tested, 'segment')} {made}"
+        if self.verdict == "beyond":
+            be = "is" if self.n_beyond == 1 else "are"
+            said = f"beyond {self.max_distance:g}: {self.n_beyond:,} of {of} {be} proved so"
+            return f"{said}. {_told(self.beyond, self.n_beyond)}"
+        if self.verdict == "undecided":
+            said = f"undecided about {self.max_distance:g}: none of {of} is proved beyond it"
+            if self.untested is not None:
+                return f"{said}, and none can be tested: {self.untested}"
+            be = "is" if self.n_undecided == 1 else "are"
+            off = f"{self.n_undecided:,} {be} off by more than noise and not proved within"
+            return f"{said}, but {off}. {_told(self.undecided, self.n_undecided)}"
+        proved = self.largest.proved
+        rest = f"; the largest mean error that is proved is {at_least(proved, 2)}, {self.largest.name}"
+        none = f"none of {of} is proved beyond {self.max_distance:g}{rest if proved > 0.0 else ''}"
+        if self.provable >= 1.0:
+            return f"{none}. At least half of these segments are so small that no error could have been proved."
+        size = f"an error below about {self.provable:.2g} could not have been proved"
+        return f"{none}. At least half of these segments are so small that {size}."
+
+
+def _told(segments: tuple[BoundedSegment, ...], n: int) -> str:
+    more = n - min(_NAMED, len(segments))
+    return "; ".join(each.summary() for each in segments[:_NAMED]) + (f"; and {more:,} more" if more else "")
+
+
+def bounded_in_table(
+    table: Table,
+    names: Mapping[str, str],
+    features: tuple[str, ...] | None,
+    asked: Asked,
+    *,
+    level: float,
+    max_distance: float,
+    shares: int = 1,
+    max_weight: float | None = None,
+    exclude_bad: bool = False,
+) -> BoundedSegments:
+    """Bound the mean error of every segment of a table, formed as is `asked`, and search them where none is beyond.
+
+    "Beyond" takes one of so many shares of the level, for all segments together, and each "within" all of it; the
+    level of the search is that of `asked` (docs/gate.md).
+    """
+    held = read_to_bound(table, names, features, asked, max_weight=max_weight, exclude_bad=exclude_bad)
+    found, ends = bounded(held, int(asked.max_depth), level / shares, max_distance)
+    return found if found.n_beyond else _with_called_off(found, ends, held, asked, level)
+
+
+def bounded(held: OfRows | OfSums, max_depth: int, level: float, max_distance: float) -> tuple[BoundedSegments, Ends]:
+    """What the bounds say alone, at a level for all segments together, and the bounds."""
+    totals = held.totals
+    low, high = ends = held.ends(level / (2.0 * totals.count.size))
+    proved = np.maximum(low, -high)
+    order = np.argsort(-proved, kind="stable")
+    n_beyond = int((proved > max_distance).sum())
+    found = BoundedSegments(
+        verdict="beyond" if n_beyond else "none beyond",
+        max_distance=max_distance,
+        level=level,
+        n_rows=int(totals.count[0]),
+        n_tested=totals.count.size,
+        n_beyond=n_beyond,
+        beyond=tuple(_segment(held, ends, int(i)) for i in order[: min(n_beyond, _TOLD)]),
+        largest=_segment(held, ends, int(order[0])),
+        provable=max_distance + float(np.median(0.5 * (high - low))),
+        features=tuple(held.labels),
+        max_depth=max_depth,
+        together=tuple(pooled(held.labels)),
+    )
+    return found, ends
+
+
+def _segment(held: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None = None) -> BoundedSegment:
+    totals, ends_of_it = held.totals, Interval(*(float(end[i]) for end in ends))
+    name = " and ".join(held.conditions(i)) or "all rows"
+    said = (None, False) if off is None else (off.pvalue(), off.in_part)
+    return BoundedSegment(name, int(totals.count[i]), float(totals.bias[i]), ends_of_it, *said)
+
+
+def _with_called_off(
+    found: BoundedSegments, ends: Ends, held: OfRows | OfSums, asked: Asked, level: float
+) -> BoundedSegments:
+    """Of bounds by which no segment is beyond: undecided where the search calls one off that is not proved within."""
+    within = held.ends(level)
+    try:
+        off = held.called_off(asked)
+    except InputError as problem:
+        low, high = within
+        if max(float(high.max()), -float(low.min())) <= found.max_distance:  # of every segment: nothing is left open
+            return found
+        return replace(found, verdict="undecided", untested=str(problem))
+    times = _not_within(off, ends, within, held, found.max_distance, level)
+    if not times:
+        return found
+    worst_first = sorted(times, key=lambda each: -abs(float(held.totals.bias[each.at])))
+    needed = max(times.values()) * found.n_rows
+    return replace(
+        found,
+        verdict="undecided",
+        n_undecided=len(times),
+        undecided=tuple(_segment(held, ends, each.at, each) for each in worst_first[:_TOLD]),
+        rows_needed=math.ceil(needed) if needed < _MOST_ROWS else None,
+    )
+
+
+def _not_within(
+    off: list[CalledOff], ends: Ends, within: Ends, held: OfRows | OfSums, max_distance: float, level: float
+) -> dict[CalledOff, float]:
+    """Those that are not proved within the limit, and how many times the rows would decide about each.
+
+    What must be within it is the mean error and, where that does not say how far off the segment is, its distance from
+    calibration. Each "within" has the whole level: of a segment that is beyond, this one statement has to be wrong.
+    """
+    low, high = within
+    times = {}
+    for each in off:
+        if max(high[each.at], -low[each.at]) > max_distance:
+            times[each] = _times(held.totals.bias, ends, within, each.at, max_distance)
+        elif each.in_part:
+            gate = held.gate(each.at, max_distance, level)
+            if gate is None or gate.verdict != "within":
+                needed = None if gate is None else gate.rows_needed
+                times[each] = math.inf if needed is None else needed / held.totals.count[each.at]
+    return times
+
+
+def _times(bias: FloatArray, ends: Ends, within: Ends, i: int, limit: float) -> float:
+    """How many times the rows would prove a segment's mean error within or beyond the limit, were it what it is.
+
+    The ends come nearer as one over the root of the rows.
+    """
+    size = float(bias[i])
+    if abs(size) < limit:
+        root = max((float(within[1][i]) - size) / (limit - size), (size - float(within[0][i])) / (limit + size))
+    elif abs(size) > limit:
+        root = (size - float(ends[0][i]) if size > 0.0 else float(ends[1][i]) - size) / (abs(size) - limit)
+    else:
+        return math.inf
+    return max(_LEAST_MORE, root * root)
+
+
+_PARTS = 32
+"""Of the errors from -1 to 1. Rows between two knots are put on both: this costs power, never level."""
+_ODDS = 2.0 ** np.arange(-9, 5)
+_STAKES = _ODDS / (1.0 + _ODDS)
+"""Each has as much of the capital: large ones win where rows are few, small ones where they are many."""
+_STEPS = 2048  # to 1, of the means that are looked at
+_AT_ONCE = 1024  # segments
+
+
+def at_knots(rows: Rows, formed: Formed) -> FloatArray:
+    """Rows of each segment at each knot, of outcomes less predictions without weights: (segments, 33)."""
+    error = rows.y_true - rows.y_prob
+    order = np.argsort(error)  # so that sums do not depend on the order of rows
+    x = error[order]
+    code = [each.code[order] for each in formed.features]
+    at, shares = _knots(x)
+    held = np.empty((len(formed), _PARTS + 1))
+    for first, n, of_rows, segment in each_set(formed, code, x.size):
+        place, share = segment * (_PARTS + 1) + at[of_rows], shares[of_rows]
+        size = n * (_PARTS + 1)
+        found = np.bincount(place, 1.0 - share, size) + np.bincount(place + 1, share, size)
+        held[first : first + n] = found.reshape(n, _PARTS + 1)
+    return held
+
+
+def _knots(x: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The knot below each error, and the share that the one above has of it."""
+    place = 0.5 * _PARTS * (x + 1.0)
+    below = np.minimum(place.astype(np.int64), _PARTS - 1)
+    return below, place - below
+
+
+def ends_at_knots(held: FloatArray, miss: float) -> tuple[FloatArray, FloatArray]:
+    """Ends for means of errors, of which `held` (k, 33) lie at each knot, at `miss` for each end."""
+    mean = np.arange(1 - _STEPS, _STEPS) / _STEPS
+    z = np.linspace(0.0, 2.0, _PARTS + 1) / (1.0 + mean[:, None]) - 1.0
+    log_factors = np.log1p(_STAKES[:, None] * z[:, None, :])
+    means = np.concatenate([[-1.0], mean])
+    parts = [slice(i, i + _AT_ONCE) for i in range(0, len(held), _AT_ONCE)]
+    low, high = (
+        np.concatenate([means[_refuted(each[part], log_factors, miss)] for part in parts]) * way
+        for each, way in ((held, 1.0), (held[:, ::-1], -1.0))
+    )
+    return low, high
+
+
+def _refuted(held: FloatArray, log_factors: FloatArray, miss: float) -> IntArray:
+    """How many means are refuted, from the least on: capital falls with the mean, so that halving finds the last."""
+    needed = math.log(_STAKES.size / miss) * (1.0 + 1e-9)
+    sure, open_ = np.zeros(len(held), np.int64), np.full(len(held), len(log_factors))
+    while (open_ > sure).any():
+        middle = (sure + open_ + 1) // 2
+        won = (log_factors[middle - 1] @ held[:, :, None])[:, :, 0]
+        is_refuted = np.logaddexp.reduce(won, axis=1) >= needed
+        sure, open_ = np.where(is_refuted, middle, sure), np.where(is_refuted, open_, middle - 1)
+    return sure

@@ -1,0 +1,250 @@
+"""What `find_segments` returns."""
+
+from __future__ import annotations
+
+__all__ = ["FoundSegment", "FoundSegments"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibrant.door.coding import pooled
+from calibrant.door.columns import FloatArray
+from calibrant.door.ends import Interval, confidence
+from calibrant.door.outwards import at_most
+from calibrant.door.values import Result, counted
+from calibrant.inference.testing.result import TestResult
+
+_HIDDEN = 1.5  # times the mean error: the error of a part of the predictions that it hides
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FoundSegment(Result):
+    """One of the segments that `find_segments` lists.
+
+    Attributes
+    ----------
+    conditions : tuple of str
+        What holds in its rows, such as ``("country = jp", "age > 60")``; of all rows none.
+    n_rows : int
+        Single outcomes in it.
+    base_rate, mean_prediction : float
+        Weighted means of outcomes and predictions.
+    bias : float
+        Mean of outcome minus prediction: the size of the error.
+    bias_interval : Interval
+        Holds the mean over its rows of the outcome's probability minus the prediction, in all tested segments at once
+        with probability 1 - level, at any number of rows; of rows in groups nearly so, where groups are many.
+    direction : str
+        "too low" or "too high": predictions, where the evidence is strongest.
+    where : tuple of float
+        Smallest and largest prediction there; of the whole segment unless a part of it is stronger evidence.
+    where_bias, where_share : float
+        Mean of outcome minus prediction there, and the share of the segment's weight that lies there.
+    pvalue : float
+        Adjusted for all tested segments, of the hypothesis that every row of the segment has its predicted probability.
+    marginal_pvalue : float
+        Adjusted for all tested segments (Holm), of the weaker hypothesis that predictions are right on average in it.
+    detectable : float
+        Means of outcome minus prediction from here on, in either direction, are beyond noise in this segment.
+    n_groups : int or None
+        Groups with rows in it, where rows of one group may depend on one another; else None.
+
+    See Also
+    --------
+    find_segments, Segment
+    """
+
+    conditions: tuple[str, ...]
+    n_rows: int
+    base_rate: float
+    mean_prediction: float
+    bias: float
+    bias_interval: Interval
+    direction: str
+    where: tuple[float, float]
+    where_bias: float
+    where_share: float
+    pvalue: float
+    marginal_pvalue: float
+    detectable: float
+    n_groups: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Its conditions in a row."""
+        return " and ".join(self.conditions) or "all rows"
+
+    @property
+    def in_part(self) -> bool:
+        """Whether its error is that of a part of its predictions, which its mean error hides."""
+        other = (self.bias > 0.0) != (self.direction == "too low")
+        return other or self.where_share * abs(self.where_bias) > _HIDDEN * abs(self.bias)
+
+    @property
+    def off(self) -> float:
+        """How far off its rows are on average: in the mean, or for the part that errs."""
+        return max(abs(self.bias), self.where_share * abs(self.where_bias))
+
+    @property
+    def words(self) -> str:
+        """How far off in which direction, and where: "0.12 too high where country = jp and device = tablet"."""
+        there = f"where {self.name}" if self.conditions else "over all rows"
+        if not self.in_part:
+            return f"{abs(self.bias):#.2g} {self.direction} {there}"
+        low, high = self.where
+        return f"{abs(self.where_bias):#.2g} {self.direction} between {low:.3g} and {high:.3g} {there}"
+
+    def summary(self) -> str:
+        """Say where, how far off in which direction, and how sure that is."""
+        off = abs(self.bias)
+        seen = "too low" if self.bias > 0.0 else "too high"
+        ends = sorted(abs(end) if seen == self._side(end) else -abs(end) for end in self.bias_interval)
+        if not self.in_part:
+            said = f"predictions are {off:.2g} {seen} on average ({ends[0]:.2g} to {ends[1]:.2g})"
+        else:
+            low, high = self.where
+            said = (
+                f"predictions from {low:.3g} to {high:.3g} are {abs(self.where_bias):.2g} {self.direction}, "
+                f"those of all its rows {off:.2g} {seen}"
+            )
+        groups = "" if self.n_groups is None else f" of {counted(self.n_groups, 'group')}"
+        return f"{self.name}: {said}, {counted(self.n_rows, 'row')}{groups}, p = {self.pvalue:.2g}"
+
+    @staticmethod
+    def _side(end: float) -> str:
+        return "too low" if end > 0.0 else "too high"
+
+
+@dataclass(frozen=True, repr=False)
+class FoundSegments(TestResult):
+    """The outcome of `find_segments`.
+
+    Attributes
+    ----------
+    statistic, pvalue, reject, level, method, impossible, assumption
+        As in `TestResult`. The statistic is the largest evidence of any segment; the p-value is that of calibration
+        in all of them. Rows predicted exactly 0 or 1 are no part of it.
+    segments : tuple of FoundSegment
+        Segments that are off by more than noise, the one with the strongest evidence first; those that earlier ones
+        explain are left out. At most 20.
+    strongest : FoundSegment
+        The segment with the strongest evidence, even if that is noise.
+    n_tested, n_beyond : int
+        Segments that were formed, and how many are off by more than noise, explained ones among them.
+    multicalibration_error : float
+        Largest over the tested segments, and over ranges of predictions in them, of the weighted sum of outcome minus
+        prediction, in absolute value and over the weight of all rows predicted strictly between 0 and 1.
+    detectable : float
+        For calibrated predictions the multicalibration error is below this with probability about 1 - level.
+    features : mapping of str to tuple of str
+        The features, and the values that each was divided into.
+    left_out : mapping of str to str
+        Columns that could not be used as features, and why, if no features were named.
+    max_depth, n_resamples, n_excluded : int
+        Most features that a segment combines, redraws, and bad rows that were left out.
+    summed : bool
+        Whether rows were too many to be read, so that their sums by cell of predictions were tested, without redraws.
+    n_groups : int or None
+        Groups, where rows of one group may depend on one another and groups were given; else None.
+    n_few_groups : int
+        Combinations that are not among the tested segments, because events, or non-events, are to be expected in the
+        equal of fewer than 30 groups.
+    n_by_bound : int
+        Tested segments in which they were seen in fewer: random signs say nothing there, and only a proved bound,
+        which takes larger errors, can name them.
+    tested : ndarray of shape (n_tested, 3)
+        Of all tested segments: single outcomes, mean of outcome less prediction, and adjusted p-value.
+    made_of : tuple of tuple
+        Of all tested segments: pairs of a feature and its value, by their numbers in `features`.
+
+    See Also
+    --------
+    find_segments, Segment
+    """
+
+    segments: tuple[FoundSegment, ...]
+    strongest: FoundSegment
+    n_tested: int
+    n_beyond: int
+    multicalibration_error: float
+    detectable: float
+    features: Mapping[str, tuple[str, ...]]
+    left_out: Mapping[str, str]
+    max_depth: int
+    n_resamples: int
+    n_excluded: int = 0
+    summed: bool = False
+    n_groups: int | None = None
+    n_few_groups: int = 0
+    n_by_bound: int = 0
+    tested: FloatArray = field(default_factory=lambda: np.empty((0, 3)), compare=False, repr=False)
+    made_of: tuple[tuple[tuple[int, int], ...], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def searched(self) -> str:
+        """What the segments are, such as "combinations of up to 2 features"; of a table that was not read, that too."""
+        most = min(self.max_depth, len(self.features))
+        said = "values of one feature" if most == 1 else f"combinations of up to {most} features"
+        rare = pooled(self.features)
+        said += f"; too rare or many to be looked at one by one: {', '.join(rare)}" if rare else ""
+        if self.summed:
+            return f"{said}; rows were too many to be read, and were summed by cells of predictions"
+        few = []
+        if self.n_few_groups:
+            few.append(f"{counted(self.n_few_groups, 'combination')} more {_be(self.n_few_groups)} not tested")
+        if self.n_by_bound:
+            few.append(
+                f"{self.n_by_bound:,} {_be(self.n_by_bound)} tested by a bound alone, which sees large errors only"
+            )
+        return f"{said}; {' and '.join(few)}: too few groups hold events, or non-events, there" if few else said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, all but `tested` and `made_of`."""
+        return {name: value for name, value in TestResult.to_dict(self).items() if name not in ("tested", "made_of")}
+
+    def summary(self) -> str:
+        """What is off and where, a line a segment; or what could have been seen.
+
+        Examples
+        --------
+        >>> import numpy as np, pyarrow
+        >>> from calibrant.segments import find_segments
+        >>> rng = np.random.default_rng(0)
+        >>> p, device = rng.random(2_000), rng.choice(["phone", "tablet"], 2_000)
+        >>> y = rng.random(2_000) < np.where(device == "tablet", p**2, p)
+        >>> table = pyarrow.table({"y": y, "p": p, "device": device})
+        >>> find_segments(table, y_true="y", y_prob="p", random_state=0).segments[0].name
+        'device = tablet'
+        """
+        tested = f"{counted(self.n_tested, 'segment')} ({self.searched})"
+        sure = "; predictions must not have been fitted to these rows"
+        if self.n_tested == 1:
+            alone = f"No segment ({self.searched}) is large enough to be looked at by itself"
+            return f"{alone}; of all rows together p = {self.pvalue:.2g}{sure}.{self._certain()}"
+        if not self.segments:
+            usual = f"{confidence(self.level)} of calibrated tables stay below {at_most(self.detectable, 2)}"
+            error = f"{self.multicalibration_error:.2g} ({usual})"
+            return (
+                f"Of {tested} none is proved off, allowing for all of them; the strongest sign is at "
+                f"{self.strongest.name} (p = {self.strongest.pvalue:.2g}). Multicalibration error {error}{sure}."
+                f"{self._certain()}"
+            )
+        off = f"{self.n_beyond:,} of {tested} {_be(self.n_beyond)} off by more than noise"
+        told = len(self.segments)
+        few = f"; {told} of them explain{'s' * (told == 1)} the others" if self.n_beyond > told else ""
+        few += ", each told with the error of all its rows" if told > 1 else ""
+        if not any(each.conditions for each in self.segments):
+            off, few = f"Of {tested} none differs from the rest beyond chance", ""
+        lines = [f"{off}{few}{sure}:"]
+        return "\n".join([*lines, *(f"- {each.summary()}" for each in self.segments)]) + self._certain()
+
+    def _certain(self) -> str:
+        """Rows that were predicted 0 or 1 and came out otherwise, which no test of chance can weigh."""
+        return "" if self.impossible is None else f" Not among the segments: {self.impossible.summary()}"
+
+
+def _be(number: int) -> str:
+    return "is" if number == 1 else "are"

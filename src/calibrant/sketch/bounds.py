@@ -1,0 +1,253 @@
+"""How far an answer on a sketch can be from the answer on its rows, proved from the cells' own moments.
+
+Proofs are in docs/sketch.md. In short: replacing every prediction v of a cell by the cell's mean m keeps each cell's
+sum of residuals, so what moves is only where a residual sits, by |v - m|. Two sums bound everything:
+`displacement` = mean of |v - m| and `moved_residual` = mean of |y - v| |v - m|. A third term is the rounding of the
+sums themselves, known from the number of rows and from how they were added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.errors import InputError
+from calibrant.door.sample import Sample
+from calibrant.kernels.sums import dot
+from calibrant.measures.registry import measures
+from calibrant.sketch.cells import UNIT
+
+FloatArray = npt.NDArray[np.float64]
+
+ARITHMETIC = 1e-11
+"""What a measure's own arithmetic on the cells may cost, besides one rounding of all residuals for every cell."""
+_OUTWARDS = 1.0 + 1e-9  # more than the sums and products of a bound are rounded by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """What the cells say of the rows within them; shares of the total weight, rounded outwards.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (m,)
+        Smallest and largest prediction of each cell.
+    displacement : ndarray of shape (m,)
+        At least the sum of w |v - m| over the rows of each cell.
+    moved_residual : ndarray of shape (m,)
+        At least the sum of w |y - v| |v - m|.
+    residual : ndarray of shape (m,)
+        At least the sum of w |y - v|; equal to it, up to rounding, where outcomes are 0 or 1.
+    misplaced : float
+        At least what the rounding of the sums changes the cells' shares of outcomes, of residuals and of weight by, the
+        changes of all cells added up.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    displacement: FloatArray
+    moved_residual: FloatArray
+    residual: FloatArray
+    misplaced: float
+
+    @property
+    def distance_moved(self) -> float:
+        """At least what any distance from calibration differs by between the rows and the sample of the sketch."""
+        return float(self.displacement.sum()) * _OUTWARDS + self.misplaced
+
+    @property
+    def smooth_moved(self) -> float:
+        """At least what the smooth error differs by."""
+        return float(self.moved_residual.sum()) * _OUTWARDS + self.misplaced
+
+
+def moments(
+    low: FloatArray,
+    high: FloatArray,
+    mean: FloatArray,
+    ones: tuple[FloatArray, FloatArray],
+    total: float,
+    zeros: tuple[FloatArray, FloatArray],
+    rounding: float,
+) -> Moments:
+    """Moments of cells from the weight and mean prediction of the label 1 and of the label 0.
+
+    A row with event rate y counts as y of label 1 and 1 - y of label 0. |v - m| is convex in v, so among rows within
+    [low, high] with a known mean it is largest on average when they sit on the two ends: the chord. Sums are known to
+    within `rounding` of each cell's weight; constants are in docs/sketch.md.
+    """
+    width = high - low
+    below, above = np.maximum(mean - low, 0.0), np.maximum(high - mean, 0.0)
+    spread = np.where(width > 0.0, width, 1.0)
+    misplaced = 16.0 * rounding + 64.0 * UNIT
+    slack = misplaced * (ones[0] + zeros[0]) / total
+
+    def chord(label: tuple[FloatArray, FloatArray]) -> FloatArray:
+        weight, at = label
+        share = np.clip((at - low) / spread, 0.0, 1.0)
+        return weight / total * ((1.0 - share) * below + share * above)
+
+    of_ones, of_zeros = chord(ones), chord(zeros)
+    known = np.where(width > 0.0, slack, 0.0)  # a cell of one prediction has no moments to round
+    residual = (ones[0] * (1.0 - ones[1]) + zeros[0] * zeros[1]) / total
+    return Moments(
+        low,
+        high,
+        of_ones + of_zeros + known,
+        (1.0 - low) * of_ones + high * of_zeros + known,
+        np.maximum(residual, 0.0) + slack,
+        misplaced,
+    )
+
+
+def _smooth(_sample: Sample, cells: Moments) -> float:
+    return float(cells.moved_residual.sum())
+
+
+def _lower(_sample: Sample, cells: Moments, tol: float = 1e-9) -> float:
+    return float(cells.displacement.sum()) + 2.0 * tol
+
+
+def _two_bins(_sample: Sample, cells: Moments, norm: str = "l1") -> float:
+    if norm == "l1":
+        return 2.0 * float(cells.moved_residual.sum())
+    return math.sqrt(2.0 * dot(cells.moved_residual, cells.residual))
+
+
+def _cutoff(_sample: Sample, cells: Moments) -> float:
+    """The interval of the rows may begin within one cell and end within another."""
+    return float(np.sort(cells.residual[cells.high > cells.low])[-2:].sum())
+
+
+def _decision_loss(sample: Sample, cells: Moments) -> float:
+    """The best cut may lie within one cell, and the threshold within another (docs/decisions.md)."""
+    wide = cells.high > cells.low
+    if not wide.any():
+        return 0.0
+    total = sample.total_weight
+    events = np.maximum(sample.weighted_outcome[wide], 0.0) / total
+    others = np.maximum(sample.weight[wide] - sample.weighted_outcome[wide], 0.0) / total
+    both = events + others
+    inside = events * others / np.where(both > 0.0, both, 1.0)
+    acting = np.maximum(cells.high[wide] * others, (1.0 - cells.low[wide]) * events)
+    return 2.0 * float(inside.max() + acting.max())
+
+
+def _random_interval(_sample: Sample, cells: Moments, width: float) -> float:
+    return 2.0 / width * float(cells.moved_residual.sum())
+
+
+def _surrogate(sample: Sample, cells: Moments) -> float:
+    """Down to a width both sides are known within 2E / width; below it the error at that width is a lower bound."""
+    measure = measures()["random_interval_calibration_error"]
+    moved = 2.0 * float(cells.moved_residual.sum())
+    value = measures()["surrogate_interval_calibration_error"].on_sample(sample)
+    if moved == 0.0:
+        return 0.0
+    highest, coarse, lowest = math.inf, math.inf, 0.0
+    for k in range(40):
+        width = 2.0**-k
+        at = measure.on_sample(sample, width=width)
+        slack = moved / width
+        highest = min(highest, at + slack + width)
+        coarse = min(coarse, at - slack + width)
+        lowest = max(lowest, min(coarse, at - slack))
+        if slack > 1.0:
+            break
+    return max(highest - value, value - lowest, 0.0)
+
+
+def _kernel(
+    sample: Sample, cells: Moments, kernel: str = "laplace", bandwidth: float = 1.0, unbiased: bool = False
+) -> float:
+    if unbiased:
+        raise _no_bound("kernel_calibration_error with unbiased=True")
+    # Largest slope of the kernel: 1/h for the Laplace kernel, exp(-1/2)/h for the Gaussian.
+    slope = (1.0 if kernel == "laplace" else math.exp(-0.5)) / bandwidth
+    measure = measures()["kernel_calibration_error"]
+    value = measure.on_sample(sample, kernel=kernel, bandwidth=bandwidth)
+    # The square is a sum over pairs, which rounds in proportion to the residuals' own square.
+    rounded = 4.0 * UNIT * (sample.n_distinct + 64.0) * float(np.abs(sample.residual()).sum()) ** 2
+    square = 2.0 * slope * float(cells.moved_residual.sum()) * float(cells.residual.sum()) + rounded
+    return min(math.sqrt(square), square / value if value > 0.0 else math.inf)
+
+
+def _convolved(sample: Sample, cells: Moments, bandwidth: float | None = None) -> float:
+    quadrature = 2e-4
+    moved = math.sqrt(2.0 / math.pi) * float(cells.moved_residual.sum())
+    if bandwidth is not None:
+        return moved / bandwidth + quadrature
+    value = measures()["convolved_calibration_error"].on_sample(sample)
+    if value * value < 4.0 * moved:
+        return max(value, 2.0 * math.sqrt(moved)) + quadrature
+    # Cancels where `moved` is small, so written as a quotient.
+    return 2.0 * moved / (value + math.sqrt(value * value - 4.0 * moved)) + quadrature if value > 0.0 else quadrature
+
+
+def _uniform_bins(
+    _sample: Sample, cells: Moments, n_bins: int = 15, strategy: str = "uniform", norm: str = "l1"
+) -> float:
+    exact = not np.any(cells.high > cells.low)
+    if strategy not in ("uniform", "exact") or norm != "l1" or (strategy == "exact" and not exact):
+        raise _no_bound(f"strategy={strategy!r} and norm={norm!r}")
+    if strategy == "exact":
+        return 0.0
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    split = np.searchsorted(edges, cells.low) != np.searchsorted(edges, cells.high)
+    split &= cells.high > cells.low
+    return 2.0 * float(cells.residual[split].sum())
+
+
+def _binned_bound(sample: Sample, cells: Moments, n_bins: int = 15, strategy: str = "uniform") -> float:
+    return _uniform_bins(sample, cells, n_bins, strategy) + (4e-16 * n_bins)
+
+
+BOUNDS: Mapping[str, Callable[..., float]] = {
+    "smooth_calibration_error": _smooth,
+    "lower_calibration_distance": _lower,
+    "averaged_two_bin_calibration_error": _two_bins,
+    "cutoff_calibration_error": _cutoff,
+    "monotone_decision_loss": _decision_loss,
+    "random_interval_calibration_error": _random_interval,
+    "surrogate_interval_calibration_error": _surrogate,
+    "kernel_calibration_error": _kernel,
+    "convolved_calibration_error": _convolved,
+    "expected_calibration_error": _uniform_bins,
+    "binned_calibration_error_bound": _binned_bound,
+}
+"""Measure -> bound; a measure that is not here has none that is proved, and no answer on a sketch."""
+
+
+def error_bound(measure: str, sample: Sample, cells: Moments, **parameters: Any) -> float:
+    """At least |answer on the sketch - answer on the rows|.
+
+    Raises
+    ------
+    InputError
+        If the measure is unknown or has no proved bound.
+    """
+    if measure in BOUNDS:
+        defaults = dict(measures()[measure].parameters)
+        bound = BOUNDS[measure](sample, cells, **{**defaults, **parameters})
+    elif measure in measures() and not np.any(cells.high > cells.low):
+        bound = 0.0  # every cell holds one distinct prediction: the sketch is the sample
+    else:
+        raise _no_bound(measure)
+    arithmetic = ARITHMETIC + 4.0 * UNIT * sample.n_distinct * float(np.abs(sample.residual()).sum())
+    return bound * _OUTWARDS + cells.misplaced + arithmetic
+
+
+def _no_bound(what: str) -> InputError:
+    return InputError("measure", f"{what} has no proved bound on a sketch; measures that have are {', '.join(BOUNDS)}")
+
+
+def interval_error_above(on_cells: float, cells: Moments) -> float:
+    """At least the interval error of the rows, from that of their cells (docs/sketch.md)."""
+    return (
+        (on_cells + 2.0 * float((cells.high - cells.low).max(initial=0.0))) * _OUTWARDS + cells.misplaced + ARITHMETIC
+    )

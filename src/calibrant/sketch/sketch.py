@@ -1,0 +1,368 @@
+"""The calibration sketch: rows of any number as at most 131,073 cells that add up, with a bound on what is lost."""
+
+from __future__ import annotations
+
+__all__ = ["CalibrationSketch"]
+
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.arguments import flag, power_of_two
+from calibrant.door.columns import Column, read_columns
+from calibrant.door.errors import InputError
+from calibrant.door.identity import CELLS, Identity, identity_of_cells, with_thin_samples, without
+from calibrant.door.overlap import find_overlap, refuse
+from calibrant.door.values import counted
+from calibrant.kernels import sketching
+from calibrant.sketch.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, coarser, read_cells, rounding_of_plain_sums
+from calibrant.sketch.groups import Groups
+from calibrant.sketch.queries import Answers
+from calibrant.sketch.storage import Stored, from_bytes, from_parquet, to_bytes, to_parquet
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_NO_WEIGHTS = np.empty(0)
+MOST_PARTS = 4096
+"""Sources that a sketch lists."""
+
+
+class CalibrationSketch(Answers):
+    """A small weighted sample that stands for any number of rows, with a proved bound for what that costs.
+
+    Parameters
+    ----------
+    resolution : int, default 65536
+        Cells of equal width that predictions are pooled into; a power of two up to 2**24. Grid points themselves are
+        cells of their own, so there are up to ``2 * resolution + 1``.
+
+    See Also
+    --------
+    audit_table, calibration_by_segment
+
+    Notes
+    -----
+    A cell holds sums (rows, ones, weight, weighted outcomes, squared weights, offsets from the grid point, by outcome)
+    and its smallest and largest prediction. Sketches can be added: ``a + b`` is the sketch of the rows of both, counts
+    exactly and sums up to rounding, which the bounds cover. If every cell holds one distinct prediction the sketch is
+    the sample itself and the bound is zero up to rounding. Counts are exact up to 2**53 rows. Any number of threads may
+    update, read and merge one sketch: no row is lost, and each reader sees whole updates.
+
+    Examples
+    --------
+    >>> from calibrant import CalibrationSketch
+    >>> monday = CalibrationSketch().update([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4])
+    >>> tuesday = CalibrationSketch().update([1, 1], [0.7000001, 0.3])
+    >>> both = monday + tuesday
+    >>> both.n_rows, both.n_cells
+    (6, 5)
+    >>> both.error_bound("smooth_calibration_error") < 1e-7
+    True
+    """
+
+    __slots__ = ("_lock", "_parts", "_rounding", "_table", "resolution")
+
+    def __init__(self, resolution: int = 65536) -> None:
+        self.resolution = power_of_two(resolution, "resolution", *RESOLUTIONS)
+        self._table = sketching.new_table(self.resolution)
+        self._rounding = 0.0  # of sums made elsewhere, as a share of each cell's weight
+        self._parts: tuple[Identity, ...] | None = ()  # sources that were added up
+        self._lock = threading.Lock()
+
+    def update(self, y_true: Column, y_prob: Column, *, sample_weight: Column | None = None) -> CalibrationSketch:
+        """Add rows, in constant memory, and return the sketch itself; a stream of rows is compared with nothing.
+
+        The same rows added twice count twice. Where a batch may come again, make a sketch of each and `merge` them.
+
+        Raises
+        ------
+        InputError
+            Naming the argument, the first bad row and what is allowed; nothing is added then.
+        """
+        outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight, batch=True)
+        if weight is None:
+            weight = _NO_WEIGHTS
+        with self._lock:
+            sketching.add_rows(outcome, prediction, weight, self.resolution, self._table)
+        return self
+
+    def __add__(self, other: CalibrationSketch) -> CalibrationSketch:
+        """The sketch of the rows of both; neither changes."""
+        if not isinstance(other, CalibrationSketch):
+            return NotImplemented
+        return CalibrationSketch.merge([self, other])
+
+    @classmethod
+    def merge(cls, sketches: Iterable[CalibrationSketch], *, distinct: bool = False) -> CalibrationSketch:
+        """Return the sketch of the rows of all, in one table; faster than adding one by one.
+
+        Parameters
+        ----------
+        sketches : iterable of CalibrationSketch
+            Of other rows each.
+        distinct : bool, default False
+            Say that sketches of equal contents are of other rows each, and add them all.
+
+        Raises
+        ------
+        InputError
+            If there is none, resolutions differ, or one is there twice, holds the same rows as another or those of
+            several: equal contents that may well be chance are added (docs/identity.md).
+        """
+        flag(distinct, "distinct")
+        merged: CalibrationSketch | None = None
+        held: list[tuple[Identity, ...]] = []
+        first: CalibrationSketch | None = None
+        for sketch in sketches:
+            merged = cls(sketch.resolution) if merged is None else merged
+            if sketch.resolution != merged.resolution:
+                raise InputError(
+                    "resolution", f"is {merged.resolution} in one sketch and {sketch.resolution} in another"
+                )
+            with sketch._lock:
+                sketching.add_table(sketch._table, merged._table)
+                merged._rounding = max(merged._rounding, sketch._rounding)
+            if first is None:
+                first, merged._parts = sketch, sketch._parts
+                continue
+            held = held or [first.claims()]
+            held.append(sketch.claims())
+        if merged is None:
+            raise InputError("sketches", "are empty; at least one is needed")
+        if held:
+            if not distinct:
+                _refuse_copies(held)
+            merged._parts = parts_of(held)
+        return merged
+
+    @classmethod
+    def from_cells(
+        cls, index: IntArray, cells: FloatArray, resolution: int, *, unweighted: bool = False
+    ) -> CalibrationSketch:
+        """Build from cells of shape (m, 10) and their numbers, as an engine summed them; equal numbers are added.
+
+        Parameters
+        ----------
+        index : ndarray of shape (m,)
+            Numbers of the cells, 0 to 2 * resolution.
+        cells : ndarray of shape (m, 10)
+            Their sums, in the order of `MEASURED`; taken to be summed in any order, and bounds say what that costs.
+        resolution : int
+            As for the class.
+        unweighted : bool, default False
+            Whether every row had the weight 1: sums of whole outcomes are exact then.
+
+        Raises
+        ------
+        InputError
+            If a number is out of range or not finite, or sums are such as no rows have.
+        """
+        sketch = cls(resolution)
+        index, cells = read_cells(index, cells, sketch.resolution)
+        whole = unweighted and not cells[:, sketching.FRACTIONAL].any()
+        if whole and (cells[:, sketching.WEIGHT : sketching.OFFSET] != cells[:, [0, 1, 0]]).any():
+            raise InputError(
+                "cells", "are not those of unweighted rows: weights differ from counts, outcomes from ones"
+            )
+        rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max(initial=0.0)))
+        sketch._rounding = rounding / sketch.resolution if whole else rounding
+        wide = np.zeros((index.size, sketching.COLUMNS))
+        wide[:, : len(MEASURED)] = cells
+        sketching.add_cells(index, wide, sketch._table)
+        return sketch
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_true: str,
+        y_prob: str,
+        sample_weight: str | None = None,
+        resolution: int = 65536,
+        exclude_bad: bool = False,
+        unweighted: bool = False,
+        filesystem: Any = None,
+        distinct: bool = False,
+    ) -> CalibrationSketch:
+        """Sketch a table: files, a folder, a pattern, a dataset of pyarrow, a data frame or a table of an engine.
+
+        Parameters
+        ----------
+        frame : str, path, dataset or table
+            Anything with columns that `audit_table` takes.
+        y_true, y_prob, sample_weight : str
+            Names of its columns.
+        resolution : int, default 65536
+            As for the class.
+        exclude_bad : bool, default False
+            Leave out rows that are null, NaN or out of range instead of refusing the table.
+        unweighted : bool, default False
+            Leave out a column that holds weights by its name, instead of asking about it.
+        filesystem : FileSystem or str, optional
+            As for `audit_table`.
+        distinct : bool, default False
+            As for `audit_table`.
+
+        Raises
+        ------
+        InputError
+            If a column is missing or does not hold numbers, if a column not named may hold weights, or if rows are bad:
+            the message counts them.
+
+        Notes
+        -----
+        Cost: one pass of the engine, with one group for every cell that holds rows.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> from calibrant import CalibrationSketch
+        >>> table = pyarrow.table({"y": [0, 1], "p": [0.25, 0.5]})
+        >>> CalibrationSketch.from_frame(table, y_true="y", y_prob="p")
+        CalibrationSketch(resolution=65536): 2 rows in 2 cells
+        """
+        from calibrant.tables.entry import open_table
+
+        resolution = cls(resolution).resolution
+        table = open_table(frame, filesystem=filesystem, distinct=distinct, argument="frame")
+        names = table.spoken(y_true, y_prob, sample_weight, unweighted)
+        return cls.from_groups(table.groups(names, (), resolution, exclude_bad=exclude_bad), names, resolution)
+
+    @classmethod
+    def from_groups(cls, groups: Groups, names: Mapping[str, str], resolution: int) -> CalibrationSketch:
+        """Build from what an engine grouped of columns by these names."""
+        return cls.from_cells(groups.index, groups.cells, resolution, unweighted="sample_weight" not in names)
+
+    def held(self) -> tuple[IntArray, FloatArray]:
+        """Numbers of the cells that hold rows, in order, and their columns as `kernels.sketching` names them."""
+        with self._lock:
+            index = np.flatnonzero(self._table[:, sketching.COUNT])
+            return index, self._table[index]
+
+    def cells(self) -> tuple[IntArray, FloatArray]:
+        """Numbers of the cells that hold rows, in order, and their sums, shape (m, 10), named in `MEASURED`."""
+        index, columns = self.held()
+        return index, np.ascontiguousarray(columns[:, : len(MEASURED)])
+
+    @property
+    def rounding(self) -> float:
+        """At least the rounding of any sum of a cell, as a share of the cell's weight."""
+        return self._rounding + NATIVE_ROUNDING
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were added."""
+        with self._lock:
+            return int(self._table[:, sketching.COUNT].sum())
+
+    @property
+    def n_cells(self) -> int:
+        """Cells that hold rows."""
+        with self._lock:
+            return int(np.count_nonzero(self._table[:, sketching.COUNT]))
+
+    @property
+    def identity(self) -> Identity:
+        """Which rows it holds, as far as their cells tell."""
+        return identity_of(self._stored())
+
+    def claims(self) -> tuple[Identity, ...]:
+        """Its own identity, and those of the sources that were added up in it, where several were; none of no rows."""
+        return claims_of(self._stored()) if self.n_rows else ()
+
+    @property
+    def parts(self) -> tuple[Identity, ...] | None:
+        """The sources that were added up in it, none for one of its own; None where that is not known."""
+        return self._parts
+
+    def list_parts(self, parts: tuple[Identity, ...]) -> None:
+        """Say which sources its rows are of."""
+        self._parts = with_thin_samples(parts) if len(parts) <= MOST_PARTS else None
+
+    def to_bytes(self) -> bytes:
+        """Return Arrow IPC bytes, with the version of their layout."""
+        return to_bytes(self._stored())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CalibrationSketch:
+        """Read what `to_bytes` wrote; raise InputError for anything else."""
+        return restored(*from_bytes(data))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file, whole or not at all: an old file stays until the new one is complete."""
+        to_parquet(self._stored(), path)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str]) -> CalibrationSketch:
+        """Read what `to_parquet` wrote; raise FileError for anything else."""
+        return restored(*from_parquet(path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy the cells that hold rows; a copy has a lock of its own."""
+        return restored, tuple(self._stored())
+
+    def _stored(self) -> Stored:
+        return Stored(self.resolution, self._rounding, *self.held(), self._parts)
+
+    def __repr__(self) -> str:
+        """Rows and cells in a line."""
+        held = f"{counted(self.n_rows, 'row')} in {counted(self.n_cells, 'cell')}"
+        return f"CalibrationSketch(resolution={self.resolution}): {held}"
+
+
+def identity_of(stored: Stored) -> Identity:
+    """Which rows a sketch holds; of cells wider than usual no more than how many."""
+    index, columns = stored.numbers, stored.columns[:, : len(MEASURED)]
+    if stored.resolution < CELLS:
+        return Identity(int(columns[:, sketching.COUNT].sum()), None, None, 0.0)
+    if stored.resolution > CELLS:
+        index, columns = coarser(index, columns, stored.resolution, CELLS)
+        order = np.argsort(index, kind="stable")
+        starts = np.flatnonzero(np.diff(index[order], prepend=-1))
+        index, columns = index[order][starts], np.add.reduceat(columns[order], starts)
+    weight = np.maximum(columns[:, sketching.WEIGHT], np.finfo(np.float64).tiny)
+    mean = (index // 2 + np.where(index % 2, np.minimum(columns[:, sketching.OFFSET] / weight, 1.0), 0.0)) / CELLS
+    count, ones, rates = (columns[:, each] for each in (sketching.COUNT, sketching.ONES, sketching.FRACTIONAL))
+    return identity_of_cells(index, count, ones, rates, np.clip(mean, 0.0, 1.0))
+
+
+def claims_of(stored: Stored) -> tuple[Identity, ...]:
+    """As `CalibrationSketch.claims`."""
+    whole = identity_of(stored)
+    rest = without(whole, stored.parts or ())
+    return (whole, *(stored.parts or ()), *(() if rest is None or not stored.parts else (rest,)))
+
+
+def parts_of(held: Iterable[Sequence[Identity]]) -> tuple[Identity, ...] | None:
+    """The sources of sketches with these claims; None if they are too many to be kept."""
+    parts = tuple(part for claims in held for part in (claims[1:] or claims))
+    return with_thin_samples(parts) if len(parts) <= MOST_PARTS else None
+
+
+def _refuse_copies(held: Sequence[Sequence[Identity]]) -> None:
+    """Refuse sketches that hold the same rows beyond chance: in memory nothing else tells what they are."""
+    at = [i for i, claims in enumerate(held) if claims]
+    overlap = find_overlap([held[i] for i in at], apart=lambda _one, _other: True)
+    if overlap is not None and overlap.certain:
+        refuse(overlap, [f"sketch {i}" for i in at], InputError, "sketches")
+
+
+def restored(
+    resolution: int,
+    rounding: float,
+    index: IntArray,
+    columns: FloatArray,
+    parts: tuple[Identity, ...] | None = (),
+) -> CalibrationSketch:
+    """The sketch whose `held` these are."""
+    sketch = CalibrationSketch(resolution)
+    sketch._rounding = rounding
+    sketch._parts = parts
+    sketch._table[index] = columns
+    return sketch

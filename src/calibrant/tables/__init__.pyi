@@ -1,0 +1,5 @@
+"""Written by tools/public_names.py."""
+
+
+__all__ = [
+]

@@ -1,0 +1,185 @@
+"""Identities of the files of a table: their rows are read in order, or hashed where they lie if they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.identity import Identity, beginnings, identities
+from calibrant.door.overlap import Overlap
+from calibrant.door.row_samples import ENOUGH, sample_rows
+from calibrant.kernels.types import UIntArray
+from calibrant.tables.duckdb import quoted
+from calibrant.tables.readers import FILE
+
+_IDS = (
+    *("id", "uuid", "guid", "row_id", "request_id", "event_id", "transaction_id", "order_id", "timestamp", "datetime"),
+    *("time", "date", "ts", "created_at", "event_time"),
+)
+"""Columns, by their names in any case, whose values tell rows apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordered:
+    """Rows of files, one file after the other, as their identities need them."""
+
+    y: npt.NDArray[np.float64]
+    v: npt.NDArray[np.float64]
+    w: npt.NDArray[np.float64] | None
+    ids: UIntArray | None
+    ids_name: str
+    sizes: tuple[int, ...]
+    files: tuple[str, ...] = ()
+
+    def named(self) -> list[tuple[str, Identity]]:
+        """File -> its identity, of each that holds rows."""
+        found = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name)
+        return list(zip(self.files or ("",), found, strict=True))
+
+    def beginnings(self, counts: Sequence[int], start: int = 0) -> list[Identity]:
+        """Those of the first rows from this one on, for each of these counts in rising order."""
+        part = slice(start, start + max(counts, default=0))
+        w = None if self.w is None else self.w[part]
+        ids = None if self.ids is None else self.ids[part]
+        return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name)
+
+    def find_grown(self, found: Sequence[Identity]) -> Overlap | None:
+        """The first file that begins with all rows of another."""
+        of_count: dict[int, list[int]] = {}
+        for at, each in enumerate(found):
+            of_count.setdefault(each.count, []).append(at)
+        for at, start in enumerate(np.cumsum([0, *self.sizes[:-1]]).tolist()):
+            counts = sorted(count for count in of_count if count < self.sizes[at])
+            for begun in self.beginnings(counts, start):
+                for other in of_count[begun.count]:
+                    if begun.equals(found[other]) and not begun.apart(found[other]):
+                        return Overlap("begin", at, (other,), begun.count, found[other].bits)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How many first rows are those of earlier sources, and which."""
+
+    count: int = 0
+    sources: tuple[int, ...] = ()
+
+
+NOTHING = Begun()
+"""No row was there before."""
+
+
+def find_begun(rows: Ordered, held: Sequence[Identity], *, certain: bool, path: str | None = None) -> Begun:
+    """First rows that are all rows of an earlier source, then perhaps of another, and so on.
+
+    Those that may be equal by chance are taken for such only at the beginning, and unless only `certain` ones are;
+    what was read from the same `path` is no chance.
+    """
+    found, n_rows = NOTHING, len(rows.v)
+    while True:
+        counts = sorted({each.count for each in held if each.count <= n_rows - found.count})
+        begun = {each.count: each for each in rows.beginnings(counts, found.count)}
+        matching = [
+            at
+            for at, each in enumerate(held)
+            if each.count in begun and at not in found.sources and begun[each.count].equals(each)
+        ]
+        sure = [
+            at
+            for at in matching
+            if begun[held[at].count].bits_with(held[at]) >= ENOUGH
+            or held[at].bits >= ENOUGH
+            or (path is not None and held[at].path == path)
+        ]
+        matching = sure or ([] if certain or found.count else matching)
+        if not matching:
+            return found
+        best = max(matching, key=lambda at: held[at].count)
+        found = Begun(found.count + held[best].count, (*found.sources, best))
+
+
+def ids_of(columns: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """Columns of ids and times, but for those that are read as numbers."""
+    return [name for name in columns if name.strip().casefold() in _IDS and name not in names.values()]
+
+
+def ordered(
+    relation: Any, numbers: Mapping[str, str], ids: Sequence[str], kind: str, by_hash: Mapping[int, str] | None = None
+) -> Ordered:
+    """Rows of a relation that keeps its order; of several files by the hash of the name in its column FILE."""
+    held = dict(numbers)
+    if ids:
+        texts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in ids)
+        held["_ids"] = f"md5_number_lower(concat_ws('|', {texts}))"
+    if by_hash is not None:
+        held["_of"] = f"hash({quoted(FILE)})"
+    fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in held.items())).fetchnumpy()
+    columns = {argument: np.ma.filled(np.ma.asarray(fetched[argument], np.float64), np.nan) for argument in numbers}
+    y, v, w = three_columns(columns)
+    told = f"{kind}: {', '.join(ids)}" if ids else ""
+    of_ids = np.asarray(fetched["_ids"], np.uint64) if ids else None
+    if by_hash is None or not len(v):
+        return Ordered(y, v, w, of_ids, told, (len(v),))
+    of = np.asarray(fetched["_of"])
+    firsts = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
+    sizes = tuple(np.diff(np.r_[firsts, len(of)]).tolist())
+    return Ordered(y, v, w, of_ids, told, sizes, tuple(by_hash[each] for each in of[firsts].tolist()))
+
+
+def together(parts: Sequence[Ordered]) -> Ordered:
+    """Rows of one source after the other."""
+    weights = [each.w for each in parts if each.w is not None]
+    ids = [each.ids for each in parts if each.ids is not None]
+    return Ordered(
+        np.concatenate([each.y for each in parts]),
+        np.concatenate([each.v for each in parts]),
+        np.concatenate(weights) if weights else None,
+        np.concatenate(ids) if ids else None,
+        parts[0].ids_name,
+        tuple(len(each.v) for each in parts),
+    )
+
+
+def three_columns(columns: Mapping[str, npt.NDArray[np.float64]]) -> tuple[Any, Any, Any]:
+    """Outcome, prediction and weight; of classes whether the first was right, its probability, and all others."""
+    w = columns.get("sample_weight")
+    if "y_prob" in columns:
+        return columns["y_true"], columns["y_prob"], w
+    classes = [columns[argument] for argument in columns if argument.startswith("y_prob_")]
+    rest = sum((each * (2.0 + at) ** 0.5 for at, each in enumerate(classes)), np.zeros(len(classes[0])))
+    label = columns["y_true"]
+    first = label == (np.nanmin(label) if len(label) else 0.0)
+    return first.astype(np.float64), classes[0], rest + label + (0.0 if w is None else w)
+
+
+def repeats(arrays: Mapping[str, npt.NDArray[np.float64]]) -> bool:
+    """Whether something shows that rows are there twice, as far as outcomes and predictions tell."""
+    y, v, _ = three_columns(arrays)
+    return sample_rows(y, v)[1] is not None
+
+
+def hashed(relation: Any, numbers: Mapping[str, str]) -> dict[str, Identity]:
+    """File -> count and hashes of its rows, added up by DuckDB; nothing else is known of them."""
+    named = [f"{sql} AS _{argument}" for argument, sql in numbers.items()]
+    columns = ", ".join(f"CAST(_{each} AS {'FLOAT' if each != 'sample_weight' else 'DOUBLE'})" for each in numbers)
+    rows = relation.project(", ".join([*named, f"{quoted(FILE)} AS _of"]))
+    found = rows.aggregate(f"_of, count(*), sum(hash({columns}))", "_of").fetchall()
+    return {of: Identity(count, int(total), None, 0.0) for of, count, total in found}
+
+
+def suspects(sizes: Sequence[int], slack: int) -> list[int]:
+    """Which of several files may hold the same rows, by their sizes: equal ones, and all where one is the rest's sum.
+
+    `slack` is by how much sizes of equal contents may differ.
+    """
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    near = [(a, b) for a, b in pairwise(order) if sizes[b] - sizes[a] <= slack]
+    whole = sum(sizes)
+    if any(abs(2 * size - whole) <= slack * len(sizes) for size in sizes):
+        return list(range(len(sizes)))
+    return sorted({at for pair in near for at in pair})

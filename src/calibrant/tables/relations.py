@@ -1,0 +1,352 @@
+"""Tables that DuckDB scans: files on this machine, and datasets of pyarrow; what is asked of either is the same."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibrant.door.columns import IntArray, shown
+from calibrant.door.errors import FileError, InputError
+from calibrant.door.identity import Identity
+from calibrant.door.overlap import Overlap, find_overlap, refuse
+from calibrant.sketch.groups import Groups, good_groups, missing_values, refuse_bad_rows
+from calibrant.sketch.keys import ranks_of
+from calibrant.sketch.sketch import CalibrationSketch
+from calibrant.tables.arrow import in_arrow
+from calibrant.tables.duckdb import (
+    WEIGHS,
+    connect,
+    first_bad,
+    group_relation,
+    in_plain_arrow,
+    json_segments,
+    keep_groups_in_arrays,
+    quoted,
+    renamed,
+    sums_of,
+    whole_outcomes,
+    within_unit,
+)
+from calibrant.tables.identities import NOTHING, Begun, repeats
+from calibrant.tables.numbers import (
+    feature_sql,
+    features_of,
+    fetch,
+    fetch_good,
+    first_text,
+    from_0,
+    numbers_in_sql,
+    texts_in_rows,
+)
+from calibrant.tables.stamps import StampedFiles
+from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
+
+if TYPE_CHECKING:
+    from calibrant.tables.frames import OpenedFrame
+
+
+class InDuckDB(Table):
+    """Rows that DuckDB reads or sums.
+
+    Attributes
+    ----------
+    path : str
+        As given.
+    files : StampedFiles
+        The files that it stands for; every read ends with a look at their stamps.
+    kind : str
+        What they are: csv, parquet, json or arrow.
+    """
+
+    path: str
+    files: StampedFiles
+    kind: str
+
+    def __init__(self, pos_label: Any = None) -> None:
+        self.pos_label = pos_label
+        self._once = False
+        self._within: tuple[int, int | None] | None = None
+        self._begun: Overlap | None = None  # a file that begins with all rows of another
+        self._found: list[tuple[str, Identity]] = []
+        self._connection = connect()
+
+    def close(self) -> None:
+        """Close the connection, which holds on to memory."""
+        self._connection.close()
+
+    @property
+    def n_files(self) -> int:
+        """Over how many files rows are counted."""
+        return len(self.files)
+
+    @property
+    def compared(self) -> bool:
+        """Those of several files are, and those of one that is read."""
+        return len(self.files) != 1 or self.files[0] != self.path or not self.summed
+
+    @property
+    def engine(self) -> str:
+        """Who sums the rows."""
+        return "DuckDB"
+
+    @abstractmethod
+    def _rows(self, numbers: Sequence[str], keys: Sequence[str] = ()) -> Any:
+        """These columns as a relation; numbers in text files stay text.
+
+        Of several files each must hold the columns of numbers; one without a column of keys has none in its rows.
+        """
+
+    @abstractmethod
+    def _explained(self) -> AbstractContextManager[None]:
+        """Turn what the readers raise into a message."""
+
+    @abstractmethod
+    def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
+        """File -> identity, of each that may hold rows of another."""
+
+    def begun(
+        self,
+        names: Mapping[str, str],  # noqa: ARG002
+        held: Sequence[Identity],  # noqa: ARG002
+        n_rows: int,  # noqa: ARG002
+        *,
+        exclude_bad: bool = False,  # noqa: ARG002
+    ) -> Begun:
+        """The longest first part of many rows that is all of one earlier source."""
+        return NOTHING
+
+    def within(
+        self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False
+    ) -> CalibrationSketch:
+        """The sketch of the rows from one to another, in their order; bad ones are counted on the way."""
+        self._within = start, stop
+        try:
+            return self.sketched(names, exclude_bad=exclude_bad)[0]
+        finally:
+            self._within = None
+
+    def _count_once(self, names: Mapping[str, str], arrays: Mapping[str, Any] | None = None) -> None:
+        """Refuse, once, files that hold the same rows, and one whose rows, which are these, are there twice.
+
+        Raises
+        ------
+        FileError
+            Naming them.
+        """
+        if self._once or self.distinct or "y_true" not in names:
+            return
+        self._once = True
+        if self.n_files < 2 and (self.summed if arrays is None else not repeats(arrays)):
+            return
+        with self._explained():
+            self._found = found = self._identities(names)
+        folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in found]
+        overlap = find_overlap([[each] for _, each in found], apart=lambda one, other: folders[one] != folders[other])
+        begun = self._begun
+        if begun is not None and (begun.certain or folders[begun.one] == folders[begun.others[0]]):
+            overlap = overlap or begun
+        refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in found], FileError, "file")
+
+    @property
+    def _as_text(self) -> bool:
+        return self.kind in ("csv", "json")
+
+    def choose(self, **asked: Any) -> Chosen:
+        """Columns as `Table.choose` takes them; what is wrong with them is the file's fault."""
+        with of_file():
+            return super().choose(**asked)
+
+    def choose_classes(self, y_prob: str | None) -> list[str] | None:
+        """Columns of class probabilities."""
+        with of_file():
+            return super().choose_classes(y_prob)
+
+    def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Numbers of columns as float64."""
+        with self._explained():
+            relation = self._rows(list(names.values()))
+            found = fetch(relation, names, self._numbers(relation, names), self.path, self.n_files)
+        self._count_once(names, found)
+        return found
+
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
+        """Numbers of columns as float64 in the rows that are good, and which are."""
+        with self._explained():
+            relation = self._rows(list(names.values()))
+            found = fetch_good(relation, self._numbers(relation, names), self.path)
+        self._count_once(names, found[0])
+        return found
+
+    def with_features(
+        self,
+        names: Mapping[str, str],
+        features: Sequence[str],
+        option: str,
+        *,
+        exclude_bad: bool = False,
+        groups: str | None = None,
+    ) -> RowsWithFeatures:
+        """Numbers of columns as float64, columns of features as Arrow, and groups as numbers."""
+        self.require(features, option)
+        group = None if groups is None else self.ranks(groups, "groups")
+        with self._explained():
+            relation = self._rows(list(names.values()), features)
+            numbers = self._numbers(relation, names)
+            if self.kind == "json":
+                relation = json_segments(relation, list(features), option)
+            told_apart = option == "by"  # by each value as it is written, as `groups` has them
+            keys = features_of(relation, features, option, as_text=self.kind == "csv" and not told_apart)
+            if exclude_bad:
+                arrays, good = fetch_good(relation, numbers, self.path)
+            else:
+                arrays = fetch(relation, names, numbers, self.path, self.n_files)
+        self._count_once(names, arrays)
+        if not exclude_bad:
+            return RowsWithFeatures(arrays, keys, group)
+        keys = {name: column.filter(good) for name, column in keys.items()}
+        return RowsWithFeatures(arrays, keys, None if group is None else group[good], int((~good).sum()))
+
+    @contextmanager
+    def lazily(self, names: Mapping[str, str], features: Sequence[str], option: str) -> Iterator[OpenedFrame]:
+        """These columns as a relation: numbers as doubles, features as `feature_sql` has them."""
+        import duckdb
+
+        from calibrant.tables.frames import OpenedFrame
+
+        self.require(features, option)
+        self._count_once(names)
+        with self._explained():
+            relation = self._rows(list(names.values()), features)
+            numbers = self._numbers(relation, names)
+            if self.kind == "json":
+                relation = json_segments(relation, list(features), option)
+            plain = self.pos_label is None and not self._as_text  # whole numbers stay what they are: they add up faster
+            held = {names[argument]: quoted(names[argument]) if plain else sql for argument, sql in numbers.items()}
+            held |= feature_sql(relation, features, option, as_text=self.kind == "csv")
+            relation = relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in held.items()))
+        try:
+            with self.files.unchanged(), self._in_any_order(), of_file():
+                yield OpenedFrame(relation)
+        except duckdb.Error as problem:
+            with self._explained():
+                raise problem from None
+
+    def ranks(self, name: str, option: str) -> IntArray:
+        """Number of each row's value in a column of keys."""
+        import narwhals as nw
+
+        with self._explained():
+            relation = self._rows([], [name])
+            if self.kind == "json":
+                relation = json_segments(relation, [name], option)
+            keys = in_plain_arrow(relation.project(f"{quoted(name)} AS _s0"), option)
+        with of_file():
+            return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": "_s0"}, option))
+
+    def require(self, names: Sequence[str], option: str) -> None:
+        """As `Table.require`; of a file it is a FileError."""
+        with of_file():
+            super().require(names, option)
+
+    def groups(
+        self,
+        names: Mapping[str, str],
+        by: Sequence[str],
+        resolution: int,
+        *,
+        exclude_bad: bool = False,
+        option: str = "by",
+    ) -> Groups:
+        """Sums of cells by one GROUP BY; never loaded."""
+        import narwhals as nw
+
+        self.require(by, option)
+        with self._explained():
+            with nullcontext() if self._within else self._in_any_order():
+                relation = self._rows(list(names.values()), by)
+                if self._within:
+                    start, stop = self._within
+                    relation = relation.limit(2**62 if stop is None else stop - start, offset=start)
+                numbers = self._numbers(relation, names)
+                if self.kind == "json":
+                    relation = json_segments(relation, list(dict.fromkeys(by)), option)
+                if self.summed:
+                    keep_groups_in_arrays(self._connection)
+                table = sum_by_address(relation, numbers) if self.summed and not by and resolution == GRID else None
+                if table is None:
+                    table = group_relation(relation, numbers, by, resolution, option)
+                found = nw.from_native(table, eager_only=True)
+            if not exclude_bad:
+                self._refuse_bad(relation, names, numbers, found)
+        self._count_once(names)
+        with of_file():
+            return good_groups(found, exclude_bad, "file", f"{self.path!r} ", option=option)
+
+    def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
+        return numbers_in_sql(relation, names, as_text=self._as_text, pos_label=self.pos_label)
+
+    def _refuse_bad(self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], found: Any) -> None:
+        """Say of bad rows which is the first and what it holds; of those without a number, text where they hold it."""
+        for argument in missing_values(found) if self._as_text else ():
+            text = first_text(relation, names[argument], numbers[argument])
+            if text is not None:
+                raise texts_in_rows(argument, names, *text)
+
+        def first(argument: str) -> tuple[int, str, bool]:
+            row, held = first_bad(relation, argument, numbers[argument])
+            value = "null" if held is None else shown(held)
+            where = f"row {row} ({from_0(self.n_files)}), which holds {value} in column {names[argument]!r}"
+            return row, where, held is None or math.isnan(held)
+
+        with of_file():
+            refuse_bad_rows(found, first)
+
+    @contextmanager
+    def _in_any_order(self) -> Iterator[None]:
+        self._connection.execute("SET preserve_insertion_order = false")
+        try:
+            yield
+        finally:
+            self._connection.execute("SET preserve_insertion_order = true")
+
+
+@contextmanager
+def of_file() -> Iterator[None]:
+    """What cannot be used is in a file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except InputError as problem:
+        raise FileError(problem.argument, problem.problem, row=problem.row, allowed=problem.allowed) from None
+
+
+GRID = 65536
+"""The resolution whose grid points have such numbers."""
+
+
+def sum_by_address(relation: Any, numbers: Mapping[str, str]) -> Any | None:
+    """As `group_relation` without segments, of cells of this grid; None if rows are bad, which that one tells apart."""
+    found = by_address(relation, numbers).to_arrow_table()
+    return None if found.column("_cell").null_count else found
+
+
+def by_address(relation: Any, numbers: Mapping[str, str]) -> Any:
+    """The query as a relation; bad rows are in a cell that is null."""
+    good = "y BETWEEN 0 AND 1" if whole_outcomes(relation, numbers["y_true"]) else within_unit("y")
+    if "sample_weight" in numbers:
+        good += f" AND {WEIGHS}"
+    # Null outside [0, 1), and for NaN. The type is given last: statistics that DuckDB half knows would be in the way.
+    point = f"TRY_CAST(CASE WHEN {good} THEN floor(x) END AS USMALLINT)"
+    at_one = f"CASE WHEN {good} AND isfinite(v) AND v = 1 THEN 1 ELSE 0 END"
+    after = f"CASE WHEN _point IS NULL THEN {at_one} WHEN x > floor(x) THEN 1 ELSE 0 END"
+    cell = f"CASE WHEN _point IS NOT NULL THEN 2 * CAST(_point AS INTEGER) + _after WHEN _after = 1 THEN {2 * GRID} END"
+    sums = sums_of(relation, numbers)
+    listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
+    rows = relation.project(", ".join(renamed(numbers, GRID))).project(f"*, {point} AS _point")
+    summed = rows.project(f"*, {after} AS _after").aggregate(f"_point, _after, {listed}", "_point, _after")
+    return summed.project(", ".join([f"{cell} AS _cell", *map(quoted, sums)]))

@@ -1,0 +1,452 @@
+"""A table as every road gives it: named columns, of which rows are read or groups are summed."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.door.columns import NOT_NULL, IntArray
+from calibrant.door.errors import InputError
+from calibrant.door.identity import Identity
+from calibrant.door.lists import in_list
+from calibrant.sketch.groups import Groups
+from calibrant.sketch.keys import refuse_far, told_apart
+from calibrant.sketch.sketch import CalibrationSketch
+from calibrant.tables.columns import (
+    USUAL_NAMES,
+    asked_columns,
+    choose_columns,
+    listed,
+    present,
+    refuse_twins,
+    refuse_unspoken_weights,
+)
+
+if TYPE_CHECKING:
+    from calibrant.tables.frames import OpenedFrame
+
+
+BoolArray = npt.NDArray[np.bool_]
+MANY_ROWS = 5_000_000
+"""Rows of Parquet, or of a lazy table, above which they are summed where they lie rather than read."""
+
+FINE = 65536
+"""Cells of predictions where rows are summed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Columns of a table: argument -> its name, and the arguments whose column was guessed by its name."""
+
+    names: dict[str, str]
+    guessed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Columns read from a table.
+
+    Attributes
+    ----------
+    y_true, y_prob : column of shape (n,); of classes `y_prob` has shape (n, K)
+        Numbers as they stand in the table, not yet checked for range.
+    sample_weight : column of shape (n,) or None
+        Weights, where a column holds them.
+    names : dict
+        Argument -> column name.
+    guessed : tuple of str
+        Arguments whose column was guessed by its name.
+    classes : tuple of int
+        Of classes the label of each column: the numbers in their names, or 0 to K - 1 where they are named without.
+    n_excluded : int
+        Bad rows that were left out.
+    groups : ndarray of shape (n,) or None
+        Number of each row's group, where a column says it.
+    """
+
+    y_true: Any
+    y_prob: Any
+    sample_weight: Any
+    names: dict[str, str]
+    guessed: tuple[str, ...]
+    classes: tuple[int, ...] = ()
+    n_excluded: int = 0
+    groups: IntArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsWithFeatures:
+    """Rows read with other columns than those of numbers.
+
+    Attributes
+    ----------
+    arrays : dict
+        Argument -> numbers of its column.
+    keys : dict
+        Name -> column of a feature, as Arrow.
+    group : ndarray of shape (n,) or None
+        Number of each row's group, -1 where there is none; where groups were asked for.
+    n_excluded : int
+        Bad rows that were left out.
+    """
+
+    arrays: dict[str, Any]
+    keys: dict[str, Any]
+    group: IntArray | None = None
+    n_excluded: int = 0
+
+    def kept(self, good: BoolArray) -> RowsWithFeatures:
+        """These rows alone."""
+        arrays = {argument: np.asarray(column)[good] for argument, column in self.arrays.items()}
+        keys = {name: column.filter(good) for name, column in self.keys.items()}
+        group = None if self.group is None else self.group[good]
+        return RowsWithFeatures(arrays, keys, group, self.n_excluded + int((~good).sum()))
+
+    def keys_in_a_frame(self) -> Any:
+        """The features as the keys of `Groups` are."""
+        import narwhals as nw
+        import pyarrow
+
+        keys = told_apart(nw.from_native(pyarrow.table(self.keys), eager_only=True))[0]
+        refuse_far(keys, "by")
+        return keys
+
+
+class Table(ABC):
+    """Rows under named columns, wherever they lie.
+
+    Attributes
+    ----------
+    name : str or None
+        What it is called in a report.
+    columns : list of str
+        Names of its columns.
+    twins : mapping of str to list of str
+        Names that its reader does not tell apart, by what they look like to it.
+    summed : bool
+        Whether rows are to be summed where they lie instead of read.
+    distinct : bool
+        Whether all rows are other ones, whatever they hold, as the caller says.
+    """
+
+    name: str | None = None
+    distinct: bool = False
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """Names of its columns."""
+
+    @property
+    @abstractmethod
+    def summed(self) -> bool:
+        """Whether rows are to be summed where they lie instead of read."""
+
+    @property
+    def many(self) -> bool:
+        """Whether it has more rows than are comfortable in memory."""
+        return self.summed
+
+    @abstractmethod
+    def lazily(
+        self, names: Mapping[str, str], features: Sequence[str], option: str
+    ) -> AbstractContextManager[OpenedFrame]:
+        """These columns as a lazy table, while the context lasts: numbers as doubles, features as what they hold."""
+
+    @property
+    def twins(self) -> Mapping[str, list[str]]:
+        """Names that its reader does not tell apart, by what they look like to it."""
+        return {}
+
+    @property
+    def n_files(self) -> int:
+        """Over how many files its rows are counted, 0 where it is none."""
+        return 0
+
+    @property
+    def compared(self) -> bool:
+        """Whether its sources, or the rows of its one, are compared with one another."""
+        return False
+
+    @property
+    def engine(self) -> str | None:
+        """Who sums the rows, where somebody does."""
+        return None
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """Files of this machine that it is read from: no report may replace them."""
+        return ()
+
+    @property
+    def path_print(self) -> str | None:
+        """Fingerprint of the real path on this machine that it is read from; None where it has none."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - most tables hold nothing
+        """Let go of what reading took; nothing more is asked of the table but its name."""
+
+    def ids_in_order(self, names: Mapping[str, str]) -> dict[str, Any]:  # noqa: ARG002
+        """Hashes of the ids or times of its rows and what they are called, as `Ordered` takes them; or nothing."""
+        return {}
+
+    def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:  # noqa: ARG002
+        """Identities of the files that all its rows, which are `whole`, come from, where they are known."""
+        return ()
+
+    @abstractmethod
+    def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Argument -> numbers of its column, as they stand there."""
+
+    @abstractmethod
+    def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
+        """The same in the rows that `groups` takes for good, and which are."""
+
+    @abstractmethod
+    def ranks(self, name: str, option: str) -> IntArray:
+        """Number of each row's value in a column of keys, -1 where there is none; `option` is who named it."""
+
+    @abstractmethod
+    def with_features(
+        self,
+        names: Mapping[str, str],
+        features: Sequence[str],
+        option: str,
+        *,
+        exclude_bad: bool = False,
+        groups: str | None = None,
+    ) -> RowsWithFeatures:
+        """Columns as `arrays` or `good_arrays` give them, and features and groups in the same rows; `option` is who
+        named the features.
+        """
+
+    @abstractmethod
+    def groups(
+        self,
+        names: Mapping[str, str],
+        by: Sequence[str],
+        resolution: int,
+        *,
+        exclude_bad: bool = False,
+        option: str = "by",
+    ) -> Groups:
+        """Sums of cells, by segment if columns are named; `option` is who named them."""
+
+    def sketched(self, names: Mapping[str, str], *, exclude_bad: bool = False) -> tuple[CalibrationSketch, int]:
+        """The sketch of all good rows, and how many were left out."""
+        groups = self.groups(names, (), FINE, exclude_bad=exclude_bad)
+        return CalibrationSketch.from_groups(groups, names, FINE), groups.n_excluded
+
+    def choose(
+        self,
+        *,
+        y_true: str | None = None,
+        y_prob: str | None = None,
+        sample_weight: str | None = None,
+        unweighted: bool = False,
+        grouped_by: Sequence[str] = (),
+    ) -> Chosen:
+        """Columns as asked for, or guessed by their usual names.
+
+        A column of weights is taken by its usual name unless `unweighted` says to leave it out. Columns that rows will
+        be `grouped_by` are not suspected of holding weights.
+
+        Raises
+        ------
+        InputError
+            If a column is not there, or it is not known which one is meant.
+        """
+        asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
+        return Chosen(*choose_columns(asked, self.columns, self.twins, grouped_by))
+
+    def spoken(
+        self, y_true: str, y_prob: str, sample_weight: str | None, unweighted: bool, grouped_by: Sequence[str] = ()
+    ) -> dict[str, str]:
+        """Argument -> column where each is named; one that may hold weights is asked about, unless left out.
+
+        Raises
+        ------
+        InputError
+            If it is both named and left out, or not spoken of.
+        """
+        asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
+        names = {argument: name for argument, name in asked.items() if name is not None}
+        for argument, name in names.items():
+            self.require([name], argument)
+        if not unweighted:
+            refuse_unspoken_weights(self.columns, {*names.values(), *grouped_by})
+        return names
+
+    def require(self, names: Sequence[str], option: str) -> None:
+        """Raise unless each of the names is that of one column; `option` is who named them.
+
+        Raises
+        ------
+        InputError
+            If it is of none, or of several.
+        """
+        for name in names:
+            refuse_twins(name, self.twins, option)
+            present(name, self.columns, option)
+
+    def choose_classes(self, y_prob: str | None) -> list[str] | None:
+        """Columns of class probabilities, as `calibrant.tables.table.choose_classes` finds them."""
+        return choose_classes(y_prob, self.columns, self.twins)
+
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
+        """Read outcomes, predictions and weights from columns chosen as `choose` does; all rows, or the good ones.
+
+        A row whose group is missing is bad.
+        """
+        chosen = self.choose(**asked)
+        if not exclude_bad:
+            arrays, kept = self.arrays(chosen.names), None
+        else:
+            arrays, kept = self.good_arrays(chosen.names)
+        names, rank, n_bad = chosen.names, None, 0 if kept is None else int((~kept).sum())
+        if groups is not None:
+            names, rank = {**names, "groups": groups}, self.ranks(groups, "groups")
+            rank = rank if kept is None else rank[kept]
+            missing = rank < 0
+            if kept is None or missing.all():
+                _refuse_missing(groups, rank)
+            if missing.any():
+                arrays = {argument: np.asarray(column)[~missing] for argument, column in arrays.items()}
+                rank, n_bad = rank[~missing], n_bad + int(missing.sum())
+        columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
+        return Rows(*columns, names, chosen.guessed, n_excluded=n_bad, groups=rank)
+
+    def read_classes(
+        self,
+        columns: Sequence[str],
+        *,
+        y_true: str | None = None,
+        sample_weight: str | None = None,
+        unweighted: bool = False,
+        groups: str | None = None,
+    ) -> Rows:
+        """Read labels, weights, groups and these columns of class probabilities."""
+        asked = asked_columns(y_true, columns[0], sample_weight, unweighted)
+        held = [name for name in self.columns if name not in columns[1:]]
+        chosen, guessed = choose_columns(asked, held, self.twins, () if groups is None else (groups,))
+        arguments = {f"y_prob_{i}": name for i, name in enumerate(columns)}
+        others = {argument: name for argument, name in chosen.items() if argument != "y_prob"}
+        try:
+            arrays = self.arrays({**others, **arguments})
+        except InputError as problem:
+            if problem.argument not in arguments:
+                raise
+            raise type(problem)("y_prob", problem.problem, row=problem.row, allowed=problem.allowed) from None
+        table: npt.NDArray[Any] = np.column_stack([arrays[argument] for argument in arguments])
+        shown = {**chosen, "y_prob": f"{columns[0]} ... {columns[-1]}"}
+        rank = None
+        if groups is not None:
+            shown["groups"], rank = groups, self.ranks(groups, "groups")
+            _refuse_missing(groups, rank)
+        weight = arrays.get("sample_weight")
+        return Rows(arrays["y_true"], table, weight, shown, guessed, numbers_of(columns), groups=rank)
+
+
+def _refuse_missing(groups: str, rank: IntArray) -> None:
+    if (rank < 0).any():
+        row = int(np.argmax(rank < 0))
+        raise InputError("groups", f"column {groups!r}: row {row} is missing", row=row, allowed=NOT_NULL)
+
+
+_NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>\d+)")
+_STEMS = {"p", "prob", "probs", "proba", "probability", "y_prob", "y_score", "score", "class"}
+
+
+def choose_classes(y_prob: str | None, held: Sequence[str], twins: Mapping[str, list[str]]) -> list[str] | None:
+    """Return the columns of class probabilities; None where there is one column of predictions.
+
+    `y_prob` may list names with commas, or hold a pattern such as ``p*``; without it, columns whose names are a usual
+    stem and consecutive numbers are taken (p0 ... p9), unless a column has a usual name of single predictions.
+
+    Raises
+    ------
+    InputError
+        If a pattern fits fewer than two columns, or it is not known which columns are meant: names that the reader does
+        not tell apart, two of one number, or two stems with several columns.
+    """
+    columns = _asked(y_prob, held)
+    for name in columns or ():
+        refuse_twins(name, twins, "y_prob")
+    if columns is not None and (y_prob is None or "," not in y_prob):
+        _refuse_one_number(columns)
+    return columns
+
+
+def numbers_of(columns: Sequence[str]) -> tuple[int, ...]:
+    """Label of each column: the numbers in their names, or 0 to K - 1 where one has none or shares it."""
+    found = [number for number in map(_number, columns) if number is not None]
+    return tuple(found) if len(set(found)) == len(columns) else tuple(range(len(columns)))
+
+
+def _asked(y_prob: str | None, held: Sequence[str]) -> list[str] | None:
+    if y_prob is None:
+        usual = USUAL_NAMES["y_prob"]
+        return None if any(name.lower() in usual for name in held) else _numbered(held)
+    if y_prob in held:
+        return None
+    if "," in y_prob:
+        names = [present(name.strip(), held, "y_prob") for name in in_list(y_prob)]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise InputError("y_prob", f"lists {twice[0]!r} twice; each class has a column of its own")
+        return names
+    if not any(mark in y_prob for mark in "*?["):
+        return None
+    found = [name for name in held if fnmatchcase(name, y_prob)]
+    if len(found) < 2:
+        raise InputError("y_prob", f"the pattern {y_prob!r} fits {len(found)} columns; there are {listed(held)}")
+    return sorted(found, key=_in_order)
+
+
+def _numbered(held: Sequence[str]) -> list[str] | None:
+    """Columns p0, p1, ... from 0 or 1 upwards without a gap, if one stem alone has several."""
+    stems: dict[str, list[str]] = {}
+    for name in held:
+        found = _NUMBERED.fullmatch(name)
+        if found is not None and found["stem"].lower() in _STEMS:
+            stems.setdefault(found["stem"].lower(), []).append(name)
+    several = [sorted(names, key=_in_order) for names in stems.values() if len(names) > 1]
+    families = [names for names in several if _without_a_gap(names)]
+    if not families:
+        return None
+    if len(several) > 1:
+        every = listed([name for names in several for name in names])
+        raise InputError("y_prob", f"could be several of {every}; name those of one predictor")
+    return families[0]
+
+
+def _without_a_gap(names: Sequence[str]) -> bool:
+    numbers = sorted({_number(name) or 0 for name in names})
+    return numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _refuse_one_number(names: Sequence[str]) -> None:
+    """Raise if two columns, in order, have the number of one class."""
+    for name, other in pairwise(names):
+        if _number(name) is not None and _number(name) == _number(other):
+            said = f"{name!r} and {other!r} have one number, and could be one class"
+            raise InputError("y_prob", f"{said}; list the columns to use, of {listed(names)}")
+
+
+def _number(name: str) -> int | None:
+    found = _NUMBERED.fullmatch(name)
+    return None if found is None else int(found["number"])
+
+
+def _in_order(name: str) -> tuple[bool, int, str]:
+    number = _number(name)
+    return number is None, -1 if number is None else number, name

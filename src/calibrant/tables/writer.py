@@ -1,0 +1,185 @@
+"""Writing sketches: of the rows of tables, and of sketches that were kept, added up by key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant.door.arguments import texts
+from calibrant.door.errors import FileError, InputError
+from calibrant.door.output import write_whole_bytes
+from calibrant.door.values import counted
+from calibrant.sketch.groups import Groups
+from calibrant.sketch.keys import numbers_of
+from calibrant.sketch.sketch import CalibrationSketch
+from calibrant.tables.entry import take_as_distinct
+from calibrant.tables.folders import refuse_same_file
+from calibrant.tables.sketches import COLUMN, ROWS, KeptSketches
+from calibrant.tables.stamps import StampedFiles
+from calibrant.tables.table import FINE, Table
+
+_AT_ONCE = 16
+"""Sketches of a row group."""
+_TOLD = 20
+"""Files that are told one by one."""
+
+
+class Written(NamedTuple):
+    """How many sketches were written, of how many rows, and how many bad ones were left out.
+
+    `parts` are the files that were added up, with their rows; `unlisted` those that do not say what they hold.
+    """
+
+    n_sketches: int
+    n_rows: int
+    n_excluded: int = 0
+    parts: tuple[tuple[str, int], ...] = ()
+    unlisted: tuple[str, ...] = ()
+
+    def summary(self, path: str | os.PathLike[str]) -> str:
+        """What was written where."""
+        of = f"{counted(self.n_sketches, 'sketch', 'sketches')} of {counted(self.n_rows, 'row')}"
+        said = [f"{file}: {counted(rows, 'row')}" for file, rows in self.parts[:_TOLD]]
+        if len(self.parts) > _TOLD:
+            rest = self.parts[_TOLD:]
+            said.append(f"{counted(len(rest), 'more file')}: {counted(sum(rows for _, rows in rest), 'row')}")
+        return "\n".join([*said, f"Wrote {path}: {of}"])
+
+
+def check_place(path: str | os.PathLike[str], by: Sequence[str], overwrite: bool) -> None:
+    """Refuse, before any work, a place where sketches cannot be written.
+
+    Raises
+    ------
+    FileError
+        If there is a file already and it is not said that it may go, or its ending is that of no such file.
+    """
+    place = Path(path)
+    ending = place.suffix.lower()
+    if ending not in (".sketch", ".parquet"):
+        raise FileError("out", f"{str(path)!r} ends in neither .sketch nor .parquet")
+    if by and ending != ".parquet":
+        raise FileError("out", f"{str(path)!r} can hold one sketch; with columns name a file that ends in .parquet")
+    if place.exists() and not overwrite:
+        raise FileError("out", f"{str(path)!r} exists already", allowed="--overwrite replaces it")
+
+
+def write_rows(
+    table: Table,
+    path: str | os.PathLike[str],
+    *,
+    names: Mapping[str, str],
+    by: Sequence[str] = (),
+    exclude_bad: bool = False,
+) -> Written:
+    """Write the sketch of a table's rows, or one for each combination of key columns; `check_place` was asked before.
+
+    Raises
+    ------
+    InputError
+        If a column cannot be used or rows are bad. FileError if the place cannot be written to.
+    """
+    _check_keys(by)
+    groups = table.groups(names, by, FINE, exclude_bad=exclude_bad)
+    if not by:
+        sketch = CalibrationSketch.from_groups(groups, names, FINE)
+        if not groups.n_excluded:
+            sketch.list_parts(table.parts(names, sketch.identity))
+        return _keep_one(sketch, path)._replace(n_excluded=groups.n_excluded)
+    of = numbers_of(groups.keys)
+    order = np.lexsort((groups.index, of))
+    parts = np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
+    firsts = [part[0] for part in parts]
+    keys = groups.keys[[int(first) for first in firsts]].to_arrow().rename_columns(list(by))
+
+    def each() -> Iterator[CalibrationSketch]:
+        for part in parts:
+            held = Groups(groups.index[part], groups.cells[part], None, 0)
+            yield CalibrationSketch.from_groups(held, names, FINE)
+
+    return _keep_several(keys, each(), path)._replace(n_excluded=groups.n_excluded)
+
+
+def keep_merged(
+    kept: Sequence[KeptSketches],
+    path: str | os.PathLike[str],
+    *,
+    by: Sequence[str] = (),
+    overwrite: bool = False,
+    distinct: bool = False,
+) -> Written:
+    """Add up sketches, all of them or those of one key, and write what they come to.
+
+    Raises
+    ------
+    FileError
+        If one is damaged or cannot be added to the others, or holds the rows of others, or the place cannot be
+        written to.
+    """
+    import pyarrow
+
+    check_place(path, by, overwrite)
+    _check_keys(by)
+    files = StampedFiles.together(each.files for each in kept)
+    refuse_same_file(files)
+    for each in kept:
+        each.require(by, "by")
+    together = KeptSketches(kept[0].path if len(kept) == 1 else "the sketches", files)
+    if distinct:
+        take_as_distinct([together], "SKETCH")
+    parts = together.counted()
+    unlisted = tuple(together.unlisted)
+    if not by:
+        return _keep_one(together.sketch(), path)._replace(parts=parts, unlisted=unlisted)
+    import narwhals as nw
+
+    of = numbers_of(nw.from_native(together.keys.select(list(by)), eager_only=True))
+    of_keys = [np.flatnonzero(of == number) for number in range(int(of.max()) + 1)]
+    keys = together.keys.select(list(by)).take(pyarrow.array([int(each[0]) for each in of_keys]))
+    found = _keep_several(keys, (together.sketch(each.tolist()) for each in of_keys), path)
+    return found._replace(parts=parts, unlisted=unlisted)
+
+
+def _check_keys(by: Sequence[str]) -> None:
+    texts(by, "by")
+    for name in by:
+        if name in (COLUMN, ROWS):
+            raise InputError("by", f"names {name!r}, which is what a column of the sketches is called; rename it")
+
+
+def _keep_one(sketch: CalibrationSketch, path: str | os.PathLike[str]) -> Written:
+    if Path(path).suffix.lower() == ".parquet":
+        sketch.to_parquet(path)
+    else:
+        data = sketch.to_bytes()
+        write_whole_bytes(path, lambda file: file.write(data))
+    return Written(1, sketch.n_rows)
+
+
+def _keep_several(keys: Any, sketches: Iterator[CalibrationSketch], path: str | os.PathLike[str]) -> Written:
+    """Parquet with keys, rows and bytes of each sketch, in a few row groups, under checksums."""
+    import pyarrow
+    import pyarrow.parquet
+
+    fields = [*keys.schema, pyarrow.field(ROWS, pyarrow.int64()), pyarrow.field(COLUMN, pyarrow.binary())]
+    schema = pyarrow.schema(fields)
+    n_rows = 0
+
+    def write(file: Any) -> None:
+        nonlocal n_rows
+        with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
+            for first in range(0, len(keys), _AT_ONCE):
+                part = keys.slice(first, _AT_ONCE)
+                held = [next(sketches) for _ in range(len(part))]
+                counts = [each.n_rows for each in held]
+                n_rows += sum(counts)
+                data = [each.to_bytes() for each in held]
+                columns = [*part.columns, pyarrow.array(counts, pyarrow.int64()), pyarrow.array(data, pyarrow.binary())]
+                writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+
+    write_whole_bytes(path, write)
+    return Written(len(keys), n_rows)

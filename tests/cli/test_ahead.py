@@ -1,0 +1,158 @@
+"""The first run and a process beside it share what is to be compiled; none is started where it would not help."""
+
+import gc
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from numba.core.registry import CPUDispatcher
+
+import calibrant
+from calibrant.cli import ahead
+from calibrant.kernels import calibration, compiled
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Commands of the processes that were started, where there are two processors."""
+    found = []
+
+    def start(command, **_):
+        found.append(command)
+        return types.SimpleNamespace(kill=lambda: None, wait=lambda _seconds: None)
+
+    monkeypatch.setattr(compiled, "when_compiling", lambda _told: None)
+    monkeypatch.setattr(ahead, "_processors", lambda: 2)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    return found
+
+
+def _kept_in(folder, monkeypatch, asked=True):
+    """Kernels are kept in this folder, as numba says where it is asked and else because it is the package's own."""
+    kernel = types.SimpleNamespace(stats=types.SimpleNamespace(cache_path=folder and str(folder)))
+    monkeypatch.setattr(calibration, "redrawn_statistics", kernel)
+    if asked:
+        monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+        monkeypatch.setattr(ahead.kernels, "__path__", ["nowhere"])
+    else:
+        monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+        monkeypatch.setattr(ahead.kernels, "__path__", [str(folder.parent)])
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_one_process_helps_the_first_run(started, monkeypatch, tmp_path, asked):
+    folder = tmp_path / "__pycache__"
+    folder.mkdir()
+    _kept_in(folder, monkeypatch, asked)
+    ahead.compile_beside(lambda: None)
+    assert len(started) == 1
+    assert "-P" in started[0]
+
+
+@pytest.mark.parametrize("why", ["no cache", "one processor", "not the first run", "not the first run by its folder"])
+def test_no_process_is_started_where_it_would_not_help(started, monkeypatch, tmp_path, why):
+    tmp_path = tmp_path / "__pycache__"
+    tmp_path.mkdir()
+    _kept_in(None if why == "no cache" else tmp_path, monkeypatch, not why.endswith("folder"))
+    if why == "one processor":
+        monkeypatch.setattr(ahead, "_processors", lambda: 1)
+    if why.startswith("not"):
+        (tmp_path / "calibration.redrawn_statistics-77.py311.nbi").touch()
+    ahead.compile_beside(lambda: None)
+    assert started == []
+
+
+def test_the_run_is_told_whenever_a_kernel_is_compiled(monkeypatch):
+    told, asked = [], []
+    monkeypatch.setattr(compiled, "when_compiling", asked.append)
+    monkeypatch.setattr(ahead, "_processors", lambda: 1)
+    ahead.compile_beside(lambda: told.append(True))
+    asked[0](None)
+    asked[0]("folder")
+    assert told == [True, True]
+
+
+@pytest.mark.slow
+def test_after_an_audit_the_first_run_is_over():
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(50)
+    calibrant.audit(rng.random(50) < y_prob, y_prob, random_state=0)
+    assert not ahead._first_run()
+
+
+@pytest.fixture
+def _garbage_collected():
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_garbage_collected")
+def test_each_task_is_done_by_one_process(monkeypatch, tmp_path):
+    done = []
+
+    def first():
+        done.append("first")
+
+    def second():
+        done.append("second")
+        ahead.compile_share(str(tmp_path))  # what the other process does meanwhile
+
+    def third():
+        done.append("third")
+
+    monkeypatch.setattr(ahead, "_tasks", lambda: iter([first, second, third]))
+    (tmp_path / "first").touch()
+    ahead.compile_share(str(tmp_path))
+    assert done == ["second", "third"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_run_does_its_share_when_it_comes_to_its_first_kernel(started, monkeypatch, tmp_path, fails):
+    folder = tmp_path / "__pycache__"
+    folder.mkdir()
+    _kept_in(folder, monkeypatch)
+    asked, did = [], []
+
+    def share(taken):
+        did.append(taken)
+        asked[0](None)  # compiles kernels in turn
+        if fails:
+            raise OSError
+
+    monkeypatch.setattr(compiled, "when_compiling", asked.append)
+    monkeypatch.setattr(ahead, "compile_share", share)
+    ahead.compile_beside(lambda: None)
+    assert did == []
+    asked[0](None)
+    asked[0](None)
+    assert did == [started[0][-1]]
+
+
+def _compiled():
+    """Every kernel that is loaded, with how many types of arguments it knows."""
+    modules = (module for name, module in sys.modules.items() if name.startswith("calibrant.kernels."))
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, CPUDispatcher)]
+    # A kernel that becomes a part of others is not compiled for itself.
+    return {
+        f"{each.py_func.__module__}.{each.py_func.__name__}": len(each.signatures)
+        for each in found
+        if each.targetoptions.get("inline") != "always"
+    }
+
+
+@pytest.mark.slow
+def test_all_that_an_audit_calls_is_compiled_ahead():
+    """In a process of its own: here other tests have called kernels with other types."""
+    code = (
+        "import numpy as np, calibrant; from calibrant import ahead; from tests.test_ahead import _compiled\n"
+        "for task in ahead._tasks(): task()\n"
+        "before = _compiled()\n"
+        "rng = np.random.default_rng(1); v = rng.random(6000)\n"
+        "calibrant.audit(rng.random(6000) < v**2, v, random_state=0)\n"
+        "after = _compiled()\n"
+        "print({name: n for name, n in after.items() if n != before.get(name, 0)})"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "{}"

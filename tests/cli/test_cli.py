@@ -1,0 +1,355 @@
+"""The command line: exit codes, messages, and nothing lost on failure."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import calibrant
+from calibrant import progress as told
+from calibrant.cli.app import app
+from tests.shared_data import FOLDER, NETWORKS, needs_data
+
+pytestmark = pytest.mark.usefixtures("one_database")
+
+RUN = CliRunner()
+
+
+def run(*arguments):
+    return RUN.invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(500)
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"y_true": (rng.random(500) < y_prob**2) * 1, "y_prob": y_prob}).to_parquet(path)
+    return path
+
+
+@pytest.mark.slow
+def test_audit_prints_one_page(rows):
+    done = run("audit", rows, "--seed", 1)
+    assert done.exit_code == 0
+    assert "Using 'y_true' as the outcomes, 'y_prob' as the predictions." in done.stderr
+    assert "too high" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.slow
+def test_json_alone_on_stdout(rows):
+    done = run("audit", rows, "--json", "--seed", 1)
+    found = json.loads(done.stdout)
+    frame = pd.read_parquet(rows)
+    expected = calibrant.smooth_calibration_error(frame["y_true"], frame["y_prob"])
+    assert found["measures"]["smooth_calibration_error"]["value"] == expected
+
+
+@pytest.mark.slow
+def test_html_is_written_and_named(rows, tmp_path):
+    out = tmp_path / "report.html"
+    done = run("audit", rows, "--html", out)
+    assert done.exit_code == 0
+    assert str(out) in done.stdout.replace("\n", "")
+    assert out.read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("values", "arguments", "message"),
+    [
+        ([0.2, 1.5], [], "--y-prob: rows counted from 0: row 1 is 1.5"),
+        ([-3.0, 2.0], [], "look like logits"),
+        ([20.0, 70.0], [], "look like percentages"),
+        ([0.2, 0.3], ["--y-prob", "p"], "there is no column 'p'; there are 'y_true', 'y_prob'"),
+        ([0.2, 0.3], ["--level", "2"], "--level: is 2; it is alpha"),
+        ([0.2, 0.3], ["--resamples", "-1"], "--resamples: is -1"),
+        ([0.2, 0.3], ["--html", "missing/folder/out.html"], "does not exist"),
+        ([0.2, 0.3], ["--html", "."], "is a folder"),
+    ],
+)
+def test_bad_input_ends_with_2_and_a_message(tmp_path, values, arguments, message):
+    path = tmp_path / "bad.csv"
+    pd.DataFrame({"y_true": [0, 1], "y_prob": values}).to_csv(path, index=False)
+    done = run("audit", path, *arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert not done.stdout
+
+
+def test_a_renamed_column_is_named_as_the_user_knows_it(tmp_path):
+    path = tmp_path / "bad.csv"
+    pd.DataFrame({"clicked": [0, 1], "my score": [0.2, 7]}).to_csv(path, index=False)
+    done = run("audit", path, "--y-true", "clicked", "--y-prob", "my score")
+    assert "--y-prob: column 'my score', rows counted from 0: row 1 is 7" in done.stderr
+
+
+def test_swapped_columns(tmp_path):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"y_true": [0.2, 0.7], "y_prob": [0, 1]}).to_csv(path, index=False)
+    done = run("audit", path)
+    assert done.exit_code == 2
+    assert "look swapped" in done.stderr
+
+
+def test_the_input_is_never_overwritten(rows):
+    before = rows.read_bytes()
+    done = run("audit", rows, "--html", rows)
+    assert done.exit_code == 2
+    assert "is an input file itself" in done.stderr
+    assert rows.read_bytes() == before
+
+
+def test_no_file_of_a_pattern_is_ever_overwritten(rows):
+    before = rows.read_bytes()
+    (rows.parent / "more.parquet").write_bytes(before)
+    done = run("audit", rows.parent / "*.parquet", "--html", rows)
+    assert done.exit_code == 2
+    assert "is an input file itself" in done.stderr
+    assert rows.read_bytes() == before
+
+
+@pytest.mark.parametrize(("html", "message"), [("/dev/null", "is not a plain file"), ("x" * 300, "too long")])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(rows, html, message):
+    done = run("audit", rows, "--html", html)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Using" not in done.stderr
+
+
+def test_unknown_options_and_commands_end_with_2(rows):
+    assert run("audit", rows, "--y-porb", "x").exit_code == 2
+    assert run("audti", rows).exit_code == 2
+    assert run("audit").exit_code == 2
+
+
+def test_version_and_module():
+    done = subprocess.run([sys.executable, "-m", "calibrant", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"calibrant {calibrant.__version__}"
+
+
+@pytest.mark.slow
+def test_interrupt_leaves_no_report(tmp_path):
+    rng = np.random.default_rng(0)
+    path, out = tmp_path / "big.parquet", tmp_path / "report.html"
+    y_prob = rng.random(3_000_000)
+    pd.DataFrame({"y_true": (rng.random(y_prob.size) < y_prob) * 1, "y_prob": y_prob}).to_parquet(path)
+    out.write_text("old")
+    work = subprocess.Popen(
+        [sys.executable, "-m", "calibrant", "audit", str(path), "--html", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert "Using" in work.stderr.readline()  # it has opened the file: the rows come next
+    work.send_signal(signal.SIGINT)
+    stdout, stderr = work.communicate()
+    assert work.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert not stdout
+    assert out.read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["big.parquet", "report.html"]
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, RuntimeError("Query interrupted"), ImportError("half way")])
+def test_an_interrupt_is_130_whatever_a_library_makes_of_it(rows, tmp_path, monkeypatch, raised):
+    def interrupted(*_, **__):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        except BaseException:
+            raise raised from None
+
+    monkeypatch.setattr("calibrant.findings.tables.audit_given", interrupted)
+    before = signal.getsignal(signal.SIGINT)  # Spark's own, where its tests ran in this process
+    done = run("audit", rows, "--html", tmp_path / "report.html")
+    assert done.exit_code == 130
+    assert not (tmp_path / "report.html").exists()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_a_message(rows):
+    shell = f"'{sys.executable}' -m calibrant audit '{rows}' --resamples 0 > /dev/full"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_time_left_follows_the_stages_that_are_done():
+    at = [0.0]
+    clock = told.Clock(files=2, now=lambda: at[0])
+    clock.next("Reading")
+    at[0] = 5.0
+    assert clock.words() == "5 s"  # reading tells nothing of the rest
+    clock.next("Reliability diagram")
+    at[0] = 7.0
+    assert clock.words() == "7 s"
+    total = 2.0 * sum(told._SHARES.values())
+    at[0] = 5.0 + 16.0
+    clock.next("Bounds")
+    assert clock.words() == "21 s"
+    at[0] += 14.0  # 100 seconds for the whole of the shares
+    clock.next("What to do")
+    said = clock.words()
+    assert said == f"35 s, about {100.0 * total - 30.0:.0f} s left"
+    at[0] += 10.0
+    assert clock.words() == f"45 s, about {100.0 * total - 40.0:.0f} s left"
+    at[0] += 40.0
+    assert clock.words() == "85 s"  # longer than usual
+    clock.next("Comparison")
+    assert clock.words() == "85 s"
+
+
+def test_progress_is_silent_away_from_a_terminal_and_stops_for_good():
+    with told.Progress() as progress:
+        assert progress._timer is None
+        progress.stop()
+        progress._show()  # the timer going off while the work ends
+        assert progress._status is None
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_is_quiet(rows):
+    shell = f"'{sys.executable}' -m calibrant audit '{rows}' --json 2>err.txt | head -c 1; cat err.txt"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, cwd=rows.parent, check=False)
+    assert "Traceback" not in done.stdout
+    assert "Error" not in done.stdout
+
+
+@pytest.mark.slow
+def test_demo(tmp_path):
+    done = run("demo", "--folder", tmp_path)
+    assert done.exit_code == 0
+    assert "naive Bayes" in done.stdout
+    assert "Too confident: where it says" in done.stdout
+    assert [path.name for path in tmp_path.glob("*.html")] == ["calibrant-demo.html"]
+    # They are far enough apart for 569 rows.
+    assert "logistic regression is better calibrated than naive Bayes" in done.stdout
+    refused = run("demo", "--folder", tmp_path / "missing")
+    assert refused.exit_code == 2
+    assert "--folder: " in refused.stderr
+    assert run("demo", "--seed", -1).exit_code == 2
+
+
+@pytest.mark.slow
+@needs_data
+def test_the_figure_of_the_first_network():
+    done = run("audit", FOLDER / "cifar100_resnet56.parquet", "--json")
+    value = json.loads(done.stdout)["measures"]["smooth_calibration_error"]["value"]
+    assert value == pytest.approx(0.1518906494, abs=1e-9)
+
+
+@pytest.mark.slow
+@needs_data
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_keeps_every_inequality(name):
+    done = run("audit", FOLDER / name, "--resamples", "0", "--json")
+    assert done.exit_code == 0, done.output
+    found, frame = json.loads(done.stdout), pd.read_parquet(FOLDER / name)
+    assert [each for each in found["inequalities"] if not each["holds"]] == []
+    error = calibrant.smooth_calibration_error(frame["y_true"], frame["y_prob"])
+    assert found["measures"]["smooth_calibration_error"]["value"] == pytest.approx(error, abs=1e-12)
+    assert found["smooth_calibration_error"]["dual_bound"] == pytest.approx(error, abs=1e-12)
+
+
+@pytest.mark.slow
+@needs_data
+def test_ten_classes():
+    done = run("audit", FOLDER / "cifar10_vgg_10class.parquet", "--seed", "0", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["smooth_calibration_error"]["attained"] == pytest.approx(0.0397, abs=1e-4)
+    assert found["advice"]["chosen"] == "vector"
+    assert found["classes"]["n_classes"] == 10
+
+
+@pytest.mark.slow
+@needs_data
+@pytest.mark.parametrize("column", ["Logistic", "EMOS", "ENS", "EPC"])
+def test_rain_in_niamey(column):
+    path = FOLDER / "precip_niamey_2016.parquet"
+    assert run("audit", path, "--y-true", "obs", "--y-prob", column).exit_code == 0
+    refused = run("audit", path)
+    assert refused.exit_code == 2
+    assert "--y-prob: cannot be guessed; name one of the columns" in refused.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors cannot be chosen here")
+def test_the_same_answer_on_one_processor_and_on_all(rows, monkeypatch):
+    command = [sys.executable, "-m", "calibrant", "audit", str(rows), "--seed", "1", "--json"]
+    one = {min(os.sched_getaffinity(0))}
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)  # as users have it: a thread a processor
+    said = [
+        subprocess.run(command, capture_output=True, check=True, preexec_fn=before).stdout
+        for before in (None, lambda: os.sched_setaffinity(0, one))
+    ]
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--max-regret", 0.5), 0, "within a regret of 0.5: at any threshold, acting on these predictions loses"),
+        (("--max-regret", 0.026, "--threshold", 0.25), 3, "undecided about a regret of 0.026: at the threshold 0.25, "),
+        (("--max-regret", 0.001, "--threshold", 0.25), 1, "beyond a regret of 0.001: at the threshold 0.25, acting"),
+        (("--max-regret", 0.4, "--threshold", 0.25, "--json"), 0, '"verdict": "within"'),
+    ],
+)
+def test_a_gate_of_regret_ends_as_any_gate(tmp_path, options, code, said):
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(3000)
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"y_true": (rng.random(3000) < y_prob**2) * 1, "y_prob": y_prob}).to_parquet(path)
+    done = run("gate", path, *options)
+    assert said in done.stdout.replace("\n", " ")
+    assert done.exit_code == code
+
+
+@pytest.mark.slow
+def test_a_gate_of_regret_takes_weights_by_their_bound(tmp_path):
+    rng = np.random.default_rng(0)
+    y_prob = rng.random(500)
+    columns = {"y_true": (rng.random(500) < y_prob) * 1, "y_prob": y_prob, "sample_weight": rng.random(500)}
+    path = tmp_path / "rows.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    assert run("gate", path, "--max-regret", 0.2).exit_code == 2
+    assert run("gate", path, "--max-regret", 0.2, "--max-weight", 1).exit_code == 0
+    assert run("gate", path, "--max-regret", 0.2, "--unweighted").exit_code == 0
+    assert "--max-distance: is missing" in run("gate", path).stderr
+
+
+@pytest.mark.slow
+def test_an_option_that_takes_one_value_is_refused_twice(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y_true,a,b\n" + "1,0.9,0.1\n0,0.2,0.8\n" * 20)
+    for command in ("gate", "sketch"):
+        more = ["--max-distance", "0.1"] if command == "gate" else ["-o", str(tmp_path / "a.sketch")]
+        done = CliRunner().invoke(app, [command, str(path), "--y-prob", "a", "--y-prob", "b", *more])
+        assert done.exit_code == 2
+        assert "--y-prob" in done.stderr
+        assert "is given 2 times" in done.stderr
+    assert not (tmp_path / "a.sketch").exists()
+    both = CliRunner().invoke(app, ["audit", str(path), "--y-prob", "a", "--y-prob", "b", "--resamples", "0"])
+    assert both.exit_code == 0
+
+
+def test_a_limit_that_any_constant_passes_is_said_to_be_loose(tmp_path):
+    path = tmp_path / "rare.csv"
+    path.write_text("y_true,y_prob\n" + "0,0.01\n" * 990 + "1,0.02\n" * 10)
+    loose = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.05"])
+    assert "predicting 0 everywhere would be within it" in " ".join(loose.stdout.split())
+    tight = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.005"])
+    assert "loose" not in tight.output

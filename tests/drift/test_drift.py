@@ -1,0 +1,301 @@
+"""Drift by period: the alarm is raised after the change, seldom before; engines agree; bad periods are refused."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom, wasserstein_distance
+from typer.testing import CliRunner
+
+from calibrant import InputError, audit_table, calibration_drift
+from calibrant.cli.app import app
+from calibrant.drift.periods import Period
+from calibrant.drift.unchanged import Counts, Since, _bennett, _breaks, _Strata, _transport
+from tests.strategies import examples
+
+
+def table(seed, change=20, days=30, rows=400):
+    rng = np.random.default_rng(seed)
+    day = np.repeat(np.arange(days), rows)
+    p = rng.random(day.size)
+    return {"day": day, "p": p, "y": (rng.random(day.size) < np.where(day < change, p, p**1.6)).astype(int)}
+
+
+@pytest.mark.slow
+def test_the_alarm_follows_the_change():
+    for seed in range(10):
+        found = calibration_drift(pa.table(table(seed)), y_true="y", y_prob="p", by="day")
+        assert [period.period for period in found] == list(range(30))
+        first = next(period.period for period in found if period.reading.reject)
+        assert 20 <= first <= 25
+        assert all(period.n_rows == 400 for period in found)
+
+
+@pytest.mark.slow
+def test_no_alarm_without_a_change():
+    alarms = 0
+    for seed in range(60):
+        found = calibration_drift(pa.table(table(seed, change=99, rows=60)), y_true="y", y_prob="p", by="day")
+        alarms += found[-1].reading.reject
+    assert alarms <= 6
+
+
+@pytest.mark.slow
+def test_order_of_rows_and_kind_of_table_do_not_matter():
+    data = table(0)
+    order = np.random.default_rng(0).permutation(data["day"].size)
+    mixed = {name: values[order] for name, values in data.items()}
+    first = calibration_drift(pa.table(data), y_true="y", y_prob="p", by="day")
+    for frame in (pd.DataFrame(mixed), pl.DataFrame(mixed).lazy()):
+        again = calibration_drift(frame, y_true="y", y_prob="p", by="day")
+        for a, b in zip(first, again, strict=True):
+            assert isinstance(b, Period)
+            assert (a.period, a.n_rows) == (b.period, b.n_rows)
+            assert a.reading.evalue == pytest.approx(b.reading.evalue, rel=1e-9)
+
+
+def test_dates_sort_as_dates():
+    data = table(0, days=3)
+    days = np.array(["2026-01-31", "2026-02-01", "2025-12-30"], dtype="datetime64[D]")
+    data["day"] = days[data["day"]]
+    found = calibration_drift(pa.table(data), y_true="y", y_prob="p", by="day")
+    assert [str(period.period)[:10] for period in found] == ["2025-12-30", "2026-01-31", "2026-02-01"]
+
+
+def test_what_is_refused():
+    data = pd.DataFrame(table(0, days=2))
+    data["day"] = data["day"].astype("Int64")
+    data.loc[0, "day"] = pd.NA
+    with pytest.raises(InputError, match="null"):
+        calibration_drift(data, y_true="y", y_prob="p", by="day")
+    data = pd.DataFrame(table(0, days=2))
+    data["y"] = 0.5
+    with pytest.raises(InputError, match="event rates"):
+        calibration_drift(data, y_true="y", y_prob="p", by="day")
+
+
+def test_event_rates_are_refused_by_the_name_of_their_argument():
+    table = pa.table({"day": [1, 1, 2], "y": [0.5, 0.25, 1.0], "p": [0.5, 0.3, 0.9]})
+    with pytest.raises(InputError, match="y_true: holds event rates; the evidence of drift counts single outcomes"):
+        calibration_drift(table, y_true="y", y_prob="p", by="day")
+
+
+@pytest.mark.slow
+def test_rows_of_trials_are_so_many_rows():
+    rng = np.random.default_rng(0)
+    p, trials, day = np.round(rng.random(600), 3), rng.integers(1, 20, 600), np.repeat(np.arange(6), 100)
+    ones = rng.binomial(trials, np.where(day > 2, p**1.5, p))
+    shares = pa.table({"y": ones / trials, "p": p, "day": day, "n_trials": trials})
+    each = np.repeat(np.arange(600), trials)
+    before = np.concatenate([[0], trials.cumsum()[:-1]])
+    single = pa.table({"y": (np.arange(each.size) - before[each] < ones[each]) * 1, "p": p[each], "day": day[each]})
+    found = calibration_drift(shares, y_true="y", y_prob="p", by="day", trials="n_trials")
+    rows = calibration_drift(single, y_true="y", y_prob="p", by="day")
+    for one, other in zip(found, rows, strict=True):
+        assert (one.period, one.n_rows, one.reading.reject) == (other.period, other.n_rows, other.reading.reject)
+        assert one.reading.pvalue == pytest.approx(other.reading.pvalue, rel=1e-6)
+    assert found[-1].reading.reject
+    with pytest.raises(InputError, match="sample_weight: cannot be used here: each outcome is a bet"):
+        calibration_drift(shares, y_true="y", y_prob="p", by="day", sample_weight="day")
+
+
+def bent(seed, before, after, rows=400):
+    """Never calibrated; from day 20 on in another way, and with other predictions every day."""
+    rng = np.random.default_rng(seed)
+    day = np.repeat(np.arange(30), rows)
+    p = rng.beta(1.0 + day / 10.0, 2.0)
+    y = (rng.random(day.size) < p ** np.where(day < 20, before, after)).astype(int)
+    return pa.table({"day": day, "p": p, "y": y})
+
+
+def beside(table, reference):
+    found = calibration_drift(table, y_true="y", y_prob="p", by="day", reference=reference)
+    return {period.period: period.since_reference for period in found}, found
+
+
+def test_beside_a_reference_a_change_is_found_that_calibration_does_not_tell():
+    found, periods = beside(bent(0, 1.5, 2.5), list(range(10)))
+    assert next(period.period for period in periods if period.reading.reject) < 5  # never calibrated
+    assert all(found[day] is None for day in range(10))
+    first = next(day for day in range(10, 30) if found[day].reject)
+    assert 20 <= first <= 23
+    last = found[29]
+    assert last.reference == "0 to 9"
+    assert last.difference < -0.05
+    assert last.summary().startswith("changed since 0 to 9 (anytime-valid p = ")
+    assert "lower than it was at the same predictions" in periods[-1].summary()
+
+
+@pytest.mark.slow
+def test_other_predictions_of_the_same_meaning_are_no_change():
+    found = [beside(bent(seed, 1.5, 1.5, 60), [0, 1, 2])[0][29] for seed in range(8)]
+    assert not any(each.reject for each in found)
+    assert abs(np.mean([each.difference for each in found])) < 0.08
+
+
+def test_the_bound_is_above_the_exact_tail_of_one_cell():
+    rng, near = np.random.default_rng(0), 0
+    for _ in range(200):
+        before, now = rng.integers(1, 60, 2)
+        a, b = rng.integers(0, before + 1), rng.integers(0, now + 1)
+        counts = np.arange(now + 1)
+        chance = hypergeom(before + now, a + b, now).pmf(counts)
+        mean = chance @ counts
+        exact = chance[abs(counts - mean) >= abs(b - mean) - 1e-9].sum()
+        bound = np.exp(_bennett(abs(b - mean) - 1e-12, chance @ (counts - mean) ** 2))
+        assert min(1.0, bound) >= exact * (1.0 - 1e-9)
+        near += exact < 0.05 and bound < 20.0 * exact
+    assert near > 20  # nor is it idle
+
+
+def counts(p, y):
+    """One cell a value."""
+    values, of = np.unique(p, return_inverse=True)
+    rows = np.bincount(of).astype(float)
+    return Counts(2 * np.arange(values.size), rows, np.bincount(of, y), values, values, values)
+
+
+def cell(rows, ones, mean=0.5, low=0.5, high=0.5, index=1):
+    return Counts(*(np.array([each], float) for each in (index, rows, ones, mean, low, high)))
+
+
+def test_one_cell_by_hand():
+    since = Since("then", [cell(40, 10)], 0.05, 2**16)
+    reading = since.update(cell(20, 15))
+    assert reading.difference == 0.75 - 0.25
+    assert reading.compared == 1.0
+    excess, variance = 15.0 - 20.0 * 25 / 60, 20.0 * 25 / 60 * 35 / 60 * 40 / 59
+    expected = 2.0 * 2.0 / 0.9 * np.exp(_bennett(excess, variance))  # sums, the first look, all of [0, 1]
+    assert reading.pvalue == pytest.approx(expected, rel=1e-6)
+    assert since.update(cell(4, 1)).pvalue == reading.pvalue
+
+
+def test_what_the_mix_of_a_cell_could_account_for_is_taken_off():
+    """Two values in one cell: four fifths of the rows at the lower before, at the upper since."""
+    low, high = 0.0004, 0.0009
+    before, now = (
+        cell(100_000, 1200, low + (high - low) / 5, low, high),
+        cell(100_000, 1800, high - (high - low) / 5, low, high),
+    )
+    strata = _Strata(before, now, _breaks(before, 2**16))
+    assert strata.mix[0] > 300.0  # the events that the mix accounts for
+    assert not strata.used.any()
+    reading = Since("then", [before], 0.05, 2**16).update(now)
+    assert (reading.pvalue, reading.difference, reading.compared) == (1.0, None, 0.0)
+    assert reading.summary().endswith("no rows can be compared with the reference's")
+    apart = Since(
+        "then", [counts(np.repeat([low, high], [80_000, 20_000]), np.r_[np.ones(480), np.zeros(99_520)])], 0.05, 2**16
+    )
+    assert apart.update(cell(100_000, 1800, high, high, high, 2)).compared == 1.0
+
+
+@examples(300)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40), values=st.integers(1, 12))
+def test_the_transport_is_at_least_the_rows_own(seed, n, values):
+    """The distance of two samples in one stratum is never above what is computed from their pooled cells."""
+    rng = np.random.default_rng(seed)
+    p = 0.5 + 0.04 * rng.choice(rng.random(values), (2, n)) * rng.choice([1.0, 1e-9])
+    edges = np.sort(0.5 + 0.04 * rng.random(rng.integers(0, 6)))
+    cells = []
+    for part in p:
+        of = np.searchsorted(edges, part)
+        found = np.unique(of)
+        rows, *places = ([f(part[of == at]) for at in found] for f in (np.size, np.mean, np.min, np.max))
+        cells.append(Counts(found, *(np.array(each, float) for each in (rows, np.zeros(found.size), *places))))
+    both = Counts.together(cells)
+    sides = []
+    for part in cells:
+        rows, mean = np.zeros(both.index.size), both.mean.copy()
+        at = np.searchsorted(both.index, part.index)
+        rows[at], mean[at] = part.rows, part.mean
+        sides.append((rows, mean))
+    held = _transport(np.array([0]), both, *sides)[0]
+    assert held >= wasserstein_distance(*p) - 1e-15
+    if both.index.size == np.unique(p).size:
+        assert held == pytest.approx(wasserstein_distance(*p), abs=1e-15)
+
+
+def test_a_change_of_the_mix_within_a_cell_of_the_monitor_is_no_change_of_meaning():
+    rng = np.random.default_rng(5)
+    day = np.repeat([0, 1], 30_000)
+    for pair in ((4e-4, 9e-4), (0.5, 0.5009)):
+        p = np.where(rng.random(day.size) < np.where(day == 1, 0.8, 0.2), *pair)
+        rate = np.where(p == pair[0], 0.1, 0.3)  # as unlike as can be, but for being two values
+        table = pa.table({"day": day, "p": p, "y": (rng.random(day.size) < rate).astype(int)})
+        assert not beside(table, 0)[0][1].reject
+
+
+def test_where_it_changed_is_told():
+    rng = np.random.default_rng(1)
+    p, day = rng.random(20_000), np.repeat([0, 1], 10_000)
+    y = (rng.random(p.size) < np.where((day == 1) & (p > 0.75), p - 0.2, p)).astype(int)
+    reading = beside(pa.table({"day": day, "p": p, "y": y}), 0)[0][1]
+    assert reading.reject
+    assert reading.where[0] == pytest.approx(0.8, abs=0.08)
+    assert reading.where[1] > 0.95
+    assert " lower than it was at the same predictions between " in reading.summary()
+    assert reading.difference_there < -0.1
+
+
+def test_a_change_is_told_in_the_direction_that_it_has_there():
+    """Up at 0.2 and down at 0.8: nearly nothing on the whole."""
+    rng = np.random.default_rng(1)
+    p, day = rng.choice([0.2, 0.8], 20_000, p=[0.2, 0.8]), np.repeat([0, 1], 10_000)
+    rate = np.where(day == 0, p, np.where(p == 0.2, 0.45, 0.73))
+    reading = beside(pa.table({"day": day, "p": p, "y": (rng.random(p.size) < rate).astype(int)}), 0)[0][1]
+    assert abs(reading.difference) < 0.02
+    assert reading.where == (0.2, 0.2)
+    assert reading.difference_there == pytest.approx(0.25, abs=0.05)
+    assert " higher than it was at the same predictions where they are 0.2" in reading.summary()
+
+
+@pytest.mark.parametrize("reference", [29, "29", 30, "May", [0, 29], [], "0..29", "3..1", "0..", ".."])
+def test_a_reference_needs_a_period_after_it(reference):
+    with pytest.raises(InputError, match=r"reference: is .* name periods before the last, .* of '0', '1'"):
+        beside(bent(0, 1.0, 1.0, 2), reference)
+
+
+def test_a_reference_may_be_a_range_of_periods():
+    table = bent(0, 1.0, 1.0, 2)
+    one, several = beside(table, ["1..3", 0])[0], beside(table, [0, 1, 2, 3])[0]
+    assert one == several
+
+
+@pytest.mark.parametrize("kind", ["text", "text with T", "time", "zone", "date"])
+def test_a_day_is_a_reference_whatever_holds_it(kind):
+    table = bent(0, 1.0, 1.0, 2)
+    days = np.datetime64("2026-10-01") + table["day"].to_numpy() // 3
+    times = days + np.where(kind == "date", 0, 8 * (table["day"].to_numpy() % 3)).astype("timedelta64[h]")
+    held = {
+        "text": [str(each).replace("T", " ") + ":00:00" for each in times],
+        "text with T": [f"{each}:00" for each in times],
+        "time": pa.array(times.astype("datetime64[us]")),
+        "zone": pa.array(times.astype("datetime64[us]")).cast(pa.timestamp("us", "UTC")),
+        "date": pa.array(days),
+    }[kind]
+    table = table.set_column(0, "day", pa.array(held) if isinstance(held, list) else held)
+    n = 1 if kind == "date" else 3
+    for reference, first, after in (("2026-10-02", n, 2 * n), ("2026-10-01..2026-10-02", 0, 2 * n)):
+        found = list(beside(table, reference)[0].values())
+        assert [each is None for each in found] == [True] * after + [False] * (len(found) - after)
+        assert found[-1].reference.startswith(("2026-10-01", "2026-10-02")[first > 0])
+    with pytest.raises(InputError, match="names a period that is not there"):
+        beside(table, "2026-11-01")
+
+
+@pytest.mark.slow
+def test_the_audit_says_it_and_the_command_takes_periods_as_they_are_written(tmp_path):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame(bent(0, 1.5, 2.5).to_pydict()).to_csv(path, index=False)
+    names = ["--y-true", "y", "--y-prob", "p", "--resamples", "0"]
+    done = CliRunner().invoke(app, ["audit", str(path), *names, "--drift", "day", "--reference", "0,1..3,4"])
+    assert done.exit_code == 0, done.output
+    assert "Compared with 0 to 4: changed by period 2" in " ".join(done.stdout.split())
+    refused = CliRunner().invoke(app, ["audit", str(path), *names, "--reference", "0"])
+    assert refused.exit_code == 2
+    assert "--reference: is one of the periods; name their column with --drift" in refused.stderr
+    with pytest.raises(InputError, match="name their column with drift="):
+        audit_table(path, y_true="y", y_prob="p", reference=0)

@@ -1,0 +1,254 @@
+"""Segments found where rows of a group depend on one another: against sums written out, and on known tables."""
+
+import math
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+from calibrant import InputError, find_segments
+from calibrant.door.rows import Rows
+from calibrant.resampling.redraw import random_signs
+from calibrant.segments.by_groups import ByGroups
+from calibrant.segments.candidates import form, units_of
+from calibrant.segments.features import Feature
+from calibrant.segments.gate_bounds import at_knots, ends_at_knots
+from calibrant.segments.request import Asked
+from calibrant.segments.search import find_in_rows
+from calibrant.segments.totals import Draws, holm, totals_of
+from tests.oracles import found_in_groups as oracle
+from tests.oracles import found_segments as rows_oracle
+from tests.segments.test_found import coded
+from tests.strategies import examples
+
+NAMES = {"y_true": "y", "y_prob": "p", "groups": "g"}
+LEAST = ("calibrant.segments.group_sums.LEAST_GROUPS", "calibrant.segments.by_groups.LEAST_GROUPS")
+
+
+@st.composite
+def tables(draw):
+    """Rows in groups, with ties, certain predictions, weights, trials, and groups of one row and of many."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(20, 50))
+    v = draw(st.sampled_from([rng.random(n), rng.integers(0, 6, n) / 5, np.full(n, 0.3)]))
+    weight = draw(st.sampled_from([None, rng.random(n), rng.integers(0, 3, n) + 0.0]))
+    trials = None if weight is not None else draw(st.sampled_from([None, rng.integers(1, 5, n).astype(float)]))
+    group = draw(st.sampled_from([rng.integers(0, 8, n), np.arange(n), rng.integers(0, 20, n) ** 2 // 20]))
+    group = np.unique(group, return_inverse=True)[1]
+    count = np.ones(n) if trials is None else trials
+    ones = rng.binomial(count.astype(int), rng.permutation(v) if draw(st.booleans()) else v)
+    codes = [rng.integers(0, 3, n), rng.integers(0, 2, n), group % 2]
+    rows = Rows.of_arrays(ones.astype(float), v, weight, trials, group)
+    return rows, coded(*(np.unique(c, return_inverse=True)[1] for c in codes))
+
+
+@pytest.mark.slow
+@given(tables(), st.integers(1, 2), st.integers(0, 2**32))
+@examples(100)
+def test_scores_and_pvalues_are_those_of_the_oracle(table, depth, seed):
+    rows, features = table
+    with patch(LEAST[0], 3), patch(LEAST[1], 3):
+        units = units_of(rows, features)
+        columns = (units.group, units.prediction, units.weight, units.count)
+        large = rows_oracle.formed(units.codes, units.count, units.prediction, depth, 5)
+        sides = (units.prediction, 1 - units.prediction)
+        numbers = {
+            key: [oracle.expected_number(held, *columns[:1], *columns[2:], p) for p in sides]
+            for key, held in large.items()
+        }
+        held = {key: large[key] for key, number in numbers.items() if min(number) >= 3}
+        if any(abs(number - 3) < 1e-9 for both in numbers.values() for number in both):
+            return
+        if () not in held:
+            with pytest.raises(InputError, match=r"a segment needs|are to be expected"):
+                form(units, features, depth, 5)
+            return
+        formed = form(units, features, depth, 5)
+        keys = [tuple(zip(a, b, strict=True)) for a, b in zip(formed.chosen, formed.values, strict=True)]
+        assert sorted(keys) == sorted(held)
+        assert formed.n_few_groups == len(large) - len(held)
+        found = ByGroups.of(units, formed, 20, 0.1, np.uint64(seed))
+    signs = random_signs(np.random.default_rng([seed, 0]), (64, units.n_groups))[:20].T
+    expected = oracle.scores({key: held[key] for key in keys}, signs, *columns, units.ones, 3)
+    assert found.critical == pytest.approx(np.sort(expected[:, 1:].max(axis=0))[-2])
+    with np.errstate(invalid="ignore"):
+        by_signs = np.minimum(1.0, rows_oracle.stepped_down(expected) / 0.99)
+    shares = np.exp(-0.5 * formed.handicap)
+    proved = []
+    for key in keys:
+        inside = held[key]
+        w, n, p = (column[inside] for column in (units.weight, units.count, units.prediction))
+        excess, group = w * (units.ones[inside] - n * p), units.group[inside]
+        of = [oracle.sums(range(len(inside)), group, x) for x in (excess, w * n * p, w * n * (1 - p))]
+        r, (low, high) = np.array(list(of[0].values())), (max(each.values()) for each in of[1:])
+        means = []
+        for sign, most in ((1, low), (-1, high)):
+            z, spread = sign * r / most, np.sum(w * w * n * p * (1 - p)) / most**2
+            x = [min(0.9, math.sqrt(10.0 / spread) * 2.0**k) for k in range(-2, 3)]
+            means.append(np.mean([np.exp(np.sum(a * z + (math.log1p(-a) + a) * z**2)) for a in x]))
+        proved.append(shares.sum() / shares[keys.index(key)] / 0.01 / np.mean(means))
+    assert np.allclose(found.pvalue, np.minimum(by_signs, proved), rtol=1e-6)
+
+
+def alike(n_groups=200, size=20, seed=0, correlation=0.3, times=1.0):
+    """Rows of groups that go together; where a is 1 and b is 0, events are so many times as frequent as stated."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(n_groups), size)
+    a, b, v = rng.integers(0, 3, group.size), rng.integers(0, 2, group.size), rng.beta(2, 5, group.size)
+    shared = np.sqrt(correlation) * rng.normal(size=n_groups)[group]
+    uniform = ndtr(shared + np.sqrt(1 - correlation) * rng.normal(size=group.size))
+    chance = np.where((a == 1) & (b == 0), np.minimum(1.0, times * v), v)
+    y = (uniform < chance).astype(int)
+    return {"y": y, "p": v, "a": [f"v{x}" for x in a], "b": [f"v{x}" for x in b], "g": [f"g{x}" for x in group]}, chance
+
+
+OPTIONS = {"n_resamples": 99, "random_state": 0}
+
+
+@pytest.mark.slow
+def test_the_planted_segment_is_found_and_told():
+    table = pa.table(alike(times=1.7)[0])
+    found = find_segments(table, **NAMES, **OPTIONS)
+    assert [each.name for each in found.segments] == ["a = v1 and b = v0"]
+    assert found.segments[0].bias_interval.low > 0.0
+    assert (found.n_groups, found.segments[0].n_groups) == (200, 193)
+    assert "rows of 193 groups, p =" in found.summary()
+    assert found.method == "search of 12 segments (random signs of 200 groups, 99 resamples)"
+    assert found.assumption == "rows are independent between groups, and predictions were not fitted to them"
+    assert found.segments[0].detectable < abs(found.segments[0].bias)
+
+
+@pytest.mark.slow
+def test_calibrated_rows_that_go_together_are_no_fault_though_they_look_like_one():
+    as_groups = as_rows = 0
+    for seed in range(8):
+        columns, _ = alike(100, 40, seed, correlation=0.6)
+        table = pa.table(columns)
+        as_groups += find_segments(table, **NAMES, **OPTIONS).reject
+        as_rows += find_segments(table.drop_columns("g"), y_true="y", y_prob="p", **OPTIONS).reject
+    assert as_groups <= 2  # of 8 at 5%
+    assert as_rows >= 4
+
+
+@pytest.mark.slow
+def test_order_of_rows_names_of_groups_threads_and_roads_do_not_show(monkeypatch):
+    columns, _ = alike(60, 10, times=2.0)
+    table = pl.DataFrame(columns)
+    wanted = find_segments(table, **NAMES, **OPTIONS).to_dict()
+    shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
+    assert find_segments(shuffled, **NAMES, **OPTIONS).to_dict() == wanted
+    renamed = table.with_columns(g=pl.lit("patient ") + pl.col("g"))
+    assert find_segments(renamed.lazy(), **NAMES, **OPTIONS).to_dict() == wanted
+    monkeypatch.setattr("calibrant.resampling.threads.WORTH_A_THREAD", 1)
+    assert find_segments(table.to_pandas(), **NAMES, **OPTIONS).to_dict() == wanted
+
+
+@pytest.mark.slow
+def test_rows_without_a_group_are_refused_or_left_out():
+    columns, _ = alike(60, 10)
+    table = pl.DataFrame(columns)
+    cut = table.with_columns(g=pl.when(pl.int_range(600) == 7).then(None).otherwise(pl.col("g")))
+    with pytest.raises(InputError, match="groups: column 'g': row 7 is missing"):
+        find_segments(cut, **NAMES, **OPTIONS)
+    left = find_segments(cut, **NAMES, **OPTIONS, exclude_bad=True).to_dict()
+    without = find_segments(table.filter(pl.int_range(600) != 7), **NAMES, **OPTIONS).to_dict()
+    assert (left.pop("n_excluded"), without.pop("n_excluded")) == (1, 0)
+    assert left == without
+
+
+def test_what_cannot_be_searched_by_groups_is_refused(monkeypatch):
+    columns, _ = alike(60, 10)
+    table = pl.DataFrame(columns)
+    with pytest.raises(InputError, match="names 'g', the column of groups"):
+        find_segments(table, **NAMES, features=["a", "g"], **OPTIONS)
+    with pytest.raises(InputError, match="hold events in effectively"):
+        find_segments(table.filter(pl.col("g").is_in([f"g{k}" for k in range(25)])), **NAMES, **OPTIONS)
+    rare = table.with_columns(p=pl.lit(0.004) + pl.col("p") * 1e-4)
+    with pytest.raises(InputError, match="groups: are to be expected to hold events, or non-events, in the equal of"):
+        find_segments(rare, **NAMES, min_rows=1, **OPTIONS)
+    monkeypatch.setattr("calibrant.tables.frames.MANY_ROWS", 100)
+    with pytest.raises(InputError, match="groups: cannot be searched by in a table of so many rows"):
+        find_segments(table.lazy(), **NAMES, **OPTIONS)
+
+
+def test_segments_with_few_groups_are_said():
+    columns, _ = alike(60, 10)
+    few = [x if int(g[1:]) < 10 else "most" for x, g in zip(columns["a"], columns["g"], strict=True)]
+    found = find_segments(pa.table({**columns, "few": few}), **NAMES, features=["few"], min_rows=10, **OPTIONS)
+    assert found.n_few_groups == 3
+    assert "; 3 combinations more are not tested: too few groups hold events, or non-events, there)" in found.summary()
+
+
+@pytest.mark.slow
+def test_intervals_and_average_errors_by_group():
+    """Where signs speak their interval holds the truth, and it is narrower than what is proved of any groups."""
+    columns, chance = alike(300, 10, seed=3, times=1.5)
+    v, group = columns["p"], np.unique(columns["g"], return_inverse=True)[1]
+    features = [Feature(f, np.array([int(x[1]) for x in columns[f]]), ("0", "1", "2")[: 3 - (f == "b")]) for f in "ab"]
+    rows = Rows.of(columns["y"], v, groups=group)
+    units = units_of(rows, features)
+    formed = form(units, features, 2, 50)
+    said, totals = ByGroups.of(units, formed, 99, 0.05, np.uint64(0)), totals_of(rows, formed)
+    low, high = said.intervals(totals, 0.05)
+    proved = totals.intervals(0.05)
+    excess = columns["y"] - v
+    for i, (members, values) in enumerate(zip(formed.chosen, formed.values, strict=True)):
+        inside = np.all([features[f].code == x for f, x in zip(members, values, strict=True)], axis=0)
+        inside = np.broadcast_to(inside, v.shape)
+        size, r = (np.bincount(group, column * inside) for column in (np.ones(v.size), excess))
+        by = totals.by_group
+        held = (by.squares[i], by.products[i], by.sizes[i], by.largest[i], by.number[i])
+        assert held == pytest.approx((r @ r, r @ size, size @ size, size.max(), (size > 0).sum()))
+        assert low[i] < np.mean((chance - v)[inside]) < high[i]
+        reach = math.sqrt(math.log(2 * len(formed) / 0.05) * (size @ size) / 2) / size.sum()
+        bias = r.sum() / size.sum()
+        assert proved[0][i] == pytest.approx(max(bias - reach, -np.mean(v[inside])))
+        assert high[i] - low[i] < proved[1][i] - proved[0][i]
+        assert totals.marginal[i] == pytest.approx(min(1, 2 * math.exp(-2 * r.sum() ** 2 / (size @ size))))
+    found = find_in_rows(rows, features, Asked(n_resamples=99, random_state=0))
+    assert found.strongest.marginal_pvalue == pytest.approx(float(holm(totals.marginal).min()))
+
+
+def test_a_proof_takes_over_where_few_groups_are_surely_wrong():
+    """Events in only two dozen groups of a segment: random signs say nothing there."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(4_000), 5)
+    v = rng.uniform(0.2, 0.8, group.size)
+    part = (group < 120) * 1
+    y = np.where((part == 1) & (group >= 25), 0, rng.random(group.size) < v) * 1  # most of that part never has any
+    rows = Rows.of(y, v, groups=group)
+    found = find_in_rows(rows, coded(part), Asked(n_resamples=99, random_state=0))
+    assert found.n_by_bound == 1
+    assert [(each.name, each.direction) for each in found.segments] == [("f0 = 1", "too high")]
+    assert "1 is tested by a bound alone, which sees large errors only: too few groups" in found.summary()
+    assert found.segments[0].bias_interval.high < 0.0
+
+
+@pytest.mark.slow
+def test_population_bounds_of_groups_hold():
+    """Groups in which every row has the same outcome: bounds for rows would say too much, those of groups hold."""
+    rng, beyond, of_rows = np.random.default_rng(0), 0, 0
+    features = coded(np.zeros(3_000, np.int64), np.arange(3_000) % 2)[1:]
+    group = np.repeat(np.arange(300), 10)
+    for _ in range(40):
+        v = rng.uniform(0.05, 0.35, 300)[group]
+        y = (rng.random(300) < 0.2)[group].astype(float)
+        rows = Rows.of(y, v, groups=group)
+        alone = Rows.of(y, v)
+        formed = form(units_of(alone, features), features, 1, 50)
+        low, high = totals_of(rows, formed).population_intervals(0.1, 10.0)
+        beyond += (low > 0.0).any() or (high < 0.0).any()
+        low, high = ends_at_knots(at_knots(alone, formed), 0.1 / (2 * len(formed)))
+        of_rows += (low > 0.0).any() or (high < 0.0).any()
+    assert beyond == 0
+    assert of_rows > 0
+    r = np.bincount(group, y - v)
+    draws = Draws(*(np.array([float(each)]) for each in (r.sum(), 3_000, r @ r, 10.0 * r.sum(), 30_000, 300)), 10.0)
+    assert (
+        totals_of(rows, formed).population_intervals(0.1, 10.0)[0][0] == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]
+    )

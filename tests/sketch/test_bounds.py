@@ -1,0 +1,138 @@
+"""Moments of a sketch's cells against sums over the rows, and what each bound makes of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from calibrant import CalibrationSketch
+from calibrant.measures.registry import measures
+from calibrant.sketch.bounds import ARITHMETIC, BOUNDS, error_bound, interval_error_above
+
+# Rows lie at the two ends of their cell, but for one cell of a single prediction: there the chord is what rows have.
+V = np.array([0.26, 0.26, 0.26, 0.49, 0.49, 0.51, 0.51, 0.74, 0.74, 0.9])
+Y = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+W = np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0, 1.0, 2.0, 0.25, 4.0])
+CELL = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2])
+NEAR = {"rel": 1e-9, "abs": 1e-13}
+
+
+def sketch():
+    return CalibrationSketch(4).update(Y, V, sample_weight=W)
+
+
+def by_cell(values):
+    return np.bincount(CELL, W * values) / W.sum()
+
+
+def means():
+    return (np.bincount(CELL, W * V) / np.bincount(CELL, W))[CELL]
+
+
+def test_moments_of_rows_at_the_ends_of_their_cells_are_the_rows_own():
+    cells = sketch().moments()
+    ends = np.array([[V[k == CELL].min(), V[k == CELL].max()] for k in range(3)])
+    assert np.array_equal(np.stack([cells.low, cells.high], axis=1), ends)
+    move = abs(V - means())
+    assert cells.displacement == pytest.approx(by_cell(move), **NEAR)
+    assert cells.residual == pytest.approx(by_cell(abs(Y - V)), **NEAR)
+    largest = np.where(Y == 1.0, 1.0 - ends[CELL, 0], ends[CELL, 1])  # that a residual of a label can be in the cell
+    assert cells.moved_residual == pytest.approx(by_cell(largest * move), **NEAR)
+    assert (cells.displacement >= by_cell(move)).all()
+    assert (cells.moved_residual >= by_cell(abs(Y - V) * move)).all()
+    assert 0.0 < cells.misplaced < 1e-12
+    assert cells.distance_moved >= by_cell(move).sum() + cells.misplaced
+    assert cells.smooth_moved == pytest.approx(by_cell(largest * move).sum(), rel=1e-8)
+
+
+def test_rows_inside_their_cells_move_by_no_more_than_the_moments_say():
+    rng = np.random.default_rng(0)
+    v, w = rng.random(300), rng.uniform(0.1, 3.0, 300)
+    y = np.where(rng.random(300) < 0.2, rng.random(300), rng.random(300) < v)
+    held = CalibrationSketch(8).update(y, v, sample_weight=w)
+    cells, place = held.moments(), np.floor(v * 8).astype(int)
+    move = abs(v - (np.bincount(place, w * v) / np.bincount(place, w))[place])
+    off = y * (1.0 - v) + (1.0 - y) * v
+    for known, true in ((cells.displacement, move), (cells.moved_residual, off * move), (cells.residual, off)):
+        exact = np.bincount(place, w * true) / w.sum()
+        assert (known >= exact).all()
+        assert known.sum() <= 3.0 * exact.sum()
+    assert cells.residual == pytest.approx(np.bincount(place, w * off) / w.sum(), **NEAR)
+
+
+def expected(name):
+    """The bound of docs/sketch.md in the sums of the rows above."""
+    move, off = abs(V - means()), abs(Y - V)
+    low, high = np.array([0.26, 0.51, 0.9]), np.array([0.49, 0.74, 0.9])
+    moved = (by_cell(np.where(Y == 1.0, 1.0 - low[CELL], high[CELL]) * move)).sum()
+    events, others = by_cell(Y)[:2], by_cell(1.0 - Y)[:2]
+    cut = (events * others / (events + others)).max()
+    act = np.maximum(high[:2] * others, (1.0 - low[:2]) * events).max()
+    width = measures()["random_interval_calibration_error"].parameters["width"]
+    of_kernel = measures()["kernel_calibration_error"].on_sample(sketch().sample)
+    square = 2.0 * moved * by_cell(off).sum()
+    of_curve, flat = (
+        measures()["convolved_calibration_error"].on_sample(sketch().sample),
+        math.sqrt(2.0 / math.pi) * moved,
+    )
+    return {
+        "smooth_calibration_error": moved,
+        "lower_calibration_distance": by_cell(move).sum() + 2e-9,
+        "averaged_two_bin_calibration_error": 2.0 * moved,
+        "cutoff_calibration_error": by_cell(off)[:2].sum(),
+        "monotone_decision_loss": 2.0 * (cut + act),
+        "random_interval_calibration_error": 2.0 * moved / width,
+        "kernel_calibration_error": min(math.sqrt(square), square / of_kernel),
+        "convolved_calibration_error": 2e-4
+        + (
+            max(of_curve, 2.0 * math.sqrt(flat))
+            if of_curve**2 < 4.0 * flat
+            else (of_curve - math.sqrt(of_curve**2 - 4.0 * flat)) / 2.0
+        ),
+        "expected_calibration_error": 2.0 * by_cell(off)[:2].sum(),
+        "binned_calibration_error_bound": 2.0 * by_cell(off)[:2].sum(),
+    }[name]
+
+
+@pytest.mark.parametrize("name", [name for name in BOUNDS if not name.startswith("surrogate")])
+def test_a_bound_is_what_the_moments_give(name):
+    held = sketch()
+    if name == "convolved_calibration_error":
+        for each in (1.0, 0.3):
+            flat = math.sqrt(2.0 / math.pi) * held.moments().moved_residual.sum()
+            assert held.error_bound(name, bandwidth=each) == pytest.approx(flat / each + 2e-4, rel=1e-6)
+    found, bound = held.error_bound(name), expected(name)
+    assert bound <= found == pytest.approx(bound, rel=1e-6, abs=1e-10)
+
+
+def test_parameters_change_the_bounds_as_they_should():
+    held, moved = sketch(), sketch().moments().moved_residual.sum()
+    name = "averaged_two_bin_calibration_error"
+    both = math.sqrt(2.0 * (held.moments().moved_residual * held.moments().residual).sum())
+    assert held.error_bound(name, norm="l2") == pytest.approx(both, rel=1e-6)
+    assert held.error_bound("random_interval_calibration_error", width=0.5) == pytest.approx(4.0 * moved, rel=1e-6)
+    name, square = "kernel_calibration_error", 2.0 * moved * held.moments().residual.sum()
+    for kernel, slope in (("laplace", 1.0), ("gaussian", math.exp(-0.5))):
+        value = measures()[name].on_sample(held.sample, kernel=kernel, bandwidth=0.5)
+        bound = min(math.sqrt(2.0 * slope * square), 2.0 * slope * square / value)
+        assert held.error_bound(name, kernel=kernel, bandwidth=0.5) == pytest.approx(bound, rel=1e-6)
+    held = CalibrationSketch(4).update(Y[5:], V[5:])  # 0.51 to 0.74 and 0.9
+    for bins, split in ((1, 0.0), (2, 0.0), (3, 1.0), (4, 0.0)):  # of three bins an edge lies within a cell
+        bound = 2.0 * split * held.moments().residual[0]
+        assert held.error_bound("expected_calibration_error", n_bins=bins) == pytest.approx(bound, rel=1e-8, abs=1e-10)
+
+
+def test_cells_of_one_prediction_cost_their_rounding_alone():
+    held = CalibrationSketch(4).update([1, 0, 1], [0.3, 0.3, 0.9])
+    cells = held.moments()
+    assert not cells.displacement.any()
+    assert not cells.moved_residual.any()
+    for name in measures():
+        extra = {"convolved_calibration_error": 2e-4, "lower_calibration_distance": 2e-9}.get(name, 0.0)
+        least = cells.misplaced + ARITHMETIC
+        assert least <= error_bound(name, held.sample, cells) - extra <= 1e-8
+
+
+def test_interval_error_of_rows_is_within_twice_the_widest_cell():
+    cells = sketch().moments()
+    assert 0.1 + 2.0 * 0.23 <= interval_error_above(0.1, cells) == pytest.approx(0.56, abs=1e-8)

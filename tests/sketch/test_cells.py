@@ -1,0 +1,83 @@
+"""What sums of a cell may be off by, and which sums no rows can have."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from calibrant import CalibrationSketch, InputError
+from calibrant.sketch.cells import NATIVE_ROUNDING, UNIT, coarser, read_cells, rounding_of_plain_sums
+
+COUNT, ONES, FRACTIONAL, WEIGHT, OUTCOME, SQUARED, OFFSET, OUTCOME_OFFSET, LOW, HIGH = range(10)
+
+
+def test_rounding_is_that_of_any_order_of_terms_of_three_factors():
+    assert np.finfo(float).eps / 2.0 == UNIT
+    assert NATIVE_ROUNDING == 16.0 * UNIT
+    for n in (1.0, 100.0, 1e9):
+        u = Fraction(1, 2**53) * (int(n) + 4)
+        assert rounding_of_plain_sums(n) == pytest.approx(float(u / (1 - u)), rel=1e-12)
+    assert np.isfinite(rounding_of_plain_sums(2.0**51))
+    assert rounding_of_plain_sums(2.0**52) == np.inf
+    rng = np.random.default_rng(0)
+    terms = rng.random(3000) * rng.random(3000) * rng.random(3000)
+    exact = sum(map(Fraction, terms.tolist()))
+    assert abs(Fraction(float(np.cumsum(terms)[-1])) - exact) <= exact * Fraction(rounding_of_plain_sums(3000.0))
+
+
+def cells_of_rows():
+    rng = np.random.default_rng(1)
+    v, w = rng.random(60), rng.uniform(0.5, 2.0, 60)
+    y = (rng.random(60) < v).astype(float)
+    return CalibrationSketch(16).update(y, v, sample_weight=w).cells()
+
+
+def test_cells_of_rows_obey_every_law_and_each_law_refuses_what_breaks_it():
+    index, cells = cells_of_rows()
+    read_cells(index, cells, 16)
+    at = int(np.argmax(cells[:, COUNT] - cells[:, ONES] > 1))
+    broken = {
+        COUNT: 0.0,
+        ONES: -1.0,
+        FRACTIONAL: -1.0,
+        WEIGHT: -1.0,
+        OUTCOME: cells[at, WEIGHT] * 1.01,
+        SQUARED: cells[at, WEIGHT] ** 2 / cells[at, COUNT] * 0.99,  # less than equal weights have
+        OFFSET: cells[at, WEIGHT] * 1.01,
+        OUTCOME_OFFSET: cells[at, OUTCOME] * 1.01 + 0.01,
+        LOW: cells[at, LOW] - 1.0 / 16.0,
+        HIGH: cells[at, HIGH] + 1.0 / 16.0,
+    }
+    for column, value in broken.items():
+        wrong = cells.copy()
+        wrong[at, column] = value
+        with pytest.raises(InputError, match=f"row {at} "):
+            read_cells(index, wrong, 16)
+    for column, value in ((SQUARED, cells[at, WEIGHT] ** 2 * 1.01), (COUNT, 2.5), (WEIGHT, np.nan), (WEIGHT, 1e160)):
+        wrong = cells.copy()
+        wrong[at, column] = value
+        with pytest.raises(InputError):
+            read_cells(index, wrong, 16)
+    for wrong in (np.append(index[:-1], 33), np.append(-1, index[1:]), index.astype(float)):
+        with pytest.raises(InputError, match="index"):
+            read_cells(wrong, cells, 16)
+    with pytest.raises(InputError, match="cells: have shape"):
+        read_cells(index, cells[:, :9], 16)
+
+
+@pytest.mark.parametrize("wanted", [2, 4, 16])
+def test_coarser_cells_are_those_that_rows_make_at_once(wanted):
+    rng = np.random.default_rng(2)
+    v = np.append(rng.random(80), [0.0, 0.25, 0.5, 1.0])
+    y, w = rng.integers(0, 2, 84).astype(float), rng.uniform(0.5, 2.0, 84)
+    index, cells = coarser(*CalibrationSketch(16).update(y, v, sample_weight=w).cells(), 16, wanted)
+    expected_index, expected = CalibrationSketch(wanted).update(y, v, sample_weight=w).cells()
+    for k, one in zip(expected_index, expected, strict=True):
+        part = cells[index == k]
+        sums = np.append(part[:, :8].sum(axis=0), [part[:, LOW].min(), part[:, HIGH].max()])
+        assert sums == pytest.approx(one[:10], abs=1e-12)
+    assert set(index) == set(expected_index)
+
+
+def test_the_unit_is_the_largest_relative_error_of_one_rounding():
+    assert 1.0 + UNIT == 1.0 < 1.0 + np.nextafter(UNIT, 1.0)

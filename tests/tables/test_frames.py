@@ -1,0 +1,143 @@
+"""One GROUP BY in every engine that runs in this process: the same cells as from arrays."""
+
+import dask.dataframe as dd
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from calibrant.door.errors import InputError
+from calibrant.sketch.sketch import CalibrationSketch
+
+CONNECTION = duckdb.connect()
+ENGINES = {
+    "pandas": lambda t: t.to_pandas(),
+    "polars": pl.from_arrow,
+    "polars lazy": lambda t: pl.from_arrow(t).lazy(),
+    "pyarrow": lambda t: t,
+    "duckdb": CONNECTION.from_arrow,
+    "dask": lambda t: dd.from_pandas(t.to_pandas(), npartitions=3),
+    "ibis": ibis.memtable,
+}
+EVERY = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES.keys())
+
+
+def rows(n=5000, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n) ** 2
+    p[: n // 5] = np.round(p[: n // 5] * 64) / 64
+    p[:4] = (0.0, 1.0, np.nextafter(0.5, 1), np.nextafter(0.5, 0))
+    y = (rng.random(n) < p).astype(np.int64)
+    return y, p, rng.random(n)
+
+
+def assert_same_cells(found, wanted):
+    (i, x), (j, y) = found.cells(), wanted.cells()
+    np.testing.assert_array_equal(i, j)
+    exact = [0, 1, 2, 8, 9]
+    np.testing.assert_array_equal(x[:, exact], y[:, exact])
+    np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
+
+
+@EVERY
+@pytest.mark.parametrize("kind", ["integers", "booleans", "rates"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_are_those_of_the_arrays(engine, kind, weighted):
+    y, p, w = rows()
+    y = {"integers": y, "booleans": y.astype(bool), "rates": np.where(p < 0.5, y, 0.25)}[kind]
+    frame = engine(pa.table({"clicked": y, "a score": p, "w": w}))
+    weight = {"sample_weight": "w"} if weighted else {"unweighted": True}
+    found = CalibrationSketch.from_frame(frame, y_true="clicked", y_prob="a score", **weight)
+    assert_same_cells(found, CalibrationSketch().update(y, p, sample_weight=w if weighted else None))
+    assert found.sample.binary == (kind != "rates")
+
+
+@pytest.mark.slow
+@EVERY
+def test_bad_rows_are_counted_and_refused_or_left_out_when_told(engine):
+    table = pa.table(
+        {
+            "y": pa.array([0, 1, None, 1, 0, 2, 0, 1, 1], pa.int32()),
+            "p": pa.array([0.5, 0.25, 0.5, None, -0.1, 0.5, 1.5, 0.3, 0.4], pa.float64()),
+            "w": pa.array([1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0, np.inf]),
+        }
+    )
+    names = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
+    with pytest.raises(InputError) as refused:
+        CalibrationSketch.from_frame(engine(table), **names)
+    said = str(refused.value)
+    assert said.startswith("y_true: 1 row is null or NaN; y_true: 1 row is outside [0, 1]; y_prob: 1 row is null")
+    assert "y_prob: 2 rows are outside [0, 1]; sample_weight: 2 rows are negative or infinite" in said
+    left = CalibrationSketch.from_frame(engine(table), **names, exclude_bad=True)
+    assert_same_cells(left, CalibrationSketch().update([0, 1], [0.5, 0.25], sample_weight=[1.0, 2.0]))
+
+
+@EVERY
+def test_nan_and_infinity_are_bad(engine):
+    table = pa.table({"y": [0, 1, 1, 1], "p": [0.5, np.nan, np.inf, -np.inf]})
+    with pytest.raises(InputError, match=r"1 row is null or NaN; y_prob: 2 rows are outside"):
+        CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p")
+    assert CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p", exclude_bad=True).n_rows == 1
+
+
+@EVERY
+def test_text_and_missing_columns_are_refused_by_name(engine):
+    frame = engine(pa.table({"y": [0, 1], "p": ["0.5", "x"]}))
+    objects = isinstance(frame, pd.DataFrame) and frame.p.dtype == object  # which is what text is before pandas 3
+    told = "y_prob: row 0 is '0.5'" if objects else "y_prob: names the column 'p', which holds String"
+    with pytest.raises(InputError, match=told):
+        CalibrationSketch.from_frame(frame, y_true="y", y_prob="p")
+    with pytest.raises(InputError, match="y_true: there is no column 'z'"):
+        CalibrationSketch.from_frame(frame, y_true="z", y_prob="p")
+
+
+def test_decimals_single_floats_and_nullable_integers():
+    wanted = CalibrationSketch().update([0, 1], [0.25, 0.5])
+    decimals = pa.table({"y": [0, 1], "p": pa.array([0.25, 0.5]).cast(pa.decimal128(9, 4))})
+    nullable = pd.DataFrame({"y": pd.array([0, 1], "Int8"), "p": np.array([0.25, 0.5], np.float32)})
+    for frame in (decimals, CONNECTION.from_arrow(decimals), pl.from_arrow(decimals), nullable):
+        assert_same_cells(CalibrationSketch.from_frame(frame, y_true="y", y_prob="p"), wanted)
+    missing = pd.DataFrame({"y": pd.array([0, None], "Int8"), "p": [0.25, 0.5]})
+    with pytest.raises(InputError, match="y_true: 1 row is null"):
+        CalibrationSketch.from_frame(missing, y_true="y", y_prob="p")
+
+
+def test_what_is_no_table_or_has_no_rows():
+    with pytest.raises(InputError, match="frame: is a list"):
+        CalibrationSketch.from_frame([1], y_true="y", y_prob="p")
+    with pytest.raises(InputError, match="holds no rows"):
+        CalibrationSketch.from_frame(pd.DataFrame({"y": [0.0][:0], "p": [0.0][:0]}), y_true="y", y_prob="p")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()], ids=str)
+@EVERY
+def test_whole_numbers_beyond_those_of_doubles_are_bad_rows(engine, kind):
+    table = pa.table({"y": pa.array([0, 1] * 50 + [2**62 + 1], kind), "p": [0.5] * 101})
+    with pytest.raises(InputError, match="1 row is outside"):
+        CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p")
+    found = CalibrationSketch.from_frame(engine(table), y_true="y", y_prob="p", exclude_bad=True)
+    assert found.n_rows == 100
+    weighted = table.append_column("w", pa.array([2**62 + 1] * 101, kind)).slice(0, 100)
+    found = CalibrationSketch.from_frame(engine(weighted), y_true="y", y_prob="p", sample_weight="w")
+    assert found.sample.weight.sum() == 100 * 2.0**62
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["_rows", "rows", "t", "calibrant"])
+def test_a_relation_is_itself_whatever_tables_its_connection_holds(name):
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE {name} AS SELECT 0 AS y, 0.9 AS v FROM range(77)")
+    connection.execute("CREATE TABLE held AS SELECT 1 AS y, 0.9 AS v FROM range(2000)")
+    for _ in range(2):
+        for query in ("SELECT * FROM held", "SELECT y, v FROM held LIMIT 2000"):
+            found = CalibrationSketch.from_frame(connection.sql(query), y_true="y", y_prob="v")
+            assert found.n_rows == 2000
+        other = CalibrationSketch.from_frame(connection.table(name), y_true="y", y_prob="v")
+        assert other.n_rows == 77
+        renamed = connection.sql("SELECT y AS yy, v AS p FROM held")
+        assert CalibrationSketch.from_frame(renamed, y_true="yy", y_prob="p").n_rows == 2000
+    assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone() == (0,)
