@@ -109,7 +109,8 @@ def test_what_the_built_book_would_load_is_found_out(tmp_path, monkeypatch):
     (tmp_path / "a.css").write_text("a { background: url(https://x/b.png) } b { background: url(c.png) }")
     found = check["faults"](tmp_path)
     assert [line.split()[1] for line in found] == [
-        "<script>", "<style>", "calibrant.sketch.sketch.CalibrationSketch._table", "calibrant.kernels.sorting.x", "loads"
+        "<script>", "<style>", "calibrant.sketch.sketch.CalibrationSketch._table", "calibrant.kernels.sorting.x",
+        "loads",
     ]  # fmt: skip
 
 

@@ -62,8 +62,8 @@ def test_what_is_not_foreseen_is_70_and_one_line(rows, monkeypatch, raised, comm
     def fails(*_, **__):
         raise raised
 
-    done = "table.audit_given" if command == "audit" else "table_gate.calibration_gate_on_sample"
-    monkeypatch.setattr(f"calibrant.findings.{done}", fails)
+    done = "findings.tables.audit_given" if command == "audit" else "gate.table.calibration_gate_on_sample"
+    monkeypatch.setattr(f"calibrant.{done}", fails)
     done = run(command, rows, *(("--max-distance", 0.05) if command == "gate" else ()))
     assert done.exit_code == 70
     assert not done.stdout

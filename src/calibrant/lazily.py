@@ -15,13 +15,21 @@ ROOMS = (
     "recalibration",
     "inference",
     "decisions",
-    "scale",
+    "sketch",
+    "tables",
     "segments",
+    "drift",
     "findings",
+    "gate",
     "report",
     "synthetic",
 )
 """What `calibrant` gives by attribute besides its own names."""
+
+
+def above(name: str) -> Any:
+    """Look up a module of a room above the caller's, when it is needed; tools/check_imports.py lists who may."""
+    return import_module(f"calibrant.{name}")
 
 
 def offer(

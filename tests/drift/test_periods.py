@@ -10,7 +10,7 @@ import pytest
 
 from calibrant import InputError, calibration_drift
 from calibrant.drift.periods import in_order
-from tests.scale.roads import file_drift
+from tests.tables.roads import file_drift
 
 KNOWN = {
     "numbers": ["-1", "1", "2", "9", "10", "11"],

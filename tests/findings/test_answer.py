@@ -10,8 +10,8 @@ from scipy.special import expit, logit
 
 from calibrant import Interval, audit, audit_table
 from calibrant.door.outwards import in_short
-from calibrant.findings.catalogue import code
-from calibrant.findings.decision import answer, decide, default_in_words, default_limit
+from calibrant.findings.catalogue import answer, code
+from calibrant.findings.decision import decide, default_in_words, default_limit
 from calibrant.findings.words import rate
 from calibrant.inference.bounds.gate import GateResult, rows_to_decide
 from calibrant.inference.testing.result import ImpossibleRows, TestResult

@@ -30,7 +30,9 @@ OPTIONS = {
 }
 APART = ("canonical_kernel_test", "class_wise_test", "discrete_calibration_test")  # of classes; of few values: below
 MODULES = [
-    importlib.import_module(f"calibrant.inference.{each.name}") for each in pkgutil.iter_modules(inference.__path__)
+    importlib.import_module(each.name)
+    for each in pkgutil.walk_packages(inference.__path__, "calibrant.inference.")
+    if not each.ispkg
 ]
 TESTS = {
     name: found

@@ -9,8 +9,7 @@ from calibrant import CalibrationSketch, InputError, monotone_decision_loss
 from calibrant.inference import regret_bounds
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.one_event import psi
-from calibrant.inference.bounds.regret import Lines, _at, _everywhere, _penalised, regret_bounds_from_sample
-from calibrant.inference.bounds.regret import _at as _at_units
+from calibrant.inference.bounds.regret import Lines, _at, _at_units, _everywhere, _penalised, regret_bounds_from_sample
 from calibrant.inference.bounds.units import Units
 from tests.strategies import examples, samples
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from calibrant.door.rows import Rows
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.gate_bounds import at_knots, ends_at_knots
-from tests.segments.test_found import coded
+from tests.segments.test_search import coded
 from tests.strategies import examples
 
 KNOTS = np.linspace(-1.0, 1.0, 33)

@@ -23,7 +23,7 @@ from calibrant.segments.search import find_in_rows
 from calibrant.segments.totals import Draws, holm, totals_of
 from tests.oracles import found_in_groups as oracle
 from tests.oracles import found_segments as rows_oracle
-from tests.segments.test_found import coded
+from tests.segments.test_search import coded
 from tests.strategies import examples
 
 NAMES = {"y_true": "y", "y_prob": "p", "groups": "g"}

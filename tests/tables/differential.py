@@ -24,7 +24,7 @@ from calibrant.segments.by_column import calibration_by_segment, segments_of_gro
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.files import OpenedFile
 from calibrant.tables.frames import OpenedFrame
-from tests.scale.generated import Refused, by_key, one_key, rows_wanted
+from tests.tables.generated import Refused, by_key, one_key, rows_wanted
 
 _ARROW = {
     "float64": pa.float64(), "float32": pa.float32(), "float16": pa.float16(), "int": pa.int64(), "bool": pa.bool_(),

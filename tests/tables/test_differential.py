@@ -5,9 +5,9 @@ import warnings
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.scale.differential import ROADS, disagreements
-from tests.scale.generated import generated
 from tests.strategies import examples
+from tests.tables.differential import ROADS, disagreements
+from tests.tables.generated import generated
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

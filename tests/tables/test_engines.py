@@ -17,7 +17,7 @@ from calibrant import audit_table, find_segments
 from calibrant.segments.by_column import calibration_by_segment
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import frames
-from tests.scale.test_frames import assert_same_cells, rows
+from tests.tables.test_frames import assert_same_cells, rows
 
 NAMES = {"y_true": "y", "y_prob": "p", "sample_weight": "w"}
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the engines and their clients say at start and stop

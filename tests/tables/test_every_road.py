@@ -13,7 +13,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.sketch.sketch import CalibrationSketch
-from tests.scale.roads import read_file, sketch_file
+from tests.tables.roads import read_file, sketch_file
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

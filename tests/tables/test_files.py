@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from calibrant import audit_table
 from calibrant.cli.app import app
 from calibrant.door.errors import FileError
-from tests.scale.roads import read_file
+from tests.tables.roads import read_file
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

@@ -17,7 +17,7 @@ from calibrant.tables import integrity
 from calibrant.tables.duckdb import connect
 from calibrant.tables.files import OpenedFile
 from calibrant.tables.readers import input_files
-from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
+from tests.tables.roads import file_by_segment, file_drift, read_file, sketch_file
 
 ROWS = 300
 RNG = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from calibrant.measures.registry import measures
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import files
 from calibrant.tables.files import OpenedFile
-from tests.scale.roads import file_by_segment, file_drift, sketch_file
+from tests.tables.roads import file_by_segment, file_drift, sketch_file
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

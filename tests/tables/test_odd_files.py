@@ -13,7 +13,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.segments.by_column import calibration_by_segment
 from calibrant.sketch.sketch import CalibrationSketch
-from tests.scale.roads import file_by_segment, file_drift, read_file, sketch_file
+from tests.tables.roads import file_by_segment, file_drift, read_file, sketch_file
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

@@ -12,7 +12,7 @@ from calibrant import FileError, InputError, audit_table
 from calibrant.cli.app import app
 from calibrant.tables import entry, files, readers
 from calibrant.tables.files import OpenedFile
-from tests.scale.roads import file_by_segment, sketch_file
+from tests.tables.roads import file_by_segment, sketch_file
 
 N = 60
 

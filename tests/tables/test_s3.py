@@ -18,7 +18,7 @@ from calibrant import audit_table
 from calibrant.cli.app import app
 from calibrant.door.errors import FileError
 from calibrant.tables.entry import open_table
-from tests.scale.test_front_door import NAMES, answer, assert_same_answer, by_day
+from tests.tables.test_front_door import NAMES, answer, assert_same_answer, by_day
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ def run(cases: int, seed: int) -> Found:
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import seed as seeded
     from hypothesis import strategies as st
-    from tests.scale.differential import ROADS, disagreements
-    from tests.scale.generated import generated
+    from tests.tables.differential import ROADS, disagreements
+    from tests.tables.generated import generated
 
     share_a_database()
     findings, looked_at = [], 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,22 @@ from calibrant.door.outwards import in_short
 from calibrant.door.values import counted
 from calibrant.findings.decision import (
     USUAL_LIMIT,
+    Answer,
     Blamed,
+    Example,
+    action_of,
     blamed,
+    decide,
     default_in_words,
     default_limit,
+    direction_of,
     disagreement,
+    examples,
     found_off,
     named_off,
     parts_off,
     rejected,
+    told,
 )
 from calibrant.findings.words import (
     LABELS,
@@ -41,7 +49,6 @@ from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.recalibration.choice import falls_to
 
 if TYPE_CHECKING:
-    from calibrant.findings.decision import Answer, Example
     from calibrant.findings.reliability import Reliability
     from calibrant.findings.results import Audit
     from calibrant.inference.testing.result import TestResult
@@ -80,6 +87,33 @@ _TWO_SIDED = ("too confident", "not confident enough", "uneven")
 _SAME = 1e-12  # what is nearer is rounding
 _NEAR = 0.005  # of the end of a range to 0 or 1, where it ends there in words
 _DIGITS = 6  # at most, of two rates that are told apart
+
+
+def answer(audit: Audit) -> Answer:
+    """Put together what the audit found."""
+    test, gate = audit.tests["calibration_test"].result, audit.gate
+    state = decide(test, gate, None if audit.classes is None else audit.classes.state)
+    real = test is not None and rejected(test, gate)
+    interval = None if gate is None else gate.lower_distance
+    if interval is not None and not real and test is not None:
+        interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
+    seen = examples(audit) if real and test is not None and test.reject else ()
+    direction = direction_of(seen, audit) if seen else None
+    value = audit.measures["lower_calibration_distance"].value
+    found = Answer(
+        state=state,
+        direction=direction,
+        size=audit.ties.lower_distance_bracket.upper if value is None else value,
+        interval=interval,
+        pvalue=None if test is None else test.pvalue,
+        action=action_of(state, audit.advice, parts_off(audit)),
+        headline="",
+        details=(),
+        max_distance=audit.max_distance,
+    )
+    if says_where(found, test) and blamed(audit, direction) is None:
+        found = replace(found, examples=told(direction, seen))
+    return replace(found, headline=headline(found, audit), details=details(found, audit))
 
 
 def says_where(found: Answer, test: TestResult | None) -> bool:

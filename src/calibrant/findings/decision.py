@@ -6,7 +6,7 @@ __all__ = ["Answer", "Example"]
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -178,36 +178,7 @@ def rejected(test: TestResult, gate: GateResult | None) -> bool:
     return test.reject or (test.impossible is not None and (gate is None or gate.lower_distance.low > 0.0))
 
 
-def answer(audit: Audit) -> Answer:
-    """Put together what the audit found."""
-    from calibrant.findings.catalogue import details, headline, says_where
-
-    test, gate = audit.tests["calibration_test"].result, audit.gate
-    state = decide(test, gate, None if audit.classes is None else audit.classes.state)
-    real = test is not None and rejected(test, gate)
-    interval = None if gate is None else gate.lower_distance
-    if interval is not None and not real and test is not None:
-        interval = Interval(0.0, interval.high)  # what the test does not prove is not claimed by a bound
-    seen = examples(audit) if real and test is not None and test.reject else ()
-    direction = _direction(seen, audit) if seen else None
-    value = audit.measures["lower_calibration_distance"].value
-    found = Answer(
-        state=state,
-        direction=direction,
-        size=audit.ties.lower_distance_bracket.upper if value is None else value,
-        interval=interval,
-        pvalue=None if test is None else test.pvalue,
-        action=_action(state, audit.advice, parts_off(audit)),
-        headline="",
-        details=(),
-        max_distance=audit.max_distance,
-    )
-    if says_where(found, test) and blamed(audit, direction) is None:
-        found = replace(found, examples=told(direction, seen))
-    return replace(found, headline=headline(found, audit), details=details(found, audit))
-
-
-def _direction(seen: tuple[Example, ...], audit: Audit) -> Direction:
+def direction_of(seen: tuple[Example, ...], audit: Audit) -> Direction:
     """From how the advised recalibration moves the predictions; without one from where they err by more than noise."""
     advice = audit.advice
     single = audit.classes is None
@@ -237,7 +208,7 @@ def _of_moves(moved: FloatArray) -> Direction:
     return "too confident" if lows_up >= lows_down else "not confident enough"
 
 
-def _action(state: State, advice: Advice, parts: tuple[str, ...]) -> Action:
+def action_of(state: State, advice: Advice, parts: tuple[str, ...]) -> Action:
     if state == "not tested":
         return "none"
     if state != "worth correcting" and parts:

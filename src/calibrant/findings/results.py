@@ -14,7 +14,8 @@ from calibrant.door.ends import Bracket
 from calibrant.door.premises import Premises
 from calibrant.door.values import ReadOnly, Result, counted
 from calibrant.findings.advice import Advice
-from calibrant.findings.decision import Answer, answer, loose_limit
+from calibrant.findings.catalogue import answer, sentences
+from calibrant.findings.decision import Answer, loose_limit
 from calibrant.findings.evidence import Evidence
 from calibrant.findings.inequalities import Inequality, Ties
 from calibrant.findings.regions import Region
@@ -307,7 +308,7 @@ class Audit(Finding):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The answer, where it errs, how well it ranks, and what is assumed, in plain sentences."""
-        return tuple(view("verdict", "sentences")(self))
+        return sentences(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram on a matplotlib Axes, a new one by default, and return it."""

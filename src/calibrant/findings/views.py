@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from importlib import import_module
 from typing import Any
 
 from calibrant.door.output import write_whole_bytes
 from calibrant.door.values import Result
+from calibrant.lazily import above
 
 
 def view(module: str, name: str) -> Any:
     """A function of a module of `report/`, which reads findings and computes nothing."""
-    return getattr(import_module(f"calibrant.report.{module}"), name)
+    return getattr(above(f"report.{module}"), name)
 
 
 class Finding(Result):

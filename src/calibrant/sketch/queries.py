@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from calibrant.door.ends import Bracket
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.kernels import sketching
+from calibrant.lazily import above
 from calibrant.sketch.bounds import ARITHMETIC, Moments, error_bound
 from calibrant.sketch.sample import gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
 
@@ -129,7 +129,7 @@ class Answers(ABC):
         >>> round(week.audit(n_resamples=0).measures["smooth_calibration_error"].value, 6)
         0.085
         """
-        audit_table = import_module("calibrant.findings.tables").audit_table
+        audit_table = above("findings.tables").audit_table
         found: Audit = audit_table(
             self,
             max_distance=max_distance,

@@ -19,6 +19,7 @@ from calibrant.door.identity import CELLS, Identity, identity_of_cells, with_thi
 from calibrant.door.overlap import find_overlap, refuse
 from calibrant.door.values import counted
 from calibrant.kernels import sketching
+from calibrant.lazily import above
 from calibrant.sketch.cells import MEASURED, NATIVE_ROUNDING, RESOLUTIONS, coarser, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.queries import Answers
@@ -227,10 +228,8 @@ class CalibrationSketch(Answers):
         >>> CalibrationSketch.from_frame(table, y_true="y", y_prob="p")
         CalibrationSketch(resolution=65536): 2 rows in 2 cells
         """
-        from calibrant.tables.entry import open_table
-
         resolution = cls(resolution).resolution
-        table = open_table(frame, filesystem=filesystem, distinct=distinct, argument="frame")
+        table = above("tables.entry").open_table(frame, filesystem=filesystem, distinct=distinct, argument="frame")
         names = table.spoken(y_true, y_prob, sample_weight, unweighted)
         return cls.from_groups(table.groups(names, (), resolution, exclude_bad=exclude_bad), names, resolution)
 
