@@ -456,3 +456,33 @@ def test_a_state_never_passes_for_new_rows(tmp_path):
         assert re.search("FILE: is missing|FILE is empty; is the variable set?", done.stderr)
         assert not done.stdout
     assert CliRunner().invoke(app, ["gate", "--anytime", state, "--so-far"]).exit_code in (0, 1, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("baseline", ["./rows.csv", "link.csv", "ro*.csv", ".", "there/../rows.csv"])
+def test_a_file_is_no_baseline_of_itself_by_any_name(baseline, tmp_path, monkeypatch):
+    option_data.build(tmp_path, "rows", "")
+    monkeypatch.chdir(tmp_path)
+    if baseline == "link.csv":
+        Path("link.csv").symlink_to("rows.csv")
+    done = CliRunner().invoke(app, ["gate", "rows.csv", "--max-distance", "0.2", "--baseline", baseline])
+    assert done.exit_code == 2
+    assert f"--baseline: {baseline!r} is FILE itself, or a part of it" in done.stderr
+
+
+@pytest.mark.slow
+def test_what_cannot_be_compared_is_refused_by_the_option_that_asks_for_it(tmp_path, monkeypatch):
+    for reads in ("classes", "two"):
+        option_data.build(tmp_path, reads, "")
+    monkeypatch.chdir(tmp_path)
+    limit = ("--max-distance", "0.2")
+    for names in (("rows.csv", "classes.csv"), ("classes.csv", "rows.csv")):
+        done = CliRunner().invoke(app, ["gate", names[0], *limit, "--baseline", names[1]])
+        assert done.exit_code == 2
+        assert "--baseline: " in done.stderr
+    weighted = ("--anytime", "new.gate", "--max-weight", "3")
+    begun = CliRunner().invoke(app, ["gate", "rows.csv", *limit, *weighted, "--sample-weight", "mass"])
+    assert begun.exit_code != 2
+    done = CliRunner().invoke(app, ["gate", "second.csv", *limit, *weighted])
+    assert done.exit_code == 2
+    assert "--sample-weight: is missing, and the rows of 'new.gate' have column 'mass'" in done.stderr

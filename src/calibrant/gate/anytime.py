@@ -504,6 +504,10 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
         raise _other("max_weight", state, asked.max_weight, gate.max_weight)
     if not gate._seen.n_rows and not table.compared:
         asked.refuse("begun by one source")
+    column = gate.provenance.columns.get("sample_weight")
+    if column and asked.sample_weight is None and not isinstance(table, KeptSketches):
+        problem = f"is missing, and the rows of {str(state)!r} have column {column!r}; nothing was added"
+        raise InputError("sample_weight", problem)
     said: dict[str, Any] = {}
     read, names = read_opened(table, asked, replace(told, premise=said.__setitem__))
     gate.provenance = _joined(gate.provenance, _provenance(table, names, asked, said), state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from calibrant.door.rows import Rows
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
 from calibrant.findings.parts import EVERY
-from calibrant.findings.tables import Told
+from calibrant.findings.tables import Told, kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.result import Check, Gated
 from calibrant.gate.table import (
@@ -44,7 +45,6 @@ from calibrant.sketch.keys import numbers_of
 from calibrant.sketch.sample import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import open_table, take_as_distinct
-from calibrant.tables.relations import InDuckDB
 from calibrant.tables.sketches import KeptSketches
 from calibrant.tables.table import FINE, Table
 
@@ -87,7 +87,6 @@ def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
     before = None
     if asked.baseline is not None:
         with said_of(asked.baseline):
-            _refuse_itself(table, asked.baseline)
             before = _baseline(table, asked.baseline, asked, told)
     read, names = read_opened(table, asked, told)
     refuse_own_columns(names, by=asked.by)
@@ -148,6 +147,10 @@ def check_state(state: Path, **options: float | None) -> Gated:
 def _baseline(gated: Table, path: str, asked: Asked, told: Told) -> Side:
     """The baseline's rows, from columns of the same names, or its sketch."""
     table = open_table(path, pos_label=asked.pos_label)
+    _refuse_itself(gated, table, path)
+    of_classes = ["classes" in kinds_of(each, asked.y_true, asked.y_prob) for each in (gated, table)]
+    if of_classes[0] is not of_classes[1]:
+        raise InputError("baseline", "one of it and FILE holds probabilities of classes, the other single predictions")
     if asked.distinct:
         take_as_distinct([gated, table], "FILE or baseline")
     alone = replace(asked, by=(), find=(), max_worse=None, given=frozenset())
@@ -178,16 +181,14 @@ def _side(read: Read) -> Side:
     return Side(sample, moved, Rows(outcome, np.repeat(np.repeat(sample.prediction, 2), copies)))
 
 
-def _refuse_itself(table: Table, baseline: str) -> None:
-    """Refuse a baseline that is the file that is gated: it is never worse than itself."""
-    paths = [Path(file) for file in (*table.sources, *([table.path] if isinstance(table, InDuckDB) else []))]
-    other = Path(baseline)
-    try:
-        same = other.exists() and any(each.exists() and each.samefile(other) for each in paths)
-    except OSError as problem:
-        raise FileError("baseline", f"{baseline!r} cannot be read: {problem.strerror or problem}") from None
-    if same:
-        said = f"{baseline!r} is FILE itself, or a part of it, which is never worse than itself"
+def _refuse_itself(table: Table, baseline: Table, path: str) -> None:
+    """Refuse a baseline with a file that is gated: it is never worse than itself."""
+    gated, before = (
+        {(each.st_dev, each.st_ino) for each in map(os.stat, filter(os.path.exists, held.sources))}
+        for held in (table, baseline)
+    )
+    if gated & before:
+        said = f"{path!r} is FILE itself, or a part of it, which is never worse than itself"
         raise FileError("baseline", said, allowed="name the last release's file")
 
 
