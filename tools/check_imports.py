@@ -47,10 +47,10 @@ LIBRARIES: dict[str, set[str]] = {
     "recalibration": {"numpy", "scipy", "sklearn", "narwhals", "lightgbm", "threadpoolctl"},
     "inference": {"numpy", "scipy"},
     "decisions": {"numpy", "scipy", "matplotlib"},
-    "sketch": {"numpy", "duckdb", "pyarrow", "narwhals"},
+    "sketch": {"numpy", "pyarrow", "narwhals"},
     "tables": {"numpy", "duckdb", "pyarrow", "narwhals"},
-    "drift": {"numpy", "duckdb", "pyarrow", "narwhals", "scipy"},
-    "gate": {"numpy", "duckdb", "pyarrow", "narwhals"},
+    "drift": {"numpy"},
+    "gate": {"numpy"},
     "segments": {"numpy", "scipy", "narwhals", "pyarrow"},
     "findings": {"numpy", "scipy", "matplotlib", "threadpoolctl"},
     "report": {"numpy", "matplotlib", "jinja2", "markupsafe", "rich"},
@@ -68,7 +68,7 @@ TYPES_FROM_ABOVE = {"sketch/queries.py": {"calibrant.findings.results.Audit"}}
 """What a module looks up by name when asked it may name for type checkers, in a type-checking block."""
 
 
-ABOVE = {"sketch/queries.py", "sketch/sketch.py", "findings/views.py"}
+ABOVE = {"decisions/views.py", "sketch/queries.py", "sketch/sketch.py", "findings/views.py"}
 """Who may look a module of a room above up, by `lazily.above`, when it is needed."""
 
 

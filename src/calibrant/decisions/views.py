@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from calibrant.lazily import above
 
 
 def drawing(module: str, name: str) -> Any:
     """A function of a module of `report/`, which reads results and computes nothing."""
-    return getattr(import_module(f"calibrant.report.{module}"), name)
+    return getattr(above(f"report.{module}"), name)
