@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 _SLACK = "the slack is above the rounding of a statistic and below any real difference, before and after"
+_SEARCH = "how a search goes on; it ends at the same proof, however it got there"
+_LOOK = "how a picture looks: no mark, number or word of it is another"
 
 # file below src/calibrant, function ("" for what runs on import), expression before, expression after: why
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {
@@ -25,4 +27,43 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ),
     ("resampling/redraw.py", "pvalues_among", "1e-12", "1.25e-12"): _SLACK,
     ("resampling/redraw.py", "joint_pvalue", "1e-12", "1.25e-12"): _SLACK,
+    ("measures/distance_lattice.py", "_prove", "first.work < second.work", "(not (first.work < second.work))"): _SEARCH,
+    ("kernels/lattice.py", "shortest_path", "level", "(2 * level)"): (
+        "only looks before the proof leave out what costs more than the cheapest beyond a level"
+    ),
+    ("kernels/lower_repair.py", "", "1e-3", "0.00125"): _SEARCH,
+    ("measures/lower_solve.py", "_refine", "0.9", "1.125"): _SEARCH,
+    (
+        "measures/lower_solve.py",
+        "_refine",
+        "u.size > _REPAIRED and not self._rough",
+        "(not (u.size > _REPAIRED and (not self._rough)))",
+    ): _SEARCH,
+    (
+        "measures/convolved.py",
+        "_crossing",
+        "(found > 0.0) == (before > 0.0)",
+        "(not ((found > 0.0) == (before > 0.0)))",
+    ): "how fast secants close in on the one zero, where they end",
+    ("decisions/line.py", "in_the_large", "50.0", "62.5"): "so far out the likelihood is at its limit, here or farther",
+    ("inference/every_measure.py", "teach", "units.moved is None", "(not (units.moved is None))"): (
+        "what is not learned beforehand is learned when it is asked for"
+    ),
+    ("door/class_table.py", "_checked", "miss", "(2 * miss)"): (
+        "more may be allowed only where every row is within what is usual"
+    ),
+    ("kernels/found.py", "draw_events", "0.25", "0.3125"): "a buffer that is longer",
+    (
+        "recalibration/by_segment/boosting.py",
+        "_loss",
+        "1e-300",
+        "1.25e-300",
+    ): "a sum of weights is 0 or larger than both",
+    ("segments/row_bets.py", "_refuted", "1e-9", "1.25e-09"): _SLACK,
+    ("report/clinical.py", "_end", "1.3", "1.625"): _LOOK,
+    ("report/found_pairs.py", "pair_svg", "0.9", "1.125"): _LOOK,
+    ("report/plots.py", "_drift_figure", "72", "73"): _LOOK,
+    ("measures/lower.py", "lower_distance_from_rows", "return found.upper + moved", "pass"): (
+        "a faster way to the same distance within `tol`, which is all that is promised"
+    ),
 }

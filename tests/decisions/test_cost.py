@@ -1,10 +1,12 @@
 """What it costs, in one sentence: at a threshold, at the worst one, with bounds where rows are single."""
 
+import re
+
 import numpy as np
 import pytest
 
 from calibrant import InputError, decision_curve
-from calibrant.decisions.cost import cost_from_sample
+from calibrant.decisions.cost import cost_from_sample, worth_in_words
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
 from calibrant.inference import regret_bounds
@@ -14,6 +16,22 @@ def drawn():
     rng = np.random.default_rng(0)
     v = np.round(rng.random(3000), 3)
     return (rng.random(3000) < v**2).astype(float), v
+
+
+@pytest.mark.parametrize(
+    "threshold", [1e-9, 2e-6, 0.01, 0.25, 0.4, 0.49, 0.499, 0.5, 0.501, 0.51, 0.8, 0.999, 1 - 1e-9]
+)
+def test_worth_is_the_odds_of_the_threshold_the_dearer_error_first(threshold):
+    said = re.fullmatch(r" \(a (.*) being worth (\S+) (.*?)s?\)", worth_in_words(threshold))
+    if min(threshold, 1.0 - threshold) < 1e-6:
+        assert said is None
+        return
+    odds = max(threshold, 1.0 - threshold) / min(threshold, 1.0 - threshold)
+    number = 1.0 if said[2] == "a" else float(said[2])
+    assert number == pytest.approx(odds, rel=0.05)
+    assert (said[2] == "a") == (number == 1.0)
+    errors = ["missed event", "needless action"]
+    assert [said[1], said[3]] == (errors if threshold <= 0.5 or number == 1.0 else errors[::-1])
 
 
 def test_it_is_the_curve_at_the_threshold_and_at_its_worst():

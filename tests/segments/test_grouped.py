@@ -26,6 +26,20 @@ def evalues(y, v, group):
     return found
 
 
+@pytest.mark.parametrize("impossible", [False, True])
+def test_an_event_that_was_impossible_says_which_way_predictions_err(impossible):
+    """Whatever the other outcomes say."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 1000)
+    y = (rng.random(1000) < p - 0.15).astype(int)
+    if impossible:
+        p[0], y[0] = 0.0, 1
+    table = pa.table({"y": y, "p": p, "s": ["a"] * 1000, "g": np.arange(1000) // 5})
+    (segment,) = calibration_by_segment(table, y_true="y", y_prob="p", by=["s"], groups="g")
+    assert segment.direction == ("too low" if impossible else "too high")
+    assert segment.where == (0.0, 1.0)
+
+
 def measured(y, v, group):
     sums, low, high = (np.bincount(group, each) for each in (y - v, v, 1.0 - v))
     columns = (sums.sum(), (sums**2).sum(), low.max(), high.max(), (v * (1.0 - v)).sum())
@@ -173,3 +187,23 @@ def test_one_bad_segment_among_many_is_found():
     rows = pd.DataFrame({"y": y.astype(int), "p": p, "s": segment, "g": np.repeat(np.arange(groups), 4)})
     found = calibration_by_segment(rows, y_true="y", y_prob="p", by=["s"], groups="g")
     assert [each.key[0] for each in found if each.reject] == [7]
+
+
+@pytest.mark.parametrize(("shift", "days", "at"), [(-0.2, 1, 9), (-0.1, 8, 10)])
+def test_a_change_after_calm_days_is_seen_as_soon_as_it_shows(shift, days, at):
+    """The day alone, and the days since each change of stretches, are looked at besides all days together."""
+    rng = np.random.default_rng(0)
+    shifts = np.repeat([0.0] * 9 + [shift] * days, 400)
+    p = rng.uniform(0.3, 0.7, shifts.size)
+    table = pa.table(
+        {
+            "y": (rng.random(p.size) < p + shifts).astype(int),
+            "p": p,
+            "day": np.arange(p.size) // 400,
+            "g": np.arange(p.size) % 400 // 2,
+        }
+    )
+    found = calibration_drift(table, y_true="y", y_prob="p", by="day", groups="g")
+    assert not any(each.reading.reject for each in found[:9])
+    assert found[at].reading.reject
+    assert "too high" in found[at].reading.alternative
