@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import audit
-from calibrant.report.verdict import band_in_words, code, what_to_do
+from calibrant.findings.catalogue import band_in_words, code, what_to_do
 
 RNG = np.random.default_rng(0)
 P = RNG.random(500)
