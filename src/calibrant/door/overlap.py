@@ -54,7 +54,7 @@ class Overlap:
             "itself": f"{one} holds about {counted(self.count, 'row')} twice",
         }[self.how]
         if self.certain:
-            return f"{said}; they would count twice"
+            return said if self.how == "itself" else f"{said}; they would count twice"
         return f"{said}; they may be copies or equal by chance (probability up to about {2.0**-self.bits:.2g})"
 
 

@@ -624,8 +624,11 @@ class _Adding:
         except AddedBeforeError as problem:
             if problem.overlap is not None and problem.overlap.how == "copy":
                 raise self._all_there(problem.overlap.count, certain=problem.overlap.certain) from None
-            said = f"{self.file} and {state}: {problem.problem}; nothing was added"
-            raise InputError("FILE", said, allowed=_DISTINCT) from None
+            said, ways = f"{self.file} and {state}: {problem.problem}", _DISTINCT
+            if problem.overlap is not None and problem.overlap.how == "share" and problem.overlap.certain:
+                said = f"about {counted(problem.overlap.count, 'row')} of {self.file} are already in {state}"
+                ways = f"give only its new rows; {_DISTINCT}"
+            raise InputError("FILE", f"{said}; nothing was added", allowed=ways) from None
         except OtherPopulationError as problem:
             said = f"{self.file} and {state} cannot be one population ({problem.ends}): predictor, data or label "
             ways = "for a new release begin another state with --anytime NEWSTATE"
