@@ -2,8 +2,8 @@
 
 Nothing here is a list of files by hand. A test is near to a function if it runs it (of compiled kernels: if it runs
 one that names it), and nearer in this order of its file: it has the module's name in the module's room
-of `tests/`; it imports the module, or a name that the module makes public; it lies in the same room of `tests/`; it
-names the room; it does none of this. Files that hold what was printed before (`PINNED`) are no evidence for a
+of `tests/`; it imports the module, or a name that the module makes public; it does none of this. Of equally near ones
+those that take the least time come first. Files that hold what was printed before (`PINNED`) are no evidence for a
 definition and left out.
 """
 
@@ -113,11 +113,7 @@ class Nearest:
         if test == A_FILE.format(room, name):
             return 0
         public = _public(self._tree(file))
-        if f"calibrant.{file[:-3].replace('/', '.')}" in self.names[test] or self.names[test] & public:
-            return 1
-        if test.startswith(f"tests/{room}/"):
-            return 2
-        return 3 if any(each.startswith(f"calibrant.{room}") for each in self.names[test]) else 4
+        return 1 if f"calibrant.{file[:-3].replace('/', '.')}" in self.names[test] or self.names[test] & public else 2
 
     def _callers(self, function: str) -> set[tuple[str, str]]:
         """Functions that run as Python and name a compiled one, or a compiled one that names it."""

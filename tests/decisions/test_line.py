@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from calibrant import InputError
+from calibrant.decisions import cases as of_cases
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.flexible import _stretched
 from calibrant.decisions.line import Line, in_the_large, intercept_and_slope, robust_scales
@@ -114,3 +116,11 @@ def test_the_longer_tail_of_noise_is_edgeworths():
     exact = -np.quantile(t, 0.1)
     plain, corrected = z, _stretched(z, np.array([g]))[0][0]
     assert abs(corrected - exact) < abs(plain - exact)
+
+
+def test_more_trials_than_can_be_held_as_rows_are_refused(monkeypatch):
+    monkeypatch.setattr(of_cases, "_MOST_TRIALS", 5)
+    shares, v = np.array([0.5, 1.0]), np.array([0.2, 0.7])
+    assert of_cases._spread(shares, v, np.ones(2), None, np.array([4.0, 1.0]))[0].tolist() == [1, 1, 0, 0, 1]
+    with pytest.raises(InputError, match="trials: are 6 in all"):
+        of_cases._spread(shares, v, np.ones(2), None, np.array([4.0, 2.0]))

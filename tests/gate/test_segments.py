@@ -17,7 +17,7 @@ from calibrant.findings import tables as table
 from calibrant.findings.decision import found_off
 from calibrant.gate.checks import check_opened
 from calibrant.gate.table import Asked as GateAsked
-from calibrant.segments.gate_bounds import read_to_bound
+from calibrant.segments.gate_bounds import CalledOff, _not_within, read_to_bound
 from calibrant.segments.request import Asked
 from calibrant.tables import files, frames
 from calibrant.tables.frames import OpenedFrame
@@ -222,3 +222,23 @@ def test_an_error_that_the_mean_hides_is_told_where_it_is_and_counts_by_its_size
     assert first in found_off(audit)
     audit.max_distance = 1.01 * first.off
     assert first not in found_off(audit)
+
+
+@pytest.mark.parametrize(
+    ("in_part", "verdict", "times"),
+    [
+        (False, None, None),
+        (True, None, np.inf),
+        (True, "within", None),
+        (True, "undecided", 2.0),
+        (True, "beyond", 2.0),
+    ],
+)
+def test_a_segment_whose_mean_is_within_is_undecided_only_where_the_error_is_of_a_part(in_part, verdict, times):
+    gate = None if verdict is None else SimpleNamespace(verdict=verdict, rows_needed=200)
+    held = SimpleNamespace(gate=lambda *_: gate, totals=SimpleNamespace(bias=np.array([0.01]), count=np.array([100.0])))
+    ends = np.array([-0.02]), np.array([0.03])
+    each = CalledOff(0, in_part, lambda: 0.01)
+    assert _not_within([each], ends, ends, held, 0.05, 0.05) == ({} if times is None else {each: times})
+    wide = np.array([-0.02]), np.array([0.06])  # the mean itself may be beyond
+    assert list(_not_within([each], wide, wide, held, 0.05, 0.05)) == [each]

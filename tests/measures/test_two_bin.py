@@ -174,6 +174,14 @@ def test_nobody_gains_by_another_report_on_the_squared_error_and_somebody_does_o
         assert expectation(half, chance, measure) < expectation(chance, chance, measure)
 
 
+def test_two_rows_are_a_pair():
+    found = squared_averaged_two_bin_error([0, 1], [0.3, 0.6], debiased=True)
+    assert found == pytest.approx(
+        oracle.squared_averaged_two_bin_error(np.array([0, 1]), np.array([0.3, 0.6]), None, True)
+    )
+    assert found != 0.0
+
+
 def test_debiased_it_is_right_on_average_and_not_truthful():
     rng = np.random.default_rng(0)
     v = np.round(rng.random(40), 1)

@@ -2,6 +2,7 @@
 
 import datetime
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,8 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import InputError, audit_table, find_segments
+from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
+from calibrant.kernels import sketching
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
 from calibrant.segments.request import Asked
+from calibrant.segments.sums import _detectable
+from calibrant.segments.tails import SHARES
 from calibrant.segments.totals import Totals
 from calibrant.tables import files, frames
 from calibrant.tables.features import in_blocks
@@ -310,3 +315,23 @@ def test_a_segment_is_called_off_from_its_pvalue_on(summed):
     assert {held.conditions(each.at)[0] for each in first} <= {f"country = {name}" for name in ("de", "fr", "jp", "us")}
     gate = held.gate(first[0].at, 0.01, 0.05)
     assert gate.level == 0.05
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.floats(0.02, 0.98)), min_size=1, max_size=4), st.floats(0.001, 0.5))
+@examples(200)
+def test_the_least_total_that_is_detectable_is_the_first_whose_pvalue_is_small_enough(cells, level):
+    count, v = np.array(cells).T
+    sums = np.zeros((count.size, sketching.COUNT + 1))
+    sums[:, sketching.COUNT] = count
+    search = SimpleNamespace(
+        level=level,
+        share=[0.5],
+        stated=SimpleNamespace(low=v, high=v, expected=count * v),
+        summed=SimpleNamespace(starts=[0], ends=[count.size], cells=sums, totals=SimpleNamespace(weighted=False)),
+    )
+    totals, expected = np.arange(count.sum() + 1), count @ v
+    log = [two_sided_log_pvalues(count, (v, v), np.zeros(1, np.int64), np.array([ones]))[0] for ones in totals]
+    sure = np.array(log) <= np.log(0.5 * level * SHARES[0])
+    above, below = totals[sure & (totals > expected)], totals[sure & (totals < expected)]
+    least = max(above.min() - expected, expected - below.max()) if above.size and below.size else np.inf
+    assert _detectable(search, 0) == pytest.approx(least)
