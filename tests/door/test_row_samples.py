@@ -58,6 +58,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.sampled_from(FINE), st.integers(300, 20_000))
 @examples(200)
 def test_rows_that_count_twice_are_seen(seed, kind, draws, n):
@@ -73,6 +74,7 @@ def test_rows_that_count_twice_are_seen(seed, kind, draws, n):
             assert 0.7 < found.count / (len(held) - len(np.unique(held))) < 1.4
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from([*DRAWS]), st.lists(st.integers(1, 5000), min_size=1, max_size=3))
 @examples(300)
 def test_independent_batches_are_not_said_to_share_rows(seed, kind, sizes):
@@ -171,6 +173,7 @@ def test_a_sample_comes_back_from_json_and_damage_is_seen():
             RowSample.from_list(broken)
 
 
+@pytest.mark.slow
 def test_many_samples_are_kept_small():
     rng = np.random.default_rng(0)
     held = [identities(*draw(rng, 6000))[0] for _ in range(100)]

@@ -48,6 +48,7 @@ def files(folder, seed, kind, suffix, n=400):
     return [write(folder / f"{'abc'[at]}.{suffix}", rows, each) for at, each in enumerate(chosen)]
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(KINDS),
@@ -67,6 +68,7 @@ def test_files(tmp_path_factory, seed, kind, suffix, road):
     assert len(open_table(path, filesystem=where, distinct=True).read().y_prob) == n_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["gate", "audit", "sketch"])
 def test_a_single_file_that_holds_itself_twice(tmp_path, command):
     (path,) = files(tmp_path, 0, "twice", "csv")
