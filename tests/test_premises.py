@@ -119,6 +119,7 @@ def test_the_table_of_values_has_every_field():
         "grouped": True,
         "n_groups": 7,
         "weighted": True,
+        "equal_weights": True,
         "trials": True,
         "max_weight": 9.5,
         "unweighted": True,

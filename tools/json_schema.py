@@ -160,13 +160,13 @@ SCORES = ("method", "lower_calibration_distance", "smooth_calibration_error", "b
 PROVED = {**of(Bracket), "lower_source": "string", "upper_source": "string"}
 NOT_RUN = {"not_run": "string"}
 RESULT = of(TestResult, "statistic", "pvalue", "reject", "level", "method")
-CALIBRATION_TEST = RESULT | of(CalibrationTestResult, "components", "leading", "region", "pooling", "assumption")
+CALIBRATION_TEST = RESULT | of(CalibrationTestResult, "components", "leading", "region", "pooling", "premise")
 PREMISES = {**of(Premises), "sentences": {"*": "string"}}
 
 AUDIT: dict[str, Any] = {
     "schema": "version",
     "calibrant": "string",
-    **of(Audit, "title", "n_rows", "n_distinct", "effective_rows", "weighted", "about_chance", "base_rate"),
+    **of(Audit, "title", "n_rows", "n_distinct", "effective_rows", "weighted", "base_rate"),
     **of(Audit, "mean_prediction", "auc", "road", "segmented_by", "cost_of_acting", "gate", "population"),
     "answer": {**of(Answer), "sentence": "string"},
     "sentences": ["string"],

@@ -46,7 +46,6 @@ def test_nothing_is_said_about_chance_for_event_rates(weighted, tmp_path):
     assert found.regions[0].words in " ".join(body.split()) or "too low by" in body
     said = json.loads(found.to_json())
     assert said["event_rates"]
-    assert said["about_chance"] == PLAIN
     assert all("not_run" in test for test in said["tests"].values())
     assert said["population"] is None
     assert said["advice"]["chosen"] is None
@@ -77,16 +76,17 @@ def test_segments_of_event_rates_show_distances_alone(tmp_path):
     assert segment["bias"] > 0.0
 
 
-def test_weighted_rows_say_what_is_assumed():
+def test_weighted_rows_say_what_is_taken_as_given():
     rng = np.random.default_rng(0)
     v = rng.random(300)
     y = (rng.random(300) < v).astype(float)
-    assumed = "if they do not depend on the outcomes"
+    given = "weights are taken not to depend on outcomes"
     for weight in (np.arange(1.0, 301.0), np.full(300, 7.0)):  # equal weights may be repeats, too
         found = audit(y, v, sample_weight=weight, n_resamples=0)
-        assert " ".join(found.sentences).count(assumed) == 1
-        assert "not as repeats of rows or numbers of trials" in " ".join(found.sentences)
-    assert assumed not in " ".join(audit(y, v, n_resamples=0).sentences)
+        page = " ".join(found.summary().split())
+        assert page.count(given) == 1
+        assert "by importance, not as repeats or trials" in page
+    assert given not in audit(y, v, n_resamples=0).summary()
 
 
 def test_standard_errors_hold_for_weights_that_leave_outcomes_alone():

@@ -47,7 +47,7 @@ def test_what_is_said_of_chance_goes_by_group():
     assert as_rows.reliability.leaves_band
     assert as_rows.n_groups is None
     assert (found.n_groups, found.answer.state) == (60, "too few rows")
-    assert found.tests["calibration_test"].result.assumption == "rows are independent between groups"
+    assert found.tests["calibration_test"].result.premise == "rows are independent between groups"
     assert not found.reliability.leaves_band
     assert found.regions == ()
     gate = calibration_gate(y, v, groups=group, max_weight=10, max_distance=found.max_distance)

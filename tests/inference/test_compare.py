@@ -179,7 +179,7 @@ def test_weights_and_trials():
     weighted = compare_calibration(y, v, v**2, sample_weight=weight, n_resamples=199, random_state=0)
     assert weighted.value_a == pytest.approx(calibrant.smooth_calibration_error(y, v, sample_weight=weight), abs=1e-12)
     assert weighted.interval.width > plain.interval.width
-    assert "weights" in weighted.assumption
+    assert "weights" in weighted.premise
     of_one = compare_calibration(y, v, v**2, trials=np.ones(300), n_resamples=199, random_state=0)
     assert of_one.interval.width == pytest.approx(plain.interval.width, rel=0.2)
     ones = np.random.default_rng(1).binomial(20, v)
@@ -212,7 +212,7 @@ def test_predictors_of_different_rows():
     other, w = drawn(1500, 10)
     same = compare_calibration(y, v, w, y_true_b=other, n_resamples=199, random_state=0)
     assert not same.reject
-    assert "those of one predictor" in same.assumption
+    assert "those of one predictor" in same.premise
     worse = compare_calibration(y, v, w**3, y_true_b=other, n_resamples=199, random_state=0)
     assert worse.reject
     assert worse.statistic < 0.0

@@ -41,11 +41,11 @@ def test_groups_widen_intervals_and_the_order_of_rows_does_not_matter():
     options = {"n_resamples": 99, "random_state": 0}
     rows, grouped = compare_calibration(y, v, v**2, **options), compare_calibration(y, v, v**2, groups=group, **options)
     assert grouped.interval.width > 1.5 * rows.interval.width
-    assert grouped.assumption == "rows are independent between groups"
+    assert grouped.premise == "rows are independent between groups"
     order = np.random.default_rng(1).permutation(y.size)
     again = compare_calibration(y[order], v[order], v[order] ** 2, groups=group[order], **options)
     assert again == grouped
     pairs = compare_all(y, {"one": v, "other": v**2}, groups=group, **options)
-    assert next(iter(pairs.pairs.values())).assumption == grouped.assumption
+    assert next(iter(pairs.pairs.values())).premise == grouped.premise
     with pytest.raises(InputError, match="groups: hold events in effectively"):
         compare_calibration(y, v, v**2, groups=group // 8, **options)

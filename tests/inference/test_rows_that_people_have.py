@@ -146,10 +146,10 @@ def test_statistics_are_the_weighted_measures():
 def test_groups_and_weights_are_assumed_in_one_line(name):
     y, v, w, group = drawn(300, 1.0, 4, 200)
     run = partial(ALL[name], y, v, n_resamples=39, random_state=0)
-    assert run().assumption == "rows are independent"
-    assert run(groups=group).assumption == "rows are independent between groups"
+    assert run().premise == "rows are independent"
+    assert run(groups=group).premise == "rows are independent between groups"
     weights = "rows are independent, and weights do not depend on outcomes given the predictions"
-    assert run(sample_weight=w).assumption == weights
+    assert run(sample_weight=w).premise == weights
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -119,7 +119,7 @@ def test_the_planted_segment_is_found_and_told():
     assert (found.n_groups, found.segments[0].n_groups) == (200, 193)
     assert "rows of 193 groups, p =" in found.summary()
     assert found.method == "search of 12 segments (random signs of 200 groups, 99 resamples)"
-    assert found.assumption == "rows are independent between groups, and predictions were not fitted to them"
+    assert found.premise == "rows are independent between groups, and predictions were not fitted to them"
     assert found.segments[0].detectable < abs(found.segments[0].bias)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from calibrant.door.values import ReadOnly, Result, counted
 
+_IMPORTANCE = "by importance, not as repeats or trials; weights are taken not to depend on outcomes"
 _NAMED = 5  # columns that a sentence names
 
 
@@ -33,6 +34,8 @@ class Premises(Result):
         Number of groups; None where rows are taken as independent.
     grouped, weighted : bool
         Whether whole groups are drawn, and whether rows weigh differently.
+    equal_weights : bool
+        Whether rows have weights that are all the same, other than 1.
     trials : bool
         Whether each row stands for several outcomes.
     max_weight : float or None
@@ -88,6 +91,7 @@ class Premises(Result):
     grouped: bool = False
     n_groups: int | None = None
     weighted: bool = False
+    equal_weights: bool = False
     trials: bool = False
     max_weight: float | None = None
     unweighted: bool = False
@@ -208,9 +212,11 @@ class Premises(Result):
         return f'If rows of one {name} depend on one another, {first}say --groups {name} (in Python groups="{name}").'
 
     def _weights(self) -> str | None:
+        if self.equal_weights:
+            return f"Rows have equal weights ({self._column('sample_weight')}), {_IMPORTANCE}."
         if not self.weighted:
             return None
-        return f"Rows are weighted ({self._column('sample_weight')}); weights are taken not to depend on outcomes."
+        return f"Rows are weighted ({self._column('sample_weight')}), {_IMPORTANCE}."
 
     def _max_weight(self) -> str | None:
         one = "group" if self.grouped else "row"

@@ -194,7 +194,7 @@ class Rows:
         return self.lots.sample
 
     @property
-    def assumption(self) -> str:
+    def premise(self) -> str:
         """What a test of these rows takes to be true of them, in one line."""
         said = INDEPENDENT if self.group is None else f"{INDEPENDENT} between groups"
         return said if self.weight is None else f"{said}, and {WEIGHTS}"

@@ -28,7 +28,7 @@ from calibrant.findings.regions import regions_from_witness
 from calibrant.findings.reliability import reliability
 from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.rows import Given, given
-from calibrant.findings.words import NO_TRIALS, WEIGHTS, proved, sentence
+from calibrant.findings.words import proved
 from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.every_measure import teach
 from calibrant.inference.bounds.gate import check_gate
@@ -274,7 +274,7 @@ def audit_sample(
     with beside() as thread:
         certified = thread.submit(audited_distances, sample)
         witness = witness_from_sample(sample)
-        weighted = weights_differ(sample)
+        weighted, trials = weights_differ(sample), rows is not None and rows.trials is not None
         units = units_drawn(sample, rows, draws, weighted)
         taught = thread.submit(teach, units)
         measured = {
@@ -350,9 +350,9 @@ def audit_sample(
         n_resamples=int(n_resamples),
         seed=seed,
         rates=not sample.binary,
-        about_chance=_about_chance(sample),
+        equal_weights=not (weighted or trials or np.array_equal(sample.weight, sample.count)),
         n_groups=None if rows is None else rows.n_groups,
-        trials=rows is not None and rows.trials is not None,
+        trials=trials,
         max_weight=None if draws is None else draws.most,
         default_limit=max_distance is None,
         max_distance=limit,
@@ -399,9 +399,3 @@ def _costs(
     cost = cost_from_sample(sample, level, threshold, bounded=single and not many, cuts=cuts)
     how = sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1])
     return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)
-
-
-def _about_chance(sample: Sample) -> str | None:
-    if not sample.binary:
-        return sentence(NO_TRIALS)
-    return None if np.array_equal(sample.weight, sample.count) else WEIGHTS

@@ -34,6 +34,7 @@ from calibrant.findings.decision import (
 from calibrant.findings.words import (
     LABELS,
     MAX_WEIGHT,
+    NO_TRIALS,
     found_in_words,
     one_outcome,
     percent,
@@ -487,8 +488,8 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     said.append(discrimination(audit))
     if audit.n_groups is not None:
         said.append(_by_group(audit))
-    if audit.about_chance:
-        said.append(audit.about_chance)
+    if audit.rates:
+        said.append(sentence(NO_TRIALS))
     return tuple(said)
 
 

@@ -58,7 +58,7 @@ class Evidence(Result):
             return f"not run: {self.not_run}"
         said = self.result.summary()
         return (
-            f"{said} (assuming that {self.result.assumption})"
+            f"{said} (taken as given: {self.result.premise})"
             if isinstance(self.result, CalibrationTestResult)
             else said
         )
@@ -84,7 +84,7 @@ def _more(result: CalibrationTestResult) -> dict[str, Any]:
         "leading": result.leading,
         "region": plain(result.region),
         "pooling": result.pooling,
-        "assumption": result.assumption,
+        "premise": result.premise,
     }
 
 

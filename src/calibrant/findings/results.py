@@ -134,8 +134,8 @@ class Audit(Finding):
         Passed as `random_state`, it gives the same result again; None if a generator was passed.
     rates : bool
         Whether outcomes are event rates.
-    about_chance : str or None
-        For event rates, why nothing is said about chance; for weighted rows, what is assumed of the weights; else None.
+    equal_weights : bool
+        Whether rows have weights that are all the same, other than 1.
     segments : tuple of Segment
         Segments of the rows, sorted as `calibration_by_segment` says, if `by` was given.
     segmented_by : tuple of str
@@ -214,7 +214,7 @@ class Audit(Finding):
     n_resamples: int
     seed: int | None
     rates: bool = False
-    about_chance: str | None = None
+    equal_weights: bool = False
     segments: tuple[Segment, ...] = ()
     segmented_by: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
@@ -277,6 +277,7 @@ class Audit(Finding):
             grouped=self.n_groups is not None,
             n_groups=self.n_groups,
             weighted=self.weighted,
+            equal_weights=self.equal_weights,
             trials=self.trials,
             max_weight=self.max_weight,
             unweighted=self.unweighted,

@@ -27,10 +27,6 @@ _ALL = 1.0 - 1e-12  # sums of shares of all rows are no further from 1
 
 NO_TRIALS = "outcomes are event rates; how many trials each rests on is not known, so nothing is said about chance"
 NO_REGION = "Over all rows, no range of predictions errs by more than noise."
-WEIGHTS = (
-    "Weights are taken as the importance of single rows, not as repeats of rows or numbers of trials; what is said "
-    "about chance holds if they do not depend on the outcomes."
-)
 
 
 def not_looked_at(names: Sequence[str], kind: str = "Columns") -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calibrant.inference.comparison.pairwise import PairwiseComparison
     from calibrant.segments.by_column import Segment
 
-SCHEMA = 7
+SCHEMA = 8
 """Version of the layout; a name that changes its meaning, or goes, makes a new one."""
 GATE_SCHEMA = 1
 """The same of a gate's."""
@@ -72,7 +72,6 @@ def _(audit: Audit) -> dict[str, Any]:
         "weighted": audit.weighted,
         "groups": None if audit.n_groups is None else {"column": audit.columns.get("groups"), "n": audit.n_groups},
         "event_rates": audit.rates,
-        "about_chance": audit.about_chance,
         "base_rate": audit.base_rate,
         "mean_prediction": audit.mean_prediction,
         "auc": audit.auc,

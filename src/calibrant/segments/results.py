@@ -124,7 +124,7 @@ class FoundSegments(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible, assumption
+    statistic, pvalue, reject, level, method, impossible, premise
         As in `TestResult`. The statistic is the largest evidence of any segment; the p-value is that of calibration
         in all of them. Rows predicted exactly 0 or 1 are no part of it.
     segments : tuple of FoundSegment

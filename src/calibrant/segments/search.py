@@ -144,7 +144,7 @@ def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> Found
         tested=np.stack([described.totals.count, described.totals.bias, pvalue], axis=1),
         made_of=tuple(tuple(zip(*pair, strict=True)) for pair in zip(formed.chosen, formed.values, strict=True)),
         impossible=impossible_rows(rows),
-        assumption=f"{rows.assumption}, and predictions were not fitted to them",
+        premise=f"{rows.premise}, and predictions were not fitted to them",
         n_groups=rows.n_groups,
         n_few_groups=formed.n_few_groups,
         n_by_bound=found.n_by_bound if isinstance(found, ByGroups) else 0,

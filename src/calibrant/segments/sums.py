@@ -74,7 +74,7 @@ def found_in_sums(
         tested=np.stack([summed.totals.count, summed.totals.bias, search.pvalue], axis=1),
         made_of=tuple(tuple(zip(*pair, strict=True)) for pair in zip(summed.chosen, summed.values, strict=True)),
         impossible=_impossible(blocks),
-        assumption=f"{INDEPENDENT}, and predictions were not fitted to them",
+        premise=f"{INDEPENDENT}, and predictions were not fitted to them",
     )
 
 

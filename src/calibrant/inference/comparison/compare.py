@@ -41,7 +41,7 @@ class ComparisonResult(TestResult):
     ----------
     statistic : float
         Error of the first predictor minus that of the second; negative if the first is better calibrated.
-    pvalue, reject, level, method, assumption
+    pvalue, reject, level, method, premise
         As in `TestResult`, of "the two errors are equal".
     interval : Interval
         Holds the population's difference with probability 1 - level, in large samples.
@@ -211,8 +211,8 @@ def compare_calibration_on_rows(
     halved = np.concatenate([d.halved(evaluate, n_resamples, rng) for d in draws], axis=1)  # resample, predictor
     error = _error(halved, min(d.surprises for d in draws))
     missed = _apart(draws, evaluate, value, level, n_resamples, rng)
-    assumption = f"{INDEPENDENT}, those of one predictor from those of the other"
-    return _concluded(value, error, missed, level, n_resamples, words, assumption)
+    premise = f"{INDEPENDENT}, those of one predictor from those of the other"
+    return _concluded(value, error, missed, level, n_resamples, words, premise)
 
 
 def compare_pairs_on_rows(
@@ -248,7 +248,7 @@ def compare_pairs_on_rows(
         two, both = draws.between(pair, evaluate, share, rng)
         error = _error(halved[:, which], draws.surprises)
         missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, error, level)
-        result = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].assumption)
+        result = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].premise)
         first, second = (order[k] for k in pair)
         found[min(first, second), max(first, second)] = result if first < second else result.swapped()
     return found
@@ -282,7 +282,7 @@ def _concluded(
     level: float,
     n_resamples: int,
     words: str,
-    assumption: str,
+    premise: str,
 ) -> ComparisonResult:
     """The difference with its interval and p-value; `missed` is how much too large and too small it can be beside."""
     over, under = missed
@@ -294,7 +294,7 @@ def _concluded(
     pvalue = max(pvalue, 1.0 / (1.0 + n_resamples))  # no smaller than what so many resamples can vouch for
     interval, values = Interval(low - reach, high + reach), value.tolist()
     return ComparisonResult(
-        difference, pvalue, beyond > reach, level, words, interval, *values, assumption=assumption
+        difference, pvalue, beyond > reach, level, words, interval, *values, premise=premise
     )  # fmt: skip
 
 

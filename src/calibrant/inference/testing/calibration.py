@@ -100,7 +100,7 @@ class CalibrationTestResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible, assumption
+    statistic, pvalue, reject, level, method, impossible, premise
         As in `TestResult`. The statistic is minus the log of the smallest p-value by formula, made comparable by the
         redraws. ``pvalue`` does not include the rows in ``impossible``, which were set aside.
     components : mapping of str to TestComponent
@@ -234,7 +234,7 @@ def calibration_test_on_rows(
     level = check_level(level)
     n_resamples = check_resamples(n_resamples, level, share=_BY_REDRAWS)
     check_groups(rows)
-    return test_units(units_of_rows(rows), level, n_resamples, random_state, rows.assumption)
+    return test_units(units_of_rows(rows), level, n_resamples, random_state, rows.premise)
 
 
 def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, seed: int) -> CalibrationTestResult:
@@ -244,7 +244,7 @@ def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, s
 
 
 def test_units(
-    units: Units, level: float, n_resamples: int, random_state: RandomState, assumption: str
+    units: Units, level: float, n_resamples: int, random_state: RandomState, premise: str
 ) -> CalibrationTestResult:
     """`calibration_test` of units."""
     seed = generator(random_state).integers(2**64, dtype=np.uint64)
@@ -255,7 +255,7 @@ def test_units(
     if not units.prediction.size:
         return CalibrationTestResult(
             0.0, 1.0, False, level, method, ReadOnly({}), None, None, 1.0, None, 0.0, n_resamples,
-            assumption=assumption, impossible=units.impossible,
+            premise=premise, impossible=units.impossible,
         )  # fmt: skip
     parts, statistics = (drawn_statistics if units.group is None else signed_statistics)(units, n_resamples, seed)
     logs = parts.logs(statistics)
@@ -287,7 +287,7 @@ def test_units(
         tail_pvalue=None if tail is None else max(LEAST, math.exp(tail)),
         pooling=units.pooling,
         n_resamples=n_resamples,
-        assumption=assumption,
+        premise=premise,
         impossible=units.impossible,
     )
 

@@ -69,7 +69,7 @@ def calibration_test_on_weighted_cells(
         tail_pvalue=pvalue,
         pooling=0.0,
         n_resamples=0,
-        assumption=f"{INDEPENDENT}, and {WEIGHTS}",
+        premise=f"{INDEPENDENT}, and {WEIGHTS}",
         impossible=impossible,
     )
 

@@ -81,7 +81,7 @@ class ClassWiseResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible, assumption
+    statistic, pvalue, reject, level, method, impossible, premise
         As in `TestResult`: the number of classes found miscalibrated, the smallest adjusted p-value, and whether it is
         at most the level.
     each_class : tuple of ClassEvidence
@@ -221,9 +221,9 @@ def gathered(
     )
     least = float(adjusted.min())
     how = "exact" if group is None and sample.sample_weight is None else "bounded"
-    assumption = INDEPENDENT if group is None else f"{INDEPENDENT} between groups"
+    premise = INDEPENDENT if group is None else f"{INDEPENDENT} between groups"
     if sample.sample_weight is not None:
-        assumption += ", and weights do not depend on outcomes"
+        premise += ", and weights do not depend on outcomes"
     return ClassWiseResult(
         float((adjusted <= level).sum()),
         least,
@@ -232,7 +232,7 @@ def gathered(
         f"each class by {how} tails",
         told,
         sum(impossible),
-        assumption=assumption,
+        premise=premise,
     )
 
 

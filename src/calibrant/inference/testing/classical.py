@@ -27,7 +27,7 @@ class ClassicalResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible, assumption
+    statistic, pvalue, reject, level, method, impossible, premise
         As in `TestResult`; the p-value comes from redrawn outcomes and is exact at any number of rows.
     asymptotic_pvalue : float
         The textbook's, from the distribution that the statistic tends to where rows are independent; for comparison
@@ -47,7 +47,7 @@ class CoxResult(ClassicalResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, asymptotic_pvalue, impossible, assumption
+    statistic, pvalue, reject, level, method, asymptotic_pvalue, impossible, premise
         As in `ClassicalResult`.
     intercept, slope : float or None
         Maximum-likelihood fit of log-odds(outcome) = intercept + slope * log-odds(prediction); 0 and 1 when calibrated.

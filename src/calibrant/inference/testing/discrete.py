@@ -26,7 +26,7 @@ class DiscreteResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible, assumption
+    statistic, pvalue, reject, level, method, impossible, premise
         As in `TestResult`; the statistic is the smallest of ``pvalues``.
     predictions : tuple of float
         The distinct predictions.
@@ -160,7 +160,7 @@ def discrete_calibration_test_on_rows(rows: Rows, *, level: float, correction: C
         adjusted_pvalues=tuple(adjusted.tolist()),
         miscalibrated=tuple(v[adjusted <= level].tolist()),
         impossible=impossible_rows(rows),
-        assumption=rows.assumption,
+        premise=rows.premise,
     )
 
 

@@ -90,7 +90,7 @@ class TestResult(Result):
         What was tested, and how the p-value was found, in words.
     impossible : ImpossibleRows or None
         Rows that calibrated predictions do not allow: a proof, even if the p-value is large. None if there are none.
-    assumption : str
+    premise : str
         What the test assumes of the rows, in one line.
 
     See Also
@@ -106,14 +106,14 @@ class TestResult(Result):
     level: float
     method: str
     impossible: ImpossibleRows | None = field(default=None, kw_only=True)
-    assumption: str = field(default=INDEPENDENT, kw_only=True)
+    premise: str = field(default=INDEPENDENT, kw_only=True)
 
     @classmethod
     def of(cls, rows: Rows, statistic: float, pvalue: float, level: float, method: str, *more: Any) -> Self:
         """Result of a test of rows, with what they have that cannot be and what is taken to be true of them."""
         bad = impossible_rows(rows)
         reject = pvalue <= level
-        return cls(statistic, pvalue, reject, level, method, *more, impossible=bad, assumption=rows.assumption)
+        return cls(statistic, pvalue, reject, level, method, *more, impossible=bad, premise=rows.premise)
 
     def summary(self) -> str:
         """One sentence for a reader in a hurry; an impossible outcome comes first.

@@ -161,7 +161,7 @@ def tcal_test_on_rows(rows: Rows, plan: TCalPlan, random_state: RandomState) -> 
         found = _test(rows.y_true, rows.y_prob, plan, generator(random_state))
     else:
         found = _test_lots(rows, plan, random_state)
-    return replace(found, impossible=impossible_rows(rows), assumption=rows.assumption)
+    return replace(found, impossible=impossible_rows(rows), premise=rows.premise)
 
 
 def tcal_test_on_classes(

@@ -27,7 +27,7 @@ class TCalResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue, reject, level, method, impossible, assumption
+    statistic, pvalue, reject, level, method, impossible, premise
         As in `TestResult`; the statistic is that of the scale with the smallest p-value, in squared probability.
     scales : tuple of int
         Bins per unit that were looked at: 2, 4, ..., 2^B in the adaptive test, one number where smoothness is known.
