@@ -282,8 +282,8 @@ def gate(
     that STATE has are added, which is said. With --so-far, and without FILE, it
     prints what STATE proves so far.
 
-    Rows count once: a file that is there twice, equal contents under two names, and a total beside its parts are
-    refused; --distinct says that equal contents are other rows.
+    Rows count once: a file that is there twice, equal contents under two names, a total beside its parts, files that
+    share rows and one that holds rows twice are refused; --distinct says that all rows are other ones.
 
     With --by every segment must be within. With --find no combination of up to --max-depth of the columns may be proved
     beyond by its mean error, all of them together. With --baseline the smooth calibration error may be above the
