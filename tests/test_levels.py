@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import calibrant
 from calibrant import InputError, inference
-from calibrant.decisions.acting import acting_from_sample
+from calibrant.decisions.curve import acting_from_sample
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.tables import Told

@@ -15,7 +15,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("measures/distance_lattice.py", "solve", "_LOOKS", "(2 * _LOOKS)"): (
         "more looks for a path before the proof, which ends at the shortest path with any number of them"
     ),
-    ("measures/distance_columns.py", "partition_by_columns", "3.0", "3.75"): (
+    ("measures/distance.py", "partition_by_columns", "3.0", "3.75"): (
         "how fast the budget grows; the proof ends at the gap, however it got there"
     ),
     ("measures/logistic.py", "", "1e-9", "1.25e-09"): "both methods of the fit end at the one optimum",

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import InputError, audit, decision_curve, murphy_diagram
-from calibrant.decisions.acting import acting_from_sample
-from calibrant.decisions.curve import band_of_sample
+from calibrant.decisions.curve import acting_from_sample, band_of_sample
 from calibrant.door.sample import Sample
 
 

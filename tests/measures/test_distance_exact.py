@@ -11,8 +11,13 @@ from calibrant import calibration_distance
 from calibrant.kernels import columns, partitions
 from calibrant.measures import distance
 from calibrant.measures.clock import Clock
-from calibrant.measures.distance import exact_partition, partition_by_types
-from calibrant.measures.distance_columns import _solved, element_relaxation, partition_by_columns
+from calibrant.measures.distance import (
+    _solved,
+    element_relaxation,
+    exact_partition,
+    partition_by_columns,
+    partition_by_types,
+)
 from calibrant.measures.lower import lower_calibration_certificate
 from tests.oracles import distance as oracle
 from tests.strategies import examples

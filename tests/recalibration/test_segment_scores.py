@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from calibrant import choose_recalibrator
-from calibrant.recalibration.by_segment.scores import compared
+from calibrant.recalibration.by_segment.estimator import compared
 from calibrant.recalibration.judge import Rows, mean_with_interval
 
 MASS = np.full(50, 0.02)

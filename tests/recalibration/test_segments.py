@@ -25,7 +25,7 @@ from calibrant.recalibration import SegmentRecalibrator, from_json
 from calibrant.recalibration.by_segment import boosting
 from calibrant.recalibration.by_segment.cells import Cut, conditions
 from calibrant.recalibration.by_segment.corrections import Fitting, _newton, _Part
-from calibrant.recalibration.by_segment.scores import compared
+from calibrant.recalibration.by_segment.estimator import compared
 from calibrant.recalibration.judge import Rows
 from tests.strategies import examples
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from calibrant.decisions.acting import Acting, acting_from_sample
 from calibrant.decisions.cost import Cost, cost_from_sample
+from calibrant.decisions.curve import Acting, acting_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns

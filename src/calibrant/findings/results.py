@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from calibrant.decisions.acting import Acting
 from calibrant.decisions.cost import Cost
+from calibrant.decisions.curve import Acting
 from calibrant.door.ends import Bracket
 from calibrant.door.premises import Premises
 from calibrant.door.values import ReadOnly, Result, counted

@@ -6,9 +6,9 @@ from calibrant.recalibration.binning import HistogramBinning as HistogramBinning
 from calibrant.recalibration.binning import IsotonicScaling as IsotonicScaling
 from calibrant.recalibration.binning import NearestCalibrated as NearestCalibrated
 from calibrant.recalibration.binning import ScalingBinning as ScalingBinning
+from calibrant.recalibration.by_segment.estimator import RepairScore as RepairScore
+from calibrant.recalibration.by_segment.estimator import SegmentCorrection as SegmentCorrection
 from calibrant.recalibration.by_segment.estimator import SegmentRecalibrator as SegmentRecalibrator
-from calibrant.recalibration.by_segment.scores import RepairScore as RepairScore
-from calibrant.recalibration.by_segment.scores import SegmentCorrection as SegmentCorrection
 from calibrant.recalibration.choice import RecalibrationChoice as RecalibrationChoice
 from calibrant.recalibration.choice import RecalibrationScore as RecalibrationScore
 from calibrant.recalibration.choose import choose_recalibrator as choose_recalibrator

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from calibrant.decisions.acting import Acting
-    from calibrant.decisions.curve import DecisionBand
+    from calibrant.decisions.curve import Acting, DecisionBand
     from calibrant.decisions.murphy import MurphyDiagram
     from calibrant.door.columns import FloatArray
 
