@@ -95,10 +95,10 @@ class CalibrationBelt(Result):
             ranges = [f"{self.prediction[a]:.3g} to {self.prediction[b - 1]:.3g}" for a, b in edges.reshape(-1, 2)]
             if ranges:
                 parts.append(f"{what} from {' and from '.join(ranges)}")
-        said = f"predictions are {' and '.join(parts)}" if parts else "nowhere does it leave the diagonal"
+        claim = f"predictions are {' and '.join(parts)}" if parts else "nowhere does it leave the diagonal"
         return (
             f"Calibration belt of degree {self.degree} (p = {self.pvalue:.3g}): with {confidence(self.level)} "
-            f"confidence {said} ({counted(self.n_rows, 'row')})."
+            f"confidence {claim} ({counted(self.n_rows, 'row')})."
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -173,8 +173,8 @@ def calibration_belt(
     if line.separated() != 0.0:
         raise InputError("y_true", "is separated by a cut of the predictions, or all the same: no curve fits best")
     powers = _Powers.of(line)
-    chosen, low = _chosen(line, powers)
-    degree = chosen.size - 1
+    theta, low = _chosen(line, powers)
+    degree = theta.size - 1
     bisector = float((line.mass * (np.logaddexp(0.0, line.odds) - line.rate * line.odds)).sum())
     statistic = max(0.0, 2.0 * (bisector - low))
     pvalue = max(LEAST, survival(statistic, degree))
@@ -182,15 +182,15 @@ def calibration_belt(
     own = powers.features(at, degree)
     coarse = _pooled(line)
     features = powers.features(coarse.odds, degree)
-    lower, upper = (_ends(coarse, features, chosen, quantile(level, degree), own, sign) for sign in (-1.0, 1.0))
+    lower, upper = (_ends(coarse, features, theta, quantile(level, degree), own, sign) for sign in (-1.0, 1.0))
     return CalibrationBelt(
         degree=degree,
-        coefficients=powers.coefficients(chosen),
+        coefficients=powers.coefficients(theta),
         statistic=statistic,
         pvalue=pvalue,
         reject=pvalue <= level,
         prediction=expit(at),
-        observed=expit(chosen @ own),
+        observed=expit(theta @ own),
         observed_lower=expit(lower),
         observed_upper=expit(upper),
         level=level,
@@ -245,15 +245,15 @@ def _grid(line: Line) -> FloatArray:
 
 def _chosen(line: Line, powers: _Powers) -> tuple[FloatArray, float]:
     """Coefficients of the polynomial that is chosen, and minus its log-likelihood."""
-    found, low = _fit(line, powers.features(line.odds, 1), np.zeros(2))
-    if found is None:
+    theta, low = _fit(line, powers.features(line.odds, 1), np.zeros(2))
+    if theta is None:
         raise InputError("y_true", "is nearly separated by a cut of the predictions: no curve fits best")
     for degree in range(2, powers.highest + 1):
-        higher, value = _fit(line, powers.features(line.odds, degree), np.append(found, 0.0))
+        higher, value = _fit(line, powers.features(line.odds, degree), np.append(theta, 0.0))
         if higher is None or 2.0 * (low - value) <= _ENTERS**2:
             break
-        found, low = higher, value
-    return found, low
+        theta, low = higher, value
+    return theta, low
 
 
 def _fit(
@@ -279,14 +279,14 @@ def _fit(
             return theta, at(theta)[0] + float(push @ theta)
         share = 1.0
         while share > 1e-10:
-            found = at(theta - share * step)
-            if found[0] <= value - 1e-4 * share * decrement:
+            trial = at(theta - share * step)
+            if trial[0] <= value - 1e-4 * share * decrement:
                 break
             share *= 0.5
         else:
             return theta, value + float(push @ theta)
         theta = theta - share * step
-        value, gradient, hessian = found
+        value, gradient, hessian = trial
         if np.abs(theta).max() > _FAR:
             return None, math.inf
     return None, math.inf
@@ -313,8 +313,8 @@ def _ends(
     fitted, low = _fit(line, features, best)
     best = best if fitted is None else fitted
     _, _, hessian = logistic_derivatives(features, line.rate, line.mass, best)
-    found = np.empty(at.shape[1])
-    for i in range(found.size):
+    ends = np.empty(at.shape[1])
+    for i in range(ends.size):
         height = np.ascontiguousarray(at[:, i])
         towards = np.linalg.solve(hessian, height)
         spread = math.sqrt(float(height @ towards))
@@ -332,8 +332,8 @@ def _ends(
             if not low_push < new < high_push:
                 new = 0.5 * (low_push + high_push) if high_push < math.inf else 2.0 * push
             push = new
-        found[i] = float(theta @ height)
-    return found
+        ends[i] = float(theta @ height)
+    return ends
 
 
 def survival(statistic: float, degree: int) -> float:
@@ -355,8 +355,8 @@ def _survival(statistic: FloatArray, degree: int) -> FloatArray:
         u = _ENTERS + half * (_NODE + 1.0)
         inner = np.exp(-0.5 * u * u) * _survival(statistic[..., None] - u * u, degree - 1)
         within = half[..., 0] * (inner @ _WEIGHT)
-    found = (math.sqrt(2.0 / math.pi) * within + 2.0 * ndtr(-last)) / (1.0 - _CHOSEN)
-    return np.asarray(np.minimum(found, 1.0))
+    probability = (math.sqrt(2.0 / math.pi) * within + 2.0 * ndtr(-last)) / (1.0 - _CHOSEN)
+    return np.asarray(np.minimum(probability, 1.0))
 
 
 def quantile(level: float, degree: int) -> float:

@@ -102,8 +102,8 @@ class Cases:
     @cached_property
     def effective_outcomes(self) -> tuple[float, float]:
         """The same of draws with events, counted by their events, and of draws with other rows."""
-        held = [self.by_unit(self.weight * share) for share in (self.y, 1.0 - self.y)]
-        events, others = (float(each.sum()) ** 2 / max(float((each**2).sum()), 1e-300) for each in held)
+        sums = [self.by_unit(self.weight * share) for share in (self.y, 1.0 - self.y)]
+        events, others = (float(each.sum()) ** 2 / max(float((each**2).sum()), 1e-300) for each in sums)
         return events, others
 
     def normal_quantile(self, level: float) -> float:

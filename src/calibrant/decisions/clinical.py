@@ -120,9 +120,9 @@ class ClinicalCalibration(Result):
         what = "events" if counted_ones else "in weight of events"
         head = f"{_verdict(self)} ({counted(self.n_rows, 'row')}, {self.n_events:.6g} {what}.)"
         lines = [head, f"{'':28}{'value':>9}   {confidence(self.level)} interval"]
-        for name, found in self.estimates.items():
-            low, high = found.interval
-            lines.append(f"{name:28}{found.value:9.4f}   {low:.4f} to {high:.4f}")
+        for name, estimate in self.estimates.items():
+            low, high = estimate.interval
+            lines.append(f"{name:28}{estimate.value:9.4f}   {low:.4f} to {high:.4f}")
         if self.rows_left_out:
             wrong = (
                 f", {self.rows_contradicted:,} of them contradicted by the outcome" if self.rows_contradicted else ""
@@ -135,13 +135,13 @@ class ClinicalCalibration(Result):
         return cast("Axes", drawing("clinical", "draw_clinical")(self, ax))
 
 
-def _verdict(found: ClinicalCalibration) -> str:
-    low, high = found.in_the_large.interval
-    flat, steep = found.calibration_slope.interval
+def _verdict(panel: ClinicalCalibration) -> str:
+    low, high = panel.in_the_large.interval
+    flat, steep = panel.calibration_slope.interval
     level = "too low on average" if low > 0.0 else "too high on average" if high < 0.0 else ""
     shape = "too extreme" if steep < 1.0 else "too moderate" if flat > 1.0 else ""
-    said = " and ".join(part for part in (level, shape) if part)
-    return f"Predictions are {said}." if said else "Neither level nor slope is proved wrong."
+    faults = " and ".join(part for part in (level, shape) if part)
+    return f"Predictions are {faults}." if faults else "Neither level nor slope is proved wrong."
 
 
 def clinical_calibration(
@@ -245,7 +245,7 @@ def clinical_calibration(
     scales = robust_scales(cases, line)
     intercept, slope = intercept_and_slope(line, allowed, scales)
     large = in_the_large(line, allowed, scales)
-    drawn = smoothed(cases, level, n_resamples, random_state, spline=curve == "spline")
+    smooth = smoothed(cases, level, n_resamples, random_state, spline=curve == "spline")
     certain = (cases.v == 0.0) | (cases.v == 1.0)
     weight = cases.weight
     return ClinicalCalibration(
@@ -253,17 +253,17 @@ def clinical_calibration(
         in_the_large=large,
         calibration_slope=slope,
         calibration_intercept=intercept,
-        ici=drawn.ici,
-        e50=drawn.e50,
-        e90=drawn.e90,
-        emax=drawn.emax,
+        ici=smooth.ici,
+        e50=smooth.e50,
+        e90=smooth.e90,
+        emax=smooth.emax,
         c_statistic=c_statistic(cases, level),
         brier_score=brier_score(cases, level),
         curve=curve,
-        prediction=drawn.prediction,
-        observed=drawn.fitted,
-        observed_lower=np.clip(drawn.lower, 0.0, 1.0),
-        observed_upper=np.clip(drawn.upper, 0.0, 1.0),
+        prediction=smooth.prediction,
+        observed=smooth.fitted,
+        observed_lower=np.clip(smooth.lower, 0.0, 1.0),
+        observed_upper=np.clip(smooth.upper, 0.0, 1.0),
         rows_left_out=int(certain.sum()),
         rows_contradicted=int(np.count_nonzero(certain & (cases.y != cases.v))),
         n_rows=cases.v.size,
@@ -285,13 +285,13 @@ def _check_enough(cases: Cases) -> None:
         if cases.unit is None
         else ("groups", "groups", "smaller groups that are independent of one another")
     )
-    for held, worth in (
+    for part, worth in (
         ("", cases.effective_units),
         (" with events", cases.effective_outcomes[0]),
         (" without the event", cases.effective_outcomes[1]),
     ):
         if worth < LEAST_GROUPS:
-            few = f"leave {kind}{held} worth {worth:.3g} equal ones, (sum x)^2 / sum x^2; intervals need {LEAST_GROUPS}"
+            few = f"leave {kind}{part} worth {worth:.3g} equal ones, (sum x)^2 / sum x^2; intervals need {LEAST_GROUPS}"
             raise InputError(what, few, allowed=more)
 
 
@@ -312,10 +312,10 @@ def _observed_expected(cases: Cases, line: Line, allowed: float, large: Estimate
         chance = cases.v.copy()
         chance[inside] = expit(np.log(cases.v[inside]) - np.log1p(-cases.v[inside]) + point[0])
         own, fits = (float((cases.by_unit(w * (cases.y - each)) ** 2).sum()) for each in (ratio * cases.v, chance))
-        found = scales(point, free)
-        if found is None:
+        scale = scales(point, free)
+        if scale is None:
             return np.full(2, max(1.0, own / line.variance(point)))
-        return found * max(1.0, own / fits) if fits > 0.0 else found
+        return scale * max(1.0, own / fits) if fits > 0.0 else scale
 
     if np.isfinite(large.value):
         large = in_the_large(line, allowed, further)
@@ -332,9 +332,9 @@ def _deciles(cases: Cases) -> FloatArray:
     mass = sample.mass()
     part = np.minimum((10.0 * (mass.cumsum() - 0.5 * mass)).astype(np.int64), 9)
     total = np.bincount(part, mass, 10)
-    held = total > 0.0
+    mask = total > 0.0
     v, y = (np.bincount(part, column, 10) for column in (mass * sample.prediction, sample.weighted_outcome))
-    return np.column_stack([v[held] / total[held], y[held] / sample.total_weight / total[held]])
+    return np.column_stack([v[mask] / total[mask], y[mask] / sample.total_weight / total[mask]])
 
 
 def c_statistic(cases: Cases, level: float) -> Estimate:
@@ -347,12 +347,12 @@ def c_statistic(cases: Cases, level: float) -> Estimate:
     events = sample.weighted_outcome / total
     others = np.maximum(sample.weight - sample.weighted_outcome, 0.0) / total
     rate, rest = float(events.sum()), float(others.sum())
-    found = auc_from_sample(sample)
-    if found is None:
+    auc = auc_from_sample(sample)
+    if auc is None:
         return Estimate(math.nan, Interval(0.0, 1.0))
     below = (others.cumsum() - 0.5 * others) / rest  # what an event at each prediction is ranked above
     above = 1.0 - (events.cumsum() - 0.5 * events) / rate
-    area = float(round(found)) if abs(found - round(found)) <= 1e-12 else found  # all pairs, or none, up to rounding
+    area = float(round(auc)) if abs(auc - round(auc)) <= 1e-12 else auc  # all pairs, or none, up to rounding
     place = np.searchsorted(sample.prediction, cases.v)
     moved = w * (cases.y * (below[place] - area) / rate + (1.0 - cases.y) * (above[place] - area) / rest)
     error = _error(cases, moved)
@@ -368,8 +368,8 @@ def _freedom(cases: Cases, moved: FloatArray) -> float:
     """Degrees of freedom of a variance that has a part from events and a part from other rows (Satterthwaite)."""
     parts: list[tuple[float, float]] = []
     for share in (cases.y, 1.0 - cases.y):
-        held, units = cases.by_unit(cases.weight * share), cases.by_unit(moved * share)
-        number = float(held.sum()) ** 2 / float((held**2).sum())
+        weights, units = cases.by_unit(cases.weight * share), cases.by_unit(moved * share)
+        number = float(weights.sum()) ** 2 / float((weights**2).sum())
         parts.append((float((units**2).sum()), max(number - 1.0, 1.0)))
     whole = sum(part for part, _ in parts)
     return whole * whole / max(sum(part * part / free for part, free in parts), 1e-300)

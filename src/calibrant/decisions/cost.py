@@ -137,9 +137,9 @@ def acting_from(cut: float) -> str:
 
 
 def cost_from_sample(
-    sample: Sample, level: float, threshold: float | None = None, *, bounded: bool = True, cuts: Cuts | None = None
+    sample: Sample, level: float, threshold: float | None = None, *, with_bounds: bool = True, cuts: Cuts | None = None
 ) -> Cost:
-    """What it costs at a threshold, or at the one where these rows lose most; `bounded` for the population too.
+    """Return the cost at a threshold, or at the one where these rows lose most; of the population too `with_bounds`.
 
     `cuts` are the sample's if known.
     """
@@ -158,5 +158,5 @@ def cost_from_sample(
         lost = float(cuts.regret(np.array([t]))[0][0])
     cut = float(np.append(cuts.prediction, np.inf)[cuts.best_at(np.array([t]))[0]])
     single = sample.binary and np.array_equal(sample.weight, sample.count)
-    bounds = regret_bounds_from_sample(sample, level, threshold).regret_interval if single and bounded else None
+    bounds = regret_bounds_from_sample(sample, level, threshold).regret_interval if single and with_bounds else None
     return Cost(t, threshold is None, lost, cut, bounds, level)

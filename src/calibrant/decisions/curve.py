@@ -92,9 +92,9 @@ class DecisionCurve(Result):
     def _said_of(self, k: int) -> str:
         cut, lost = self.best_cuts[k], self.regret[k]
         where = "act on none" if cut == np.inf else f"act from {cut:.6g} on"
-        said = "no cut is better" if lost == 0.0 else f"{lost:.3g} per row is lost against the best cut ({where})"
+        loss = "no cut is better" if lost == 0.0 else f"{lost:.3g} per row is lost against the best cut ({where})"
         return (
-            f"On these rows, at the threshold {self.thresholds[k]:g}, {said}. Net benefit: {self.net_benefit[k]:.6g}, "
+            f"On these rows, at the threshold {self.thresholds[k]:g}, {loss}. Net benefit: {self.net_benefit[k]:.6g}, "
             f"best cut {self.best_net_benefit[k]:.6g}, acting on all {self.treat_all[k]:.6g}, on none 0."
         )
 
@@ -405,8 +405,8 @@ def _of_rows(sample: Sample, t: FloatArray, n_resamples: int, random_state: Rand
         worth = (1.0 - t) * events - t * others
         return worth, np.maximum((1.0 - t) ** 2 * events + t * t * others - worth * worth, 0.0) / n
 
-    drawn = resampled(lambda rng: rng.multinomial(n, chance), t.size, n_resamples, random_state)
-    return worths(chance), worths(drawn / n)
+    draws = resampled(lambda rng: rng.multinomial(n, chance), t.size, n_resamples, random_state)
+    return worths(chance), worths(draws / n)
 
 
 def _of_units(cases: Cases, t: FloatArray, n_resamples: int, random_state: RandomState) -> tuple[Worths, Worths]:
@@ -425,8 +425,8 @@ def _of_units(cases: Cases, t: FloatArray, n_resamples: int, random_state: Rando
     def again(rng: np.random.Generator) -> Worths:
         return of(np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64))
 
-    drawn = resampled(again, t.size, n_resamples, random_state)
-    return of(np.ones(n)), (drawn[:, 0], drawn[:, 1])
+    draws = resampled(again, t.size, n_resamples, random_state)
+    return of(np.ones(n)), (draws[:, 0], draws[:, 1])
 
 
 _POINTS = 400  # thresholds, and points of each curve
@@ -545,16 +545,16 @@ def _kept(n: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(n, _POINTS)).round().astype(np.int64))
 
 
-def _thinned_diagram(found: MurphyDiagram) -> MurphyDiagram:
+def _thinned_diagram(diagram: MurphyDiagram) -> MurphyDiagram:
     """The diagram with some points of the ROC curve (the hull's first) and of the isotonic one."""
-    hull = found.on_hull[_kept(found.on_hull.size)]
-    points = np.union1d(_kept(found.true_positive_rate.size), hull)
-    corp = found.corp
+    hull = diagram.on_hull[_kept(diagram.on_hull.size)]
+    points = np.union1d(_kept(diagram.true_positive_rate.size), hull)
+    corp = diagram.corp
     some = _kept(corp.prediction.size)
     return replace(
-        found,
-        false_positive_rate=found.false_positive_rate[points],
-        true_positive_rate=found.true_positive_rate[points],
+        diagram,
+        false_positive_rate=diagram.false_positive_rate[points],
+        true_positive_rate=diagram.true_positive_rate[points],
         on_hull=np.searchsorted(points, hull),
         corp=CorpDecomposition(
             corp.mean_score,

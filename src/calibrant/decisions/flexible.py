@@ -54,11 +54,11 @@ def smoothed(
 ) -> Smoothed:
     """Fit the curve, and draw what noise would make of it."""
     sample = cases.sample
-    held = sample.weight > 0.0
-    x = np.ascontiguousarray(sample.prediction[held])
-    mass = sample.weight[held] / sample.total_weight
-    rate = np.clip(sample.weighted_outcome[held] / sample.weight[held], 0.0, 1.0)
-    count = np.ascontiguousarray(sample.count[held])
+    mask = sample.weight > 0.0
+    x = np.ascontiguousarray(sample.prediction[mask])
+    mass = sample.weight[mask] / sample.total_weight
+    rate = np.clip(sample.weighted_outcome[mask] / sample.weight[mask], 0.0, 1.0)
+    count = np.ascontiguousarray(sample.count[mask])
     at = anchors(x, _STEP * float(x[-1] - x[0]))
     cell = np.minimum(np.floor(_CELLS * (mass.cumsum() - 0.5 * mass)).astype(np.int64), _CELLS - 1)
     cell = np.unique(cell, return_inverse=True)[1]
@@ -70,12 +70,12 @@ def smoothed(
         shares[a] = np.bincount(cell, weight, k)
     mass_cell = np.bincount(cell, mass, k).astype(np.float64)
     fit = Fit(x, at, fitted, cell, shares, one_row, mass_cell, np.bincount(cell, mass * x, k) / mass_cell)
-    found = reach(cases, fit, level, n_resamples, random_state)
+    band = reach(cases, fit, level, n_resamples, random_state)
     error = np.abs(np.interp(x, x[at], fitted) - x)
-    lower, upper = (np.interp(x, x[at], np.clip(end, -1.0, 2.0)) for end in (found.lower, found.upper))
+    lower, upper = (np.interp(x, x[at], np.clip(end, -1.0, 2.0)) for end in (band.lower, band.upper))
     least, most = np.maximum(np.maximum(lower - x, x - upper), 0.0), np.minimum(np.maximum(x - lower, upper - x), 1.0)
     ici = dot(mass, error)
-    low = max(0.0, ici - found.off) if ici > found.calibrated else 0.0
+    low = max(0.0, ici - band.off) if ici > band.calibrated else 0.0
     plain = cases.plain
 
     def read(statistic: Callable[[FloatArray], float]) -> Estimate:
@@ -85,9 +85,9 @@ def smoothed(
     return Smoothed(
         x[at],
         fitted,
-        found.lower,
-        found.upper,
-        Estimate(ici, Interval(low, max(ici, min(1.0, ici + found.off)))),
+        band.lower,
+        band.upper,
+        Estimate(ici, Interval(low, max(ici, min(1.0, ici + band.off)))),
         read(lambda e: _quantile(e, 0.5, count if plain else mass, plain)),
         read(lambda e: _quantile(e, 0.9, count if plain else mass, plain)),
         read(lambda e: float(e.max())),
@@ -97,11 +97,11 @@ def smoothed(
 def fitted_places(cases: Cases, spline: bool) -> tuple[FloatArray, FloatArray]:
     """Where the curve is fitted and what it is there, of shares of events too."""
     sample = cases.sample
-    held = sample.weight > 0.0
-    x, mass = np.ascontiguousarray(sample.prediction[held]), sample.weight[held] / sample.total_weight
-    rate = sample.weighted_outcome[held] / sample.weight[held]
+    mask = sample.weight > 0.0
+    x, mass = np.ascontiguousarray(sample.prediction[mask]), sample.weight[mask] / sample.total_weight
+    rate = sample.weighted_outcome[mask] / sample.weight[mask]
     at = anchors(x, _STEP * float(x[-1] - x[0]))
-    count = np.ascontiguousarray(sample.count[held])
+    count = np.ascontiguousarray(sample.count[mask])
     fits = spline_rows(x, mass, at) if spline else _lowess_rows(x, mass, count, at)
     return x[at], np.array([dot(weight, rate) for weight in fits])
 
@@ -252,7 +252,7 @@ def _of_units(cases: Cases, fit: Fit, rank: int, n_resamples: int, random_state:
     for first in range(0, cases.n_units, _BLOCK):
         p, r, h = (table[first : first + _BLOCK] @ fit.shares.T for table in tables)
         sums += np.stack([part.sum(axis=0) for part in (p * p, r * r, p * p * p, r * r * r, r * h, h * h)])
-    own, cubes, crossed, held = sums[:2], sums[2:4], sums[4], sums[5]
+    own, cubes, crossed, squares = sums[:2], sums[2:4], sums[4], sums[5]
     shift = _shift(cases)
     expected = [_expected(chance, shift, weight, where, fit) for chance in (cases.v, curve)]
     least = np.stack([expected[0], np.maximum(*expected)])
@@ -275,9 +275,9 @@ def _of_units(cases: Cases, fit: Fit, rank: int, n_resamples: int, random_state:
     most = max(most, _largest(noise[:, 1], spread, rank))
     below, above = _stretched(most, skew[1])
     off = _at_rank(fit.mean_size(noise[:, 1] * np.maximum(below, above) / max(most, 1e-300)), rank)
-    lower = fit.fitted + _ends(above, spread, crossed, held)[0]
-    upper = fit.fitted + _ends(below, spread, crossed, held)[1]
-    typical, lost = (float(fit.mean_size(each[None, :])[0]) for each in (spread, held))
+    lower = fit.fitted + _ends(above, spread, crossed, squares)[0]
+    upper = fit.fitted + _ends(below, spread, crossed, squares)[1]
+    typical, lost = (float(fit.mean_size(each[None, :])[0]) for each in (spread, squares))
     rest = 1.0 - lost * (off / typical) ** 2 if typical > 0.0 else 1.0
     return Reach(
         np.where(fine, np.minimum(lower, v), lower),
@@ -320,10 +320,12 @@ def _shift(cases: Cases) -> float:
     return level(w * w) - level(w)
 
 
-def _ends(most: FloatArray, spread: FloatArray, crossed: FloatArray, held: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _ends(
+    most: FloatArray, spread: FloatArray, crossed: FloatArray, squares: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Both d at each place with d^2 = most^2 (spread^2 - 2 d crossed + d^2 held); infinite where any d will do."""
     square = most * most
-    lead, half, last = 1.0 - square * held, square * crossed, square * spread**2
+    lead, half, last = 1.0 - square * squares, square * crossed, square * spread**2
     root = np.sqrt(np.maximum(half * half + lead * last, 0.0))
     open_ = lead <= 1e-9
     lead = np.where(open_, 1.0, lead)
@@ -356,19 +358,19 @@ def spline_rows(x: FloatArray, mass: FloatArray, at: IntArray) -> Iterator[Float
     # Their sum is definite: what does not bend is a line, and two predictions tell lines apart, unless one weighs
     # next to nothing.
     both = square + np.trace(square) / np.trace(bends) * bends
-    kept, directions = eigh(square, both + 1e-15 * np.trace(both) * np.eye(len(both)))
-    kept = np.clip(kept, 0.0, 1.0)
+    eigenvalues, directions = eigh(square, both + 1e-15 * np.trace(both) * np.eye(len(both)))
+    eigenvalues = np.clip(eigenvalues, 0.0, 1.0)
 
     def shares(multiple: float) -> FloatArray:
-        denominator = kept + multiple * (1.0 - kept)
-        return np.asarray(np.divide(1.0, denominator, out=np.zeros_like(kept), where=denominator > 0.0))
+        denominator = eigenvalues + multiple * (1.0 - eigenvalues)
+        return np.asarray(np.divide(1.0, denominator, out=np.zeros_like(eigenvalues), where=denominator > 0.0))
 
-    wanted = min(FREEDOM, 0.5 * (x.size + 2))
+    target = min(FREEDOM, 0.5 * (x.size + 2))
     low, high = -18.0, 40.0  # below, nothing but rounding is left of what bends
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        free = float((kept * shares(float(np.exp(middle)))).sum())
-        low, high = (middle, high) if free > wanted else (low, middle)
+        free = float((eigenvalues * shares(float(np.exp(middle)))).sum())
+        low, high = (middle, high) if free > target else (low, middle)
     inverse = directions * shares(float(np.exp(0.5 * (low + high))))[None, :]
     basis_of_rows = np.ascontiguousarray((basis * mass[:, None]).T)
     for left in basis[at] @ (inverse @ directions.T):

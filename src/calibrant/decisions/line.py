@@ -47,12 +47,12 @@ class Line:
         """Pool the rows; None where all predictions are 0 or 1."""
         sample = cases.sample
         v = sample.prediction
-        held = (v > 0.0) & (v < 1.0) & (sample.weight > 0.0)
-        if not held.any():
+        mask = (v > 0.0) & (v < 1.0) & (sample.weight > 0.0)
+        if not mask.any():
             return None
-        odds = np.log(v[held]) - np.log1p(-v[held])
-        mass = np.ascontiguousarray(sample.weight[held])
-        rate = np.clip(sample.weighted_outcome[held] / mass, 0.0, 1.0)
+        odds = np.log(v[mask]) - np.log1p(-v[mask])
+        mass = np.ascontiguousarray(sample.weight[mask])
+        rate = np.clip(sample.weighted_outcome[mask] / mass, 0.0, 1.0)
         return cls(np.stack([np.ones(odds.size), odds]), rate, mass)
 
     @property
@@ -62,10 +62,10 @@ class Line:
 
     def derivatives(self, point: Point) -> tuple[float, FloatArray, FloatArray]:
         """Minus the log-likelihood, its gradient and its Hessian."""
-        found: tuple[float, FloatArray, FloatArray] = logistic_derivatives(
+        terms: tuple[float, FloatArray, FloatArray] = logistic_derivatives(
             self.features, self.rate, self.mass, np.array(point)
         )
-        return found
+        return terms
 
     def least(self, start: Point, free: tuple[int, ...]) -> tuple[float, Point, FloatArray]:
         """Minus the largest log-likelihood over the free parameters, where it is, and the gradient there.
@@ -74,29 +74,29 @@ class Line:
         """
         at = np.array(start)
         value, gradient, hessian = self.derivatives((at[0], at[1]))
-        chosen = list(free)
+        index = list(free)
         for _ in range(_STEPS):
-            slope, bend = gradient[chosen], hessian[np.ix_(chosen, chosen)]
+            slope, bend = gradient[index], hessian[np.ix_(index, index)]
             step = _solved(bend, slope)
-            most = 1.0 + 2.0 * float(np.abs(at[chosen]).max())  # where all is decided curvature says nothing
+            most = 1.0 + 2.0 * float(np.abs(at[index]).max())  # where all is decided curvature says nothing
             step *= min(1.0, most / max(float(np.abs(step).max()), 1e-300))
             decrement = dot(step, slope)
             if decrement <= _CLOSE * abs(value):  # one more step is as good as exact
                 if decrement > 0.0:
-                    at[chosen] -= step
+                    at[index] -= step
                     value, gradient, hessian = self.derivatives((at[0], at[1]))
                 break
             share = 1.0
             while share > 1e-10:
                 new = at.copy()
-                new[chosen] -= share * step
-                found = self.derivatives((new[0], new[1]))
-                if found[0] <= value - 1e-4 * share * decrement:
+                new[index] -= share * step
+                trial = self.derivatives((new[0], new[1]))
+                if trial[0] <= value - 1e-4 * share * decrement:
                     break
                 share *= 0.5
             else:
                 break
-            at, (value, gradient, hessian) = new, found
+            at, (value, gradient, hessian) = new, trial
             if np.abs(at).max() > _FAR:
                 break
         return float(value), (float(at[0]), float(at[1])), gradient
@@ -216,7 +216,7 @@ def intercept_and_slope(
         rate = min(max(dot(line.mass, line.rate) / float(line.mass.sum()), 1e-6), 1.0 - 1e-6)
         # Begun with slope 1 at the right mean, or flat: whichever fits better.
         starts = [line.least((0.0, 1.0), (0,)), (math.inf, (math.log(rate / (1.0 - rate)), 0.0), np.zeros(2))]
-        least, (a, b), _ = line.least(min(starts, key=lambda found: found[0])[1], (0, 1))
+        least, (a, b), _ = line.least(min(starts, key=lambda start: start[0])[1], (0, 1))
         scales = spread((a, b), (0, 1))
         ends = [
             interval(
@@ -273,24 +273,24 @@ def robust_scales(cases: Cases, line: Line) -> Callable[[Point, tuple[int, ...]]
 
     def scales(point: Point, free: tuple[int, ...]) -> FloatArray:
         _, _, hessian = line.derivatives(point)
-        chosen = list(free)
-        bend = hessian[np.ix_(chosen, chosen)]
+        index = list(free)
+        bend = hessian[np.ix_(index, index)]
         least = 1e-9 * float(line.mass.min())  # less curvature than one row's: all is decided there, or nearly
         if np.diag(bend).min() <= least or np.linalg.cond(bend) > 1e12:
             return kish
         inverse = np.linalg.inv(bend)
         chance = expit(point[0] + point[1] * odds)
         residual, curvature = w * (cases.y - chance), w * chance * (1.0 - chance)
-        score = np.stack([cases.by_unit(residual * odds**k) for k in chosen], axis=1)
-        own = np.stack([cases.by_unit(curvature * odds ** (j + k)) for j in chosen for k in chosen], axis=1)
+        score = np.stack([cases.by_unit(residual * odds**k) for k in index], axis=1)
+        own = np.stack([cases.by_unit(curvature * odds ** (j + k)) for j in index for k in index], axis=1)
         # What a fit without the unit would move by: residuals are too small where a unit pulls the line to itself.
-        rest = np.eye(len(chosen)) - own.reshape(-1, len(chosen), len(chosen)) @ inverse
+        rest = np.eye(len(index)) - own.reshape(-1, len(index), len(index)) @ inverse
         alone = np.linalg.det(rest) <= _ALONE
-        rest[alone] = np.eye(len(chosen))
+        rest[alone] = np.eye(len(index))
         moved = np.linalg.solve(rest, score[:, :, None])[:, :, 0] @ inverse
-        found = kish.copy()
-        found[chosen] = np.einsum("uk,uk->k", moved, moved) / np.diag(inverse)
-        found[chosen] = np.where(alone.any(), np.maximum(found[chosen], kish[chosen]), found[chosen])
-        return np.where(found > 0.0, found, kish)
+        scale = kish.copy()
+        scale[index] = np.einsum("uk,uk->k", moved, moved) / np.diag(inverse)
+        scale[index] = np.where(alone.any(), np.maximum(scale[index], kish[index]), scale[index])
+        return np.where(scale > 0.0, scale, kish)
 
     return scales

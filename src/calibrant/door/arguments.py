@@ -139,10 +139,10 @@ def check_level(level: float) -> float:
         sure = level if level < 1.0 else level / 100.0
         hint = f". For {sure:g} confidence pass {1.0 - sure:.6g}" if 0.5 < sure < 1.0 else ""
         raise InputError("level", f"is {level:g}", allowed=f"it is alpha, the probability of error, at most 0.5{hint}")
-    found = fraction(level, "level")
-    if found < LEAST_LEVEL:
-        raise InputError("level", f"is {found:g}", allowed=f"it must be at least {LEAST_LEVEL:g}")
-    return found
+    number = fraction(level, "level")
+    if number < LEAST_LEVEL:
+        raise InputError("level", f"is {number:g}", allowed=f"it must be at least {LEAST_LEVEL:g}")
+    return number
 
 
 def check_number(n_resamples: int) -> int:
@@ -167,14 +167,14 @@ def check_band(level: float, n_resamples: int) -> None:
     least = 2.0 / (MOST_RESAMPLES + 1)
     if _whole(n_resamples) == 0:
         check_level(level)
-    elif (found := check_level(level)) < least:
-        raise InputError("level", f"is {found:g}; bands are drawn down to {least:.1g} (or with 0 resamples for none)")
+    elif (number := check_level(level)) < least:
+        raise InputError("level", f"is {number:g}; bands are drawn down to {least:.1g} (or with 0 resamples for none)")
     else:
         if _whole(n_resamples) is None or n_resamples < 0:
             raise InputError(
                 "n_resamples", f"is {n_resamples!r:.40}", allowed="it must be a whole number, 0 for no band"
             )
-        check_resamples(n_resamples, found, share=0.5)
+        check_resamples(n_resamples, number, share=0.5)
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -201,6 +201,6 @@ def seeded(random_state: RandomState) -> tuple[np.random.Generator, int | None]:
 def check_threshold(value: float) -> float:
     """Return the threshold of a decision: at 0 every row is acted on, at 1 the price of acting is infinite."""
     if _real(value) == 0.0:
-        told = "is 0, where every row is acted on and nothing can be lost"
-        raise InputError("threshold", told, allowed="it must lie strictly between 0 and 1")
+        problem = "is 0, where every row is acted on and nothing can be lost"
+        raise InputError("threshold", problem, allowed="it must lie strictly between 0 and 1")
     return fraction(value, "threshold")

@@ -116,13 +116,13 @@ def check_logits(scores: FloatArray, first: int = 0) -> None:
 
 
 def _log_sums(table: Given) -> FloatArray:
-    found = np.empty(table.shape[0])
+    sums = np.empty(table.shape[0])
     for part in row_blocks(table.shape):
         scores = table[part].astype(np.float64)
         check_logits(scores, part.start)
         most = scores.max(axis=1)
-        found[part] = most + np.log(np.exp(scores - most[:, None]).sum(axis=1))
-    return found
+        sums[part] = most + np.log(np.exp(scores - most[:, None]).sum(axis=1))
+    return sums
 
 
 def _checked(table: Given, tolerance: float | None) -> Given:

@@ -165,19 +165,19 @@ class MulticlassSample:
             raise InputError("k", f"is {k}; it must be below the number of classes, {self.n_classes}")
         return self.top_ks((k,))[0]
 
-    def top_ks(self, wanted: Sequence[int]) -> list[BinaryReduction]:
+    def top_ks(self, ks: Sequence[int]) -> list[BinaryReduction]:
         """`top_k` for several numbers below K, in one pass over the table."""
-        best, probability = self.leading(max(wanted))
+        best, probability = self.leading(max(ks))
         hit = best == self.y_true[:, None]
-        found = []
-        for k in wanted:
+        questions = []
+        for k in ks:
             exact = probability[:, :k].sum(axis=1)
             # In doubles the last bits of 0.7 + 0.1 and 0.5 + 0.3 differ. What is below 1 must stay below it.
             tied = np.round(exact, 14)
             confidence = exact if k == 1 else np.minimum(np.where(tied < 1.0, tied, exact), 1.0)
             name = "top label" if k == 1 else f"top {k} labels"
-            found.append(self._question(name, hit[:, :k].any(axis=1), confidence))
-        return found
+            questions.append(self._question(name, hit[:, :k].any(axis=1), confidence))
+        return questions
 
     def reductions(self, top_k: Sequence[int] = ()) -> tuple[BinaryReduction, ...]:
         """All questions: the top label first, then the wanted top k, then every class."""
@@ -265,11 +265,11 @@ def multiclass_sample(
     """
     table = class_table(y_prob, tolerance, from_logits)
     n, k = table.shape
-    label, found = read_labels(y_true, k, read_classes(classes, k), column_names(y_prob), pos_label)
+    label, names = read_labels(y_true, k, read_classes(classes, k), column_names(y_prob), pos_label)
     if label.size != n:
         raise InputError("y_true", f"has {counted(label.size, 'row')} but y_prob has {n:,}; they must match")
     weight = read_columns(np.zeros(n), np.zeros(n), sample_weight)[2]
-    return MulticlassSample(label, table, weight, found, pos_label)
+    return MulticlassSample(label, table, weight, names, pos_label)
 
 
 def drawn_rows(sample: MulticlassSample, most: int, seed: int) -> MulticlassSample:
@@ -281,18 +281,18 @@ def drawn_rows(sample: MulticlassSample, most: int, seed: int) -> MulticlassSamp
     from calibrant.kernels.classes import hash_rows
 
     n, k = sample.table.shape
-    wanted = max(1, most // k)
-    if n <= wanted:
+    size = max(1, most // k)
+    if n <= size:
         return sample
     number = np.empty(n, np.uint64)
     for part, block in sample.table.blocks():
         hash_rows(block.view(np.uint64), np.uint64(seed), number[part])
-    last = np.partition(number, wanted - 1)[wanted - 1]
-    drawn = np.flatnonzero(number <= last)
-    if drawn.size > 2 * wanted:  # many equal rows at the end
+    last = np.partition(number, size - 1)[size - 1]
+    index = np.flatnonzero(number <= last)
+    if index.size > 2 * size:  # many equal rows at the end
         fewer = np.flatnonzero(number < last)
-        drawn = fewer if fewer.size else drawn
-    return sample.take(drawn)
+        index = fewer if fewer.size else index
+    return sample.take(index)
 
 
 def class_probabilities(y_prob: Any, tolerance: float | None = None) -> FloatArray:

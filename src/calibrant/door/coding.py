@@ -63,10 +63,10 @@ def ranks_of_cuts(n: int, n_bins: int) -> IntArray:
     return np.asarray(-(-n * np.arange(1, n_bins) // n_bins) - 1)
 
 
-def tops_of_ranges(held: FloatArray, n_bins: int) -> FloatArray:
+def tops_of_ranges(values: FloatArray, n_bins: int) -> FloatArray:
     """Largest number of each range but the last, of numbers in order; ranges hold about as many, ties together."""
-    tops = np.unique(held[ranks_of_cuts(held.size, n_bins)])
-    return np.asarray(tops[tops < held[-1]])
+    tops = np.unique(values[ranks_of_cuts(values.size, n_bins)])
+    return np.asarray(tops[tops < values[-1]])
 
 
 def cut_behind(tops: FloatArray, after: FloatArray, *, middle: bool = False) -> FloatArray:

@@ -63,8 +63,8 @@ def read_columns(
     InputError
         Naming the argument, the first bad row and what is allowed.
     """
-    given = {"y_true": y_true, "y_prob": y_prob} | ({} if sample_weight is None else {"sample_weight": sample_weight})
-    read = {name: _numbers(column, name) for name, column in given.items()}
+    columns = {"y_true": y_true, "y_prob": y_prob} | ({} if sample_weight is None else {"sample_weight": sample_weight})
+    read = {name: _numbers(column, name) for name, column in columns.items()}
     rows = read["y_prob"][0].size
     if rows == 0:
         raise InputError("y_prob", "is empty; at least one row is needed")
@@ -123,12 +123,12 @@ def _numbers(values: Column, name: str) -> tuple[FloatArray, InputError | None]:
         raise InputError(name, f"holds {kind_of(array)} (row 0{shown}); numbers are needed{hint}", row=0)
     if null is None:
         return numbers, problem
-    held = np.flatnonzero(~null)
+    index = np.flatnonzero(~null)
     everywhere = np.full(null.size, np.nan)
-    everywhere[held] = numbers
+    everywhere[index] = numbers
     row = _first(null)
-    if problem is not None and problem.row is not None and held[problem.row] < row:
-        return everywhere, _text_in(int(held[problem.row]), array[problem.row], name)
+    if problem is not None and problem.row is not None and index[problem.row] < row:
+        return everywhere, _text_in(int(index[problem.row]), array[problem.row], name)
     return everywhere, InputError(name, f"row {row} is null", row=row, allowed=NOT_NULL)
 
 

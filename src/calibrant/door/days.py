@@ -24,13 +24,13 @@ def numbers_of(days: npt.NDArray[Any]) -> FloatArray:
     >>> numbers_of(np.array(["2024-02-29", "2024-03-01", "NaT"], "datetime64[D]"))
     array([752987., 752990.,     nan])
     """
-    held = ~np.isnat(days)
-    year, month = days[held].astype("datetime64[Y]"), days[held].astype("datetime64[M]")
-    found = np.full(days.shape, np.nan)
-    found[held] = day_number(
-        year.astype(np.int64) + 1970, (month - year).astype(np.int64) + 1, (days[held] - month).astype(np.int64) + 1
+    mask = ~np.isnat(days)
+    year, month = days[mask].astype("datetime64[Y]"), days[mask].astype("datetime64[M]")
+    numbers = np.full(days.shape, np.nan)
+    numbers[mask] = day_number(
+        year.astype(np.int64) + 1970, (month - year).astype(np.int64) + 1, (days[mask] - month).astype(np.int64) + 1
     )
-    return found
+    return numbers
 
 
 def days_after(numbers: FloatArray) -> FloatArray:

@@ -32,5 +32,5 @@ def optional(user: str, *libraries: str) -> Iterator[None]:
         missing = (problem.name or "").partition(".")[0]
         if missing not in libraries:
             raise
-        said = f"{user} needs {missing}, which is not installed: pip install {_INSTALLED_BY[missing]}"
-        raise MissingLibraryError(said, name=missing) from None
+        sentence = f"{user} needs {missing}, which is not installed: pip install {_INSTALLED_BY[missing]}"
+        raise MissingLibraryError(sentence, name=missing) from None

@@ -36,23 +36,23 @@ def event_outcomes(y_true: Any, pos_label: Any) -> Any:
         return y_true
     label = _one_label(pos_label)
     values = label_column(as_labels(y_true))
-    seen = distinct(values)
-    check_two_labels(label, seen, f"{len(seen):,}")
-    rate = next((each for each in seen if isinstance(each, float) and 0.0 < each < 1.0), None)
+    labels = distinct(values)
+    check_two_labels(label, labels, f"{len(labels):,}")
+    rate = next((each for each in labels if isinstance(each, float) and 0.0 < each < 1.0), None)
     if rate is not None:
         row = int(np.argmax(values == rate))
         raise InputError("y_true", f"row {row} is {rate!r}, an event rate and no label; leave pos_label out", row=row)
-    return (values == label).astype(np.float64) if label in seen else np.zeros(values.size)
+    return (values == label).astype(np.float64) if label in labels else np.zeros(values.size)
 
 
-def check_two_labels(label: Any, seen: set[Any], how_many: str) -> None:
+def check_two_labels(label: Any, labels: set[Any], how_many: str) -> None:
     """Raise unless a label is one of two that were seen, or the other one of one kind."""
-    if len(seen) > 2:
+    if len(labels) > 2:
         problem = f"is for two labels, and y_true holds {how_many}. Pass y_true == {label!r} instead"
         raise InputError("pos_label", problem)
-    other_kind = any(isinstance(each, str) != isinstance(label, str) for each in seen)
-    if label not in seen and (len(seen) == 2 or other_kind):
-        raise _no_such_label(label, seen)
+    other_kind = any(isinstance(each, str) != isinstance(label, str) for each in labels)
+    if label not in labels and (len(labels) == 2 or other_kind):
+        raise _no_such_label(label, labels)
 
 
 def read_labels(
@@ -64,16 +64,16 @@ def read_labels(
         raise InputError("pos_label", f"says which of two classes is the event, but y_prob has {k} columns")
     values = as_labels(y_true)
     if values.ndim == 2 and values.shape[1] > 1:
-        number, found = _from_one_hot(values, k, column_names(y_true), names), classes or tuple(range(k))
+        number, order = _from_one_hot(values, k, column_names(y_true), names), classes or tuple(range(k))
     else:
         values = label_column(values)
-        found = classes if classes is not None else _classes_of(values, k, names, label)
-        number = _numbers(values, found, classes is not None)
-    if label is not None and label not in found:
-        raise InputError("pos_label", f"is {label!r:.40}, which is no class; the classes are {_listed(found)}")
-    for each in found:
+        order = classes if classes is not None else _classes_of(values, k, names, label)
+        number = _numbers(values, order, classes is not None)
+    if label is not None and label not in order:
+        raise InputError("pos_label", f"is {label!r:.40}, which is no class; the classes are {_listed(order)}")
+    for each in order:
         check_letters(each, "classes")
-    return number, found
+    return number, order
 
 
 def read_classes(classes: Sequence[Any] | None, k: int) -> Classes | None:
@@ -82,23 +82,23 @@ def read_classes(classes: Sequence[Any] | None, k: int) -> Classes | None:
         return None
     if isinstance(classes, str) or np.ndim(classes) != 1:
         raise InputError("classes", f"is {classes!r:.40}; a sequence of {k} names is needed")
-    found = tuple(_plain(each) for each in classes)
-    if len(found) != k:
-        raise InputError("classes", f"has {len(found)} names but y_prob has {k} columns; they must match")
-    if any(_is_missing(each) for each in found):
+    names = tuple(_plain(each) for each in classes)
+    if len(names) != k:
+        raise InputError("classes", f"has {len(names)} names but y_prob has {k} columns; they must match")
+    if any(_is_missing(each) for each in names):
         raise InputError("classes", "holds a missing name; every column needs its own")
-    if len(set(found)) != k:
+    if len(set(names)) != k:
         raise InputError("classes", "holds a name twice; every column needs its own")
-    return found
+    return names
 
 
 def column_names(table: Any) -> Classes | None:
     """Names of the columns of a data frame; None for anything else."""
-    found = getattr(table, "column_names", None)  # of a pyarrow table, whose columns are data
-    found = getattr(table, "columns", None) if found is None else found
-    if found is None or callable(found):
+    columns = getattr(table, "column_names", None)  # of a pyarrow table, whose columns are data
+    columns = getattr(table, "columns", None) if columns is None else columns
+    if columns is None or callable(columns):
         return None
-    return tuple(_plain(each) for each in found)
+    return tuple(_plain(each) for each in columns)
 
 
 def as_labels(y_true: Any) -> Labels:
@@ -165,43 +165,43 @@ def _one_label(pos_label: Any) -> Any:
 
 def _classes_of(values: Labels, k: int, names: Classes | None, label: Any) -> Classes:
     """Names of the columns: those of a frame that hold all labels, column numbers, or the labels in their order."""
-    held = distinct(values)
-    if label is not None and label not in held and len(held) == 2:
-        raise _no_such_label(label, held)
-    seen = held | (set() if label is None else {label})
-    named = _named_by(names, seen)
+    labels = distinct(values)
+    if label is not None and label not in labels and len(labels) == 2:
+        raise _no_such_label(label, labels)
+    union = labels | (set() if label is None else {label})
+    named = _named_by(names, union)
     if named is not None:
         return named
     numbers = values.dtype.kind in "iubf"
-    if numbers and (label is None or k > 2 or seen <= {0, 1}):
+    if numbers and (label is None or k > 2 or union <= {0, 1}):
         return tuple(range(k))
-    if len({isinstance(each, str) for each in seen}) > 1:
+    if len({isinstance(each, str) for each in union}) > 1:
         raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes")
-    if len(seen) != k:
+    if len(union) != k:
         what = "pos_label" if k == 2 and label is None else "all names as classes to multiclass_sample"
-        raise InputError("y_true", f"holds {len(held)} different labels but y_prob has {k} columns; pass {what}")
+        raise InputError("y_true", f"holds {len(labels)} different labels but y_prob has {k} columns; pass {what}")
     try:
-        return tuple(sorted(seen))
+        return tuple(sorted(union))
     except TypeError:
         raise InputError("y_true", "holds labels of several types; pass the names of the columns as classes") from None
 
 
-def _named_by(names: Classes | None, seen: set[Any]) -> Classes | None:
+def _named_by(names: Classes | None, labels: set[Any]) -> Classes | None:
     """Names of a frame's columns if they hold every label, read as whole numbers where the labels are numbers."""
     if names is None:
         return None
     whole = tuple(int(each) if isinstance(each, str) and each.isdecimal() else each for each in names)
-    for found in (names, whole):
-        if seen <= set(found) and len(set(found)) == len(found):
-            return found
+    for candidate in (names, whole):
+        if labels <= set(candidate) and len(set(candidate)) == len(candidate):
+            return candidate
     return None
 
 
-def _no_such_label(label: Any, held: set[Any]) -> InputError:
-    return InputError("pos_label", f"{label!r:.40} is none of the labels {_listed(held)}")
+def _no_such_label(label: Any, labels: set[Any]) -> InputError:
+    return InputError("pos_label", f"{label!r:.40} is none of the labels {_listed(labels)}")
 
 
-def _numbers(values: Labels, classes: Classes, told: bool) -> IntArray:
+def _numbers(values: Labels, classes: Classes, explicit: bool) -> IntArray:
     column = {name: i for i, name in enumerate(classes)}
     if values.dtype.kind == "O":
         number = np.array([column.get(name, -1) for name in values.tolist()], dtype=np.int64)
@@ -211,7 +211,7 @@ def _numbers(values: Labels, classes: Classes, told: bool) -> IntArray:
     if number.size and number.min() < 0:
         row = int(np.argmin(number))
         problem = f"row {row} is {values[row]!s:.40}, which is no class; the classes are {_listed(classes)}"
-        if not told and len(classes) == 2 and values.dtype.kind in "iu" and np.unique(values).size <= 2:
+        if not explicit and len(classes) == 2 and values.dtype.kind in "iu" and np.unique(values).size <= 2:
             problem += ". Other numbers for two classes need pos_label, the event's; columns are in their order then"
         raise InputError("y_true", problem, row=row)
     return number

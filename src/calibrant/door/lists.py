@@ -15,8 +15,8 @@ def in_list(text: str) -> tuple[str, ...]:
     """
     names, at = [], 0
     while at <= len(text):
-        found = _NAME.match(text, at)
-        assert found is not None  # the second way takes any text
-        names.append(found["plain"] if found["quoted"] is None else found["quoted"].replace('""', '"'))
-        at = found.end() + 1
+        match = _NAME.match(text, at)
+        assert match is not None  # the second way takes any text
+        names.append(match["plain"] if match["quoted"] is None else match["quoted"].replace('""', '"'))
+        at = match.end() + 1
     return tuple(names)

@@ -49,29 +49,29 @@ def alone_with(path: str | os.PathLike[str]) -> Iterator[None]:
     target = Path(os.path.realpath(path))
     lock = target.with_name(f".{target.name[:200]}.lock")
     try:
-        held = _locked(lock)
+        descriptor = _locked(lock)
     except OSError as problem:
         raise FileError("path", f"{str(target)!r} cannot be locked: {problem.strerror or problem}") from problem
     try:
         yield
     finally:
         lock.unlink(missing_ok=True)  # while it is held: who waits for it sees that it is gone, and begins anew
-        os.close(held)
+        os.close(descriptor)
 
 
 def _locked(lock: Path) -> int:
     while True:
-        held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            if lock.exists() and os.path.samestat(os.fstat(held), lock.stat()):
-                return held
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if lock.exists() and os.path.samestat(os.fstat(descriptor), lock.stat()):
+                return descriptor
         except FileNotFoundError:
             pass
         except BaseException:
-            os.close(held)
+            os.close(descriptor)
             raise
-        os.close(held)
+        os.close(descriptor)
 
 
 def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
@@ -100,5 +100,5 @@ def write_whole_bytes(path: str | os.PathLike[str], write: Callable[[IO[bytes]],
         finally:
             aside.unlink(missing_ok=True)
     except OSError as problem:
-        said = problem.strerror or problem
-        raise FileError("path", f"{str(target)!r} cannot be written: {said}") from problem
+        reason = problem.strerror or problem
+        raise FileError("path", f"{str(target)!r} cannot be written: {reason}") from problem

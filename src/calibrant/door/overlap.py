@@ -46,7 +46,7 @@ class Overlap:
         """What is wrong."""
         one, others = names[self.one], [names[other] for other in self.others]
         rows, first = f"the same {counted(self.count, 'row')}", "".join(others[:1])
-        said = {
+        sentence = {
             "copy": f"{one} holds {rows} as {first}",
             "begin": f"{one} begins with {rows} as {first}",
             "total": f"{one} holds the rows of {_listed(others)} together",
@@ -54,8 +54,8 @@ class Overlap:
             "itself": f"{one} holds about {counted(self.count, 'row')} twice",
         }[self.how]
         if self.certain:
-            return said if self.how == "itself" else f"{said}; they would count twice"
-        return f"{said}; they may be copies or equal by chance (probability up to about {2.0**-self.bits:.2g})"
+            return sentence if self.how == "itself" else f"{sentence}; they would count twice"
+        return f"{sentence}; they may be copies or equal by chance (probability up to about {2.0**-self.bits:.2g})"
 
 
 def refuse(overlap: Overlap | None, names: Sequence[str], fail: type[InputError], argument: str) -> None:
@@ -90,8 +90,8 @@ def find_overlap(
     for overlap in _totals([each[0] for each in sources], about):
         members = (overlap.one, *overlap.others)
         if about is None or about in members:
-            told = not overlap.certain and all(apart(overlap.one, other) for other in overlap.others)
-            if not told:
+            distinct = not overlap.certain and all(apart(overlap.one, other) for other in overlap.others)
+            if not distinct:
                 return overlap
     for overlap in (*_sharing(sources, about), *_repeated(sources)):
         other = overlap.others[0] if overlap.others else overlap.one
@@ -122,12 +122,12 @@ def _sharing(sources: Sequence[Sequence[Identity]], about: int | None) -> Iterat
 
 def _candidates(claims: Sequence[tuple[int, Identity]], about: int | None) -> list[tuple[int, int]]:
     """Pairs of these of different sources, the earlier first, with so many predictions in common that rows may be."""
-    drawn = [_NONE if each.sample is None else singles(each.sample) for _, each in claims]
+    keys = [_NONE if each.sample is None else singles(each.sample) for _, each in claims]
     if about is not None:  # the others are not compared with one another
-        own = np.concatenate([_NONE, *(each for (at, _), each in zip(claims, drawn, strict=True) if at == about)])
-        drawn = [each[np.isin(each, own)] for each in drawn]
-    values = np.concatenate([_NONE, *drawn])
-    of = np.repeat(np.arange(len(claims)), [len(each) for each in drawn])
+        own = np.concatenate([_NONE, *(each for (at, _), each in zip(claims, keys, strict=True) if at == about)])
+        keys = [each[np.isin(each, own)] for each in keys]
+    values = np.concatenate([_NONE, *keys])
+    of = np.repeat(np.arange(len(claims)), [len(each) for each in keys])
     order = np.argsort(values, kind="stable")
     values, of = values[order], of[order]
     n, counts = len(claims), np.zeros(0, dtype=np.int64)
@@ -138,27 +138,27 @@ def _candidates(claims: Sequence[tuple[int, Identity]], about: int | None) -> li
         pairs, place = np.unique(np.concatenate([pairs, codes]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([counts, often])).astype(np.int64)
         step += 1
-    found = pairs[counts >= _FEWEST]
-    chosen = [(int(each) // n, int(each) % n) for each in found]
-    return [(i, j) for i, j in chosen if claims[i][0] != claims[j][0] and about in (None, claims[i][0], claims[j][0])]
+    shared = pairs[counts >= _FEWEST]
+    places = [(int(each) // n, int(each) % n) for each in shared]
+    return [(i, j) for i, j in places if claims[i][0] != claims[j][0] and about in (None, claims[i][0], claims[j][0])]
 
 
 def _shared(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
     """Pairs of sources of which one holds what the other holds or is."""
-    seen: dict[tuple[str, int, int], list[tuple[int, Identity]]] = {}
+    earlier: dict[tuple[str, int, int], list[tuple[int, Identity]]] = {}
     for at, claims in enumerate(sources):
         for claim in claims:
             keys = [("copy", claim.count, each) for each in (claim.rows, claim.cells) if each is not None]
             keys += [("begin", HEAD, claim.head)] if claim.head is not None else []
             for key in keys:
-                for other, held in seen.get(key, []):
+                for other, match in earlier.get(key, []):
                     if other == at:
                         continue
                     if key[0] == "copy":
-                        found = Overlap("copy", at, (other,), claim.count, claim.bits_with(held))
+                        overlap = Overlap("copy", at, (other,), claim.count, claim.bits_with(match))
                     else:
-                        found = Overlap("begin", at, (other,), HEAD, min(claim.head_bits, held.head_bits))
-                    yield found
+                        overlap = Overlap("begin", at, (other,), HEAD, min(claim.head_bits, match.head_bits))
+                    yield overlap
         for claim in claims:
             for kind, count, prints in (
                 ("copy", claim.count, claim.rows),
@@ -166,7 +166,7 @@ def _shared(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
                 ("begin", HEAD, claim.head),
             ):
                 if prints is not None:
-                    seen.setdefault((kind, count, prints), []).append((at, claim))
+                    earlier.setdefault((kind, count, prints), []).append((at, claim))
 
 
 def _totals(wholes: Sequence[Identity], about: int | None) -> Iterator[Overlap]:
@@ -178,28 +178,28 @@ def _totals(wholes: Sequence[Identity], about: int | None) -> Iterator[Overlap]:
             others = [other for other in word_of if wholes[other].count < wholes[at].count]
             if len(others) < 2:
                 continue
-            held = np.array([word_of[other] for other in others], dtype=np.uint64)
-            for subset in _adding_up(held, np.uint64(word_of[at])):
-                chosen = tuple(others[each] for each in subset)
-                if joined([wholes[each] for each in chosen]).equals(wholes[at]):
-                    yield Overlap("total", at, chosen, wholes[at].count, wholes[at].bits)
+            words = np.array([word_of[other] for other in others], dtype=np.uint64)
+            for subset in _adding_up(words, np.uint64(word_of[at])):
+                parts = tuple(others[each] for each in subset)
+                if joined([wholes[each] for each in parts]).equals(wholes[at]):
+                    yield Overlap("total", at, parts, wholes[at].count, wholes[at].bits)
 
 
-def _adding_up(held: UIntArray, wanted: np.uint64) -> Iterator[tuple[int, ...]]:
+def _adding_up(words: UIntArray, total: np.uint64) -> Iterator[tuple[int, ...]]:
     """Subsets of two or more whose sum modulo 2^64 is the wanted one."""
-    n = len(held)
+    n = len(words)
     with np.errstate(over="ignore"):
         if n > _SMALL:  # runs of neighbours, and all
-            sums = np.concatenate([[np.uint64(0)], np.cumsum(held, dtype=np.uint64)])
+            sums = np.concatenate([[np.uint64(0)], np.cumsum(words, dtype=np.uint64)])
             place = {int(each): at for at, each in enumerate(sums)}
             for start, each in enumerate(sums):
-                stop = place.get(int(each + wanted), -1)
+                stop = place.get(int(each + total), -1)
                 if stop > start + 1:
                     yield tuple(range(start, stop))
             return
-        low, high = _subset_sums(held[: n // 2]), _subset_sums(held[n // 2 :])
+        low, high = _subset_sums(words[: n // 2]), _subset_sums(words[n // 2 :])
         order = np.argsort(low)
-        rest = wanted - high
+        rest = total - high
         at = np.searchsorted(low[order], rest)
         for of_high in np.flatnonzero(low[order][np.minimum(at, len(low) - 1)] == rest).tolist():
             of_low = int(order[at[of_high]])
@@ -209,9 +209,9 @@ def _adding_up(held: UIntArray, wanted: np.uint64) -> Iterator[tuple[int, ...]]:
                 yield tuple(subset)
 
 
-def _subset_sums(held: UIntArray) -> UIntArray:
+def _subset_sums(words: UIntArray) -> UIntArray:
     sums = np.zeros(1, dtype=np.uint64)
-    for each in held:
+    for each in words:
         sums = np.concatenate([sums, sums + each])
     return sums
 

@@ -53,42 +53,42 @@ class RowSample:
 
     def at(self, level: int) -> npt.NDArray[Any]:
         """What it holds at a level that is no lower."""
-        held = np.frombuffer(self.data, dtype=_FIELDS)
-        return held if level == self.level else held[_levels(held["v"].astype(np.uint64)) >= level]
+        records = np.frombuffer(self.data, dtype=_FIELDS)
+        return records if level == self.level else records[_levels(records["v"].astype(np.uint64)) >= level]
 
     def down_to(self, size: int) -> RowSample:
         """The sample at the lowest level at which it holds so few predictions."""
-        level, held = self.level, self.at(self.level)
-        while len(held) > size:
+        level, records = self.level, self.at(self.level)
+        while len(records) > size:
             level += 1
-            held = held[_levels(held["v"].astype(np.uint64)) >= level]
-        return RowSample(level, held.tobytes())
+            records = records[_levels(records["v"].astype(np.uint64)) >= level]
+        return RowSample(level, records.tobytes())
 
     def to_list(self) -> list[Any]:
         """As JSON."""
         return [self.level, base64.b64encode(zlib.compress(self.data)).decode()]
 
     @classmethod
-    def from_list(cls, kept: Sequence[Any]) -> RowSample:
+    def from_list(cls, content: Sequence[Any]) -> RowSample:
         """From JSON; raises ValueError or TypeError for anything else."""
-        level, text = kept
+        level, text = content
         try:
             data = zlib.decompress(base64.b64decode(text, validate=True))
         except zlib.error as problem:
             raise ValueError(f"a sample of rows is damaged: {problem}") from None
         if type(level) is not int or not 0 <= level < 64 or len(data) % _FIELDS.itemsize:
             raise ValueError("a sample of rows has a level or a length that none has")
-        found = cls(level, data)
-        held = found.at(level)
-        sound = (np.diff(held["v"].astype(np.int64)) > 0).all() and (held["n"] > 0).all()
+        sample = cls(level, data)
+        records = sample.at(level)
+        sound = (np.diff(records["v"].astype(np.int64)) > 0).all() and (records["n"] > 0).all()
         if (
             not sound
-            or (held["ones"] > held["n"]).any()
-            or len(held) > SIZE
-            or (_levels(held["v"].astype(np.uint64)) < level).any()
+            or (records["ones"] > records["n"]).any()
+            or len(records) > SIZE
+            or (_levels(records["v"].astype(np.uint64)) < level).any()
         ):
             raise ValueError("a sample of rows has sums that no rows have")
-        return found
+        return sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ def sample_rows(
     level, n, _ = state.tolist()
     table = table[table[:, 0] != 0]
     table = table[np.argsort(table[:, 0])]
-    held = np.empty(n, dtype=_FIELDS)
+    records = np.empty(n, dtype=_FIELDS)
     columns = (table[:, 0] - np.uint64(1), *table[:, 1:4].T)
-    for name, column in zip(held.dtype.names or (), columns, strict=True):
-        held[name] = column & np.uint64(0xFFFFFFFF)
-    held["n"] = np.minimum(table[:, 1 + kernel.COUNT], 0xFFFFFFFF)
+    for name, column in zip(records.dtype.names or (), columns, strict=True):
+        records[name] = column & np.uint64(0xFFFFFFFF)
+    records["n"] = np.minimum(table[:, 1 + kernel.COUNT], 0xFFFFFFFF)
     lag = table[:, 1 + kernel.STOP] - table[:, 1 + kernel.START]
-    found = _multiples(held, level, len(v), with_ids=ids is not None)
-    return RowSample(level, held.tobytes()), found or _steps(held, lag.astype(np.int64), level, len(v))
+    evidence = _multiples(records, level, len(v), with_ids=ids is not None)
+    return RowSample(level, records.tobytes()), evidence or _steps(records, lag.astype(np.int64), level, len(v))
 
 
 def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool) -> Evidence | None:
@@ -163,65 +163,65 @@ def sample_of_all(samples: Sequence[RowSample | None]) -> RowSample | None:
     if len(known) < len(samples) or not known:
         return None
     level = max(each.level for each in known)
-    held = np.concatenate([each.at(level) for each in known])
-    order = np.argsort(held["v"], kind="stable")
-    held = held[order]
-    starts = np.flatnonzero(np.r_[True, held["v"][1:] != held["v"][:-1]])
-    together = held[starts]
+    records = np.concatenate([each.at(level) for each in known])
+    order = np.argsort(records["v"], kind="stable")
+    records = records[order]
+    starts = np.flatnonzero(np.r_[True, records["v"][1:] != records["v"][:-1]])
+    together = records[starts]
     for name in ("n", "ones"):
-        together[name] = np.minimum(np.add.reduceat(held[name].astype(np.uint64), starts), 0xFFFFFFFF)
-    together["id"] = np.bitwise_xor.reduceat(held["id"], starts)
+        together[name] = np.minimum(np.add.reduceat(records[name].astype(np.uint64), starts), 0xFFFFFFFF)
+    together["id"] = np.bitwise_xor.reduceat(records["id"], starts)
     return RowSample(level, together.tobytes()).down_to(SIZE)
 
 
 def singles(sample: RowSample) -> npt.NDArray[np.uint32]:
     """Predictions of one row."""
-    held = sample.at(sample.level)
-    found: npt.NDArray[np.uint32] = held["v"][held["n"] == 1]
-    return found
+    records = sample.at(sample.level)
+    numbers: npt.NDArray[np.uint32] = records["v"][records["n"] == 1]
+    return numbers
 
 
 def mixed(x: UIntArray) -> UIntArray:
     """Each number mixed; 0 stays 0."""
-    found = np.empty_like(x)
-    kernel.mix(x, found)
-    return found
+    hashes = np.empty_like(x)
+    kernel.mix(x, hashes)
+    return hashes
 
 
-def _multiples(held: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: bool) -> Evidence | None:
+def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: bool) -> Evidence | None:
     """What shows that all rows are there two or three times: counts at distinct predictions that are its multiples."""
-    count = held["n"].astype(np.float64)
+    count = records["n"].astype(np.float64)
     for times in (2, 3) if not with_ids else (2,):
-        multiple = held["n"] % times == 0
-        if _tail(int(multiple.sum()), len(held), 1.0 / times) - math.log2(2.73 * math.sqrt(n_rows)) < ENOUGH:
+        multiple = records["n"] % times == 0
+        if _tail(int(multiple.sum()), len(records), 1.0 / times) - math.log2(2.73 * math.sqrt(n_rows)) < ENOUGH:
             continue
-        same = (held["ones"] % times == 0)[multiple]
+        same = (records["ones"] % times == 0)[multiple]
         if with_ids:
-            same &= held["id"][multiple] == 0
-        rate = (float(held["ones"].sum()) + 1.0) / (count.sum() + 2.0)
-        chance = _divisible(count[multiple], _predictions(held["v"][multiple]), rate, times)
-        found = _judged(same, chance, 1 << level, with_ids=with_ids)
-        if found is not None:
+            same &= records["id"][multiple] == 0
+        rate = (float(records["ones"].sum()) + 1.0) / (count.sum() + 2.0)
+        chance = _divisible(count[multiple], _predictions(records["v"][multiple]), rate, times)
+        evidence = _judged(same, chance, 1 << level, with_ids=with_ids)
+        if evidence is not None:
             extra = count[multiple][same].sum() * (times - 1) / times
-            return Evidence(int(extra) << level, found.bits)
+            return Evidence(int(extra) << level, evidence.bits)
     return None
 
 
-def _steps(held: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_rows: int) -> Evidence | None:
+def _steps(records: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_rows: int) -> Evidence | None:
     """What shows that a stretch of rows is there twice: pairs of equal predictions that stand equally far apart."""
-    pair = (held["n"] == 2) & (lag > 1)  # ties of sorted rows stand side by side
+    pair = (records["n"] == 2) & (lag > 1)  # ties of sorted rows stand side by side
     lags, counts = np.unique(lag[pair], return_counts=True)
     if not len(lags):
         return None
     most = int(np.argmax(counts))
     n_pairs, n = int(pair.sum()), min(int(counts[most]), n_rows // 4)
-    chosen = (math.lgamma(n_pairs + 1) - math.lgamma(n + 1) - math.lgamma(n_pairs - n + 1)) / math.log(2.0)
-    if n * math.log2(max(n_rows - 2, 8) / 8.0) - chosen - math.log2(n_rows) < ENOUGH:
+    choices = (math.lgamma(n_pairs + 1) - math.lgamma(n + 1) - math.lgamma(n_pairs - n + 1)) / math.log(2.0)
+    if n * math.log2(max(n_rows - 2, 8) / 8.0) - choices - math.log2(n_rows) < ENOUGH:
         return None
     at = pair & (lag == lags[most])
-    rate = (held["ones"].sum() + 1.0) / (held["n"].sum() + 2.0)
-    same = (held["ones"][at] != 1) & (held["id"][at] == 0)
-    return _judged(same, _divisible(np.full(int(at.sum()), 2.0), _predictions(held["v"][at]), rate, 2), 1 << level)
+    rate = (records["ones"].sum() + 1.0) / (records["n"].sum() + 2.0)
+    same = (records["ones"][at] != 1) & (records["id"][at] == 0)
+    return _judged(same, _divisible(np.full(int(at.sum()), 2.0), _predictions(records["v"][at]), rate, 2), 1 << level)
 
 
 def _judged(same: npt.NDArray[np.bool_], chance: FloatArray, scale: int, *, with_ids: bool = False) -> Evidence | None:
@@ -250,19 +250,19 @@ def _divisible(n: FloatArray, v: FloatArray, rate: float, times: int) -> FloatAr
     n = np.maximum(n, 2.0)
     turn = np.exp(2j * np.pi * np.arange(times) / times)
     both = [((1.0 - p + p * turn[:, None]) ** n).real.mean(axis=0) for p in (v, np.full_like(v, rate))]
-    found: FloatArray = np.clip(np.maximum(*both), 0.0, 1.0)
-    return found
+    probability: FloatArray = np.clip(np.maximum(*both), 0.0, 1.0)
+    return probability
 
 
 def _numbers(v: npt.NDArray[Any]) -> UIntArray:
     single = np.asarray(v, dtype=np.float32) + np.float32(0.0)
-    found: UIntArray = single.view(np.uint32).astype(np.uint64)
-    return found
+    numbers: UIntArray = single.view(np.uint32).astype(np.uint64)
+    return numbers
 
 
 def _predictions(numbers: npt.NDArray[Any]) -> FloatArray:
-    found: FloatArray = np.ascontiguousarray(numbers, dtype=np.uint32).view(np.float32).astype(np.float64)
-    return np.clip(np.nan_to_num(found), 0.0, 1.0)
+    predictions: FloatArray = np.ascontiguousarray(numbers, dtype=np.uint32).view(np.float32).astype(np.float64)
+    return np.clip(np.nan_to_num(predictions), 0.0, 1.0)
 
 
 def _levels(numbers: UIntArray) -> npt.NDArray[np.int64]:

@@ -182,9 +182,9 @@ class Rows:
         if self.weight is None and self.trials is None:
             sample = self.sample
             return Lots(sample.prediction, sample.count, sample.ones, np.broadcast_to(1.0, sample.prediction.shape))
-        held, ones = self.held, self.y_true.astype(np.float64)
-        weight = None if self.weight is None else self.weight[held]
-        return Lots.of(self.y_prob[held], self.count[held], ones[held], weight)
+        mask, ones = self.held, self.y_true.astype(np.float64)
+        weight = None if self.weight is None else self.weight[mask]
+        return Lots.of(self.y_prob[mask], self.count[mask], ones[mask], weight)
 
     @cached_property
     def sample(self) -> Sample:
@@ -196,8 +196,8 @@ class Rows:
     @property
     def premise(self) -> str:
         """What a test of these rows takes to be true of them, in one line."""
-        said = INDEPENDENT if self.group is None else f"{INDEPENDENT} between groups"
-        return said if self.weight is None else f"{said}, and {WEIGHTS}"
+        sentence = INDEPENDENT if self.group is None else f"{INDEPENDENT} between groups"
+        return sentence if self.weight is None else f"{sentence}, and {WEIGHTS}"
 
 
 def sample_and_rows(
@@ -213,9 +213,9 @@ INDEPENDENT = "rows are independent"
 WEIGHTS = "weights do not depend on outcomes given the predictions"
 
 
-def not_taken(why: str, **given: Any) -> None:
+def not_taken(why: str, **arguments: Any) -> None:
     """Refuse weights, trials or groups where theory has no place for them."""
-    for name, each in given.items():
+    for name, each in arguments.items():
         if each is not None:
             raise InputError(name, f"cannot be used here: {why}")
 
@@ -265,8 +265,8 @@ def events_of(share: FloatArray, count: FloatArray) -> FloatArray:
     bad = np.abs(share * count - ones) > _WHOLE * np.maximum(1.0, count * 1e-6)
     if bad.any():
         row = int(np.argmax(bad))
-        seen = share[row] * count[row]
-        problem = f"row {row} is {share[row]:.6g}, which of {count[row]:g} trials is {seen:.6g} events"
+        events = share[row] * count[row]
+        problem = f"row {row} is {share[row]:.6g}, which of {count[row]:g} trials is {events:.6g} events"
         allowed = "with trials it is the share of events, a whole number of them"
         raise InputError("y_true", problem, row=row, allowed=allowed)
     return np.asarray(ones)

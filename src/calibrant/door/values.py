@@ -81,8 +81,8 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain dicts, lists, numbers and words, as JSON has them."""
-        found: dict[str, Any] = plain(self)
-        return found
+        content: dict[str, Any] = plain(self)
+        return content
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:

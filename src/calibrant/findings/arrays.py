@@ -396,6 +396,6 @@ def _costs(
     # What is drawn from a population are rows: those of a group depend on one another, and so may trials of one row.
     single = rows is None or (rows.trials is None and rows.group is None)
     cuts = Cuts.of(sample)
-    cost = cost_from_sample(sample, level, threshold, bounded=single and not many, cuts=cuts)
+    cost = cost_from_sample(sample, level, threshold, with_bounds=single and not many, cuts=cuts)
     how = sample, cost.threshold, level, n_resamples, np.random.default_rng([drawn, 1])
     return cost, acting_from_sample(*how, single=single, corp=corp, cuts=cuts)

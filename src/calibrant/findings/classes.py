@@ -342,7 +342,7 @@ def _state(
 def _question(question: BinaryReduction, level: float, group: IntArray | None) -> tuple[Question, tuple[Any, int]]:
     sample = question.sample
     mean = dot(sample.mass(), sample.prediction)
-    found = evidence_of(question, level, group, pooled=sample)
+    found = evidence_of(question, level, group, sample=sample)
     asked = Question(
         question.name,
         min(1.0, max(0.0, mean + float(sample.residual().sum()))),

@@ -56,8 +56,8 @@ class CalibrationBins(Result):
     def summary(self) -> str:
         """Say how many bins hold rows, and how far off they are together."""
         error = float(np.abs(self.residual).sum())
-        held = f"{counted(int(self.count.sum()), 'row')} in {counted(self.count.size, 'bin')}"
-        return f"{held}; the average gap is {error:.6g}."
+        size = f"{counted(int(self.count.sum()), 'row')} in {counted(self.count.size, 'bin')}"
+        return f"{size}; the average gap is {error:.6g}."
 
 
 def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> CalibrationBins:
@@ -75,8 +75,8 @@ def bins_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uni
         # The k-th edge is the smallest prediction with at least k/n of the mass at or below it: ties stay together. An
         # edge at 0 is kept beside the first: rows at exactly 0 then have the bin that a tie anywhere else would have.
         below = np.cumsum(sample.weight)
-        wanted = np.arange(1, n_bins) / n_bins * below[-1]
-        at = np.searchsorted(below * (1.0 + 1e-12), wanted)
+        target = np.arange(1, n_bins) / n_bins * below[-1]
+        at = np.searchsorted(below * (1.0 + 1e-12), target)
         starts, lower, upper = _cut(v, np.concatenate([[0.0], np.unique(np.append(v[at], 1.0))]))
     ends = np.append(starts[1:], v.size) - 1
     residual = np.add.reduceat(sample.residual(), starts)
@@ -101,8 +101,8 @@ def _cut(v: FloatArray, edges: FloatArray) -> tuple[npt.NDArray[np.intp], FloatA
     """First index of every bin that holds a prediction, with its edges."""
     past = np.searchsorted(v, edges, side="right")
     past[0] = 0  # a prediction at the first edge belongs to the first bin
-    held = np.diff(past) > 0
-    return past[:-1][held], edges[:-1][held], edges[1:][held]
+    mask = np.diff(past) > 0
+    return past[:-1][mask], edges[:-1][mask], edges[1:][mask]
 
 
 def _error_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform", norm: Norm = "l1") -> float:
@@ -111,10 +111,10 @@ def _error_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "u
     gap = np.abs(bins.residual)
     if norm == "l1":
         return float(gap.sum())
-    held = bins.mass > 0.0
+    mask = bins.mass > 0.0
     if norm == "max":
-        return float((gap[held] / bins.mass[held]).max())
-    return float(np.sqrt((gap[held] * (gap[held] / bins.mass[held])).sum()))
+        return float((gap[mask] / bins.mass[mask]).max())
+    return float(np.sqrt((gap[mask] * (gap[mask] / bins.mass[mask])).sum()))
 
 
 def _bound_from_sample(sample: Sample, n_bins: int = 15, strategy: Strategy = "uniform") -> float:

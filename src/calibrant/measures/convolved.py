@@ -28,8 +28,8 @@ _SMALLEST_GRID, _LARGEST_GRID = 2**10, 2**22
 
 def grid_size(bandwidth: float) -> int:
     """Number of cells, a power of two, of a grid that resolves a bandwidth."""
-    wanted = NODES_PER_BANDWIDTH / bandwidth
-    return min(_LARGEST_GRID, max(_SMALLEST_GRID, 1 << int(np.ceil(np.log2(wanted)))))
+    nodes = NODES_PER_BANDWIDTH / bandwidth
+    return min(_LARGEST_GRID, max(_SMALLEST_GRID, 1 << int(np.ceil(np.log2(nodes)))))
 
 
 class SmoothedResidual:
@@ -51,9 +51,9 @@ class SmoothedResidual:
     def density(self, bandwidth: float) -> FloatArray:
         """Smoothed residual at the nodes of the coarsest grid that resolves the bandwidth."""
         cells = min(self._coefficient.size - 1, grid_size(bandwidth))
-        kept = self._coefficient[: min(cells, int(np.ceil(_TERMS / bandwidth))) + 1]
-        decay = np.exp(-0.5 * (np.pi * bandwidth * np.arange(kept.size)) ** 2)
-        return np.asarray(self._dct(kept * decay, type=1, n=cells + 1))
+        terms = self._coefficient[: min(cells, int(np.ceil(_TERMS / bandwidth))) + 1]
+        decay = np.exp(-0.5 * (np.pi * bandwidth * np.arange(terms.size)) ** 2)
+        return np.asarray(self._dct(terms * decay, type=1, n=cells + 1))
 
     def error(self, bandwidth: float) -> float:
         """Integral of its absolute value."""
@@ -102,16 +102,16 @@ def _crossing(spare: Callable[[float], float], low: float, high: float) -> float
     It falls by at least as much as its argument grows, so that a value of `_SAME` is found no farther away than that.
     Secants; the value at an end that stays twice is halved (the Illinois rule).
     """
-    at, found = low, spare(low)
-    left, right = found, spare(high)
-    while abs(found) > _SAME and high - low > _SAME:
-        before, at = found, high - right * (high - low) / (right - left)
-        found = spare(at)
-        stayed = 0.5 if (found > 0.0) == (before > 0.0) else 1.0
-        if found > 0.0:
-            low, left, right = at, found, stayed * right
+    at, value = low, spare(low)
+    left, right = value, spare(high)
+    while abs(value) > _SAME and high - low > _SAME:
+        before, at = value, high - right * (high - low) / (right - left)
+        value = spare(at)
+        stayed = 0.5 if (value > 0.0) == (before > 0.0) else 1.0
+        if value > 0.0:
+            low, left, right = at, value, stayed * right
         else:
-            high, right, left = at, found, stayed * left
+            high, right, left = at, value, stayed * left
     return at
 
 

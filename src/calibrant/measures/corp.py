@@ -119,9 +119,9 @@ def corp_decomposition(
 def corp_from_sample(sample: Sample, score: Score = "brier") -> CorpDecomposition:
     """`corp_decomposition` of a sample."""
     weight, prediction, events = sample.weight, sample.prediction, sample.weighted_outcome
-    held = sample.mass() > 0.0  # a weight may be too small to have a share
-    if not held.all():
-        weight, prediction, events = weight[held], prediction[held], events[held]
+    mask = sample.mass() > 0.0  # a weight may be too small to have a share
+    if not mask.all():
+        weight, prediction, events = weight[mask], prediction[mask], events[mask]
     rate = np.clip(events / weight, 0.0, 1.0)
     mass = weight / weight.sum()
     fitted, steps = isotonic(rate, weight)

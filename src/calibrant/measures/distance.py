@@ -297,16 +297,16 @@ def rounded_partition(mass: FloatArray, v: FloatArray, y: FloatArray, relaxation
     """
     targets = _targets(mass, v, y, relaxation.coupling)
     splits = [y > 0.5] if bool(((y == 0.0) | (y == 1.0)).all()) else [y > 0.5, y > v]
-    found = [_in_two_rows(mass, v, y, targets, relaxation.potentials, second) for second in splits]
-    return min(found, key=lambda each: each[0])[1]
+    pairs = [_in_two_rows(mass, v, y, targets, relaxation.potentials, second) for second in splits]
+    return min(pairs, key=lambda each: each[0])[1]
 
 
 def _in_two_rows(
     mass: FloatArray, v: FloatArray, y: FloatArray, targets: FloatArray, potentials: Potentials, second: BoolArray
 ) -> tuple[float, IntArray]:
     """Cost beyond the credit, and parts; cuts at few places along the targets, then ever nearer to the best of them."""
-    order = [np.flatnonzero(chosen) for chosen in (~second, second)]
-    order = [chosen[np.argsort(v[chosen], kind="stable")] for chosen in order]
+    order = [np.flatnonzero(rows) for rows in (~second, second)]
+    order = [rows[np.argsort(v[rows], kind="stable")] for rows in order]
     first, other = (_row(mass[i], v[i], y[i], potentials) for i in order)
     size = np.array([i.size for i in order])
     rising = [np.maximum.accumulate(np.round(targets[i], 9)) for i in order]  # one target is one, for any rounding
@@ -318,11 +318,11 @@ def _in_two_rows(
         middles = (cuts[1:] + cuts[:-1]) // 2
         near = np.concatenate([cuts, middles])[:, None] + step * _NEAR
         places = _sorted(near.reshape(-1, 2), size)
-        found, path = cut_in_step(first, other, places, _ROUNDING_BOXES * len(_NEAR), gap + _CLOSED, _GAIN)
+        length, path = cut_in_step(first, other, places, _ROUNDING_BOXES * len(_NEAR), gap + _CLOSED, _GAIN)
         if step == 1:
-            looks = looks - 1 if gap - found > _WORTH * gap else 0
-        if found <= gap:
-            gap, cuts = found, places[path]
+            looks = looks - 1 if gap - length > _WORTH * gap else 0
+        if length <= gap:
+            gap, cuts = length, places[path]
         step = -(-step // 3)
     labels = np.empty(v.size, np.int64)
     for i, used in zip(order, cuts.T, strict=True):

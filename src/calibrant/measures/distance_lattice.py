@@ -92,9 +92,9 @@ class LatticeProblem:
     def _look(self, slack: float, radius: float, clock: Clock) -> int:
         """Look for a shorter path next to the coupling's; the work it took."""
         corridor = self._corridor(self._ahead, self.length, np.full(self._n + 1, self.length), radius, slack)
-        found: lattice.Found = clock.run(lattice.shortest_path, *self._forward, corridor, _MOST_STATES, clock.stop)
-        self._keep(found, False)
-        return found.work
+        result: lattice.Found = clock.run(lattice.shortest_path, *self._forward, corridor, _MOST_STATES, clock.stop)
+        self._keep(result, False)
+        return result.work
 
     def _prove(self, guess: float, clock: Clock) -> int | None:
         """Find the shortest path if it is no longer than the guess, else prove that it is longer; the work it took.
@@ -152,13 +152,13 @@ class LatticeProblem:
             budget, self._centre, radius, slack, last, free, top, self._grain, total, ahead0, ahead1, none, 0.0, self._n
         )
 
-    def _keep(self, found: lattice.Found, from_end: bool) -> None:
-        if found.path.shape[0] == 0 or found.length >= self.length:
+    def _keep(self, result: lattice.Found, from_end: bool) -> None:
+        if result.path.shape[0] == 0 or result.length >= self.length:
             return
-        self.length = found.length
+        self.length = result.length
         self.labels = np.empty(self._n, np.int64)
         end = np.array([side.v.size for side in self._forward], np.int64)
-        path = end - found.path[::-1, ::-1] if from_end else found.path
+        path = end - result.path[::-1, ::-1] if from_end else result.path
         for rows, cuts in zip(self._order, path.T, strict=True):
             self.labels[rows] = np.repeat(np.arange(cuts.size - 1), np.diff(cuts))
 
@@ -210,11 +210,11 @@ def shifted_potentials(potentials: Potentials, n: int) -> list[Potentials]:
     """Feasible potentials that give more to one of n elements' outcomes and less to the other, by several amounts."""
     u, r0, r1 = potentials.nodes, potentials.r0, potentials.r1
     count = min(max(_SUMS // n, 1), _MOST)
-    found = []
+    candidates = []
     for shift in 2.0 * (np.arange(1, count + 1) / count) ** 2:  # by 2 c**2: it tells most about states near the value c
-        found.append(_feasible(u, r0 - shift, _raised(u, r0 - shift)))
-        found.append(_feasible(u, _raised((1.0 - u)[::-1], (r1 - shift)[::-1])[::-1], r1 - shift))
-    return found
+        candidates.append(_feasible(u, r0 - shift, _raised(u, r0 - shift)))
+        candidates.append(_feasible(u, _raised((1.0 - u)[::-1], (r1 - shift)[::-1])[::-1], r1 - shift))
+    return candidates
 
 
 def _raised(u: FloatArray, r0: FloatArray) -> FloatArray:

@@ -50,18 +50,18 @@ def pooled_neighbours(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Features, rates and masses of levels that are pooled with their neighbours, to at most 4,096."""
     cut = np.arange(0, rate.size, -(-rate.size // _POOLED))
-    pooled = np.add.reduceat(mass, cut)
-    return np.add.reduceat(features * mass, cut, axis=1) / pooled, np.add.reduceat(rate * mass, cut) / pooled, pooled
+    total = np.add.reduceat(mass, cut)
+    return np.add.reduceat(features * mass, cut, axis=1) / total, np.add.reduceat(rate * mass, cut) / total, total
 
 
 def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray) -> FloatArray:
     enough = _GRADIENT if rate.size > MANY else 1e-12
-    found = _newton(features, rate, mass, start, enough)
-    if found is None:
+    fit = _newton(features, rate, mass, start, enough)
+    if fit is None:
         theta = _trusted(features, rate, mass, start, enough)
-        found = theta, *logistic_derivatives(features, rate, mass, theta)[1:]
+        fit = theta, *logistic_derivatives(features, rate, mass, theta)[1:]
     # So near, the loss cannot tell a better point from a worse one, but a last Newton step squares the distance.
-    theta, gradient, hessian = found
+    theta, gradient, hessian = fit
     step = np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]
     if np.linalg.norm(gradient) <= _GRADIENT and np.linalg.norm(step) < 1e-2:
         theta = theta - step
@@ -98,13 +98,13 @@ def _newton(
 def _trusted(features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray, enough: float) -> FloatArray:
     from scipy.optimize import minimize
 
-    found: dict[bytes, tuple[float, FloatArray, FloatArray]] = {}
+    cache: dict[bytes, tuple[float, FloatArray, FloatArray]] = {}
 
     def derivatives(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         key = theta.tobytes()
-        if key not in found:
-            found[key] = logistic_derivatives(features, rate, mass, theta)
-        return found[key]
+        if key not in cache:
+            cache[key] = logistic_derivatives(features, rate, mass, theta)
+        return cache[key]
 
     fit = minimize(
         lambda theta: derivatives(theta)[:2],

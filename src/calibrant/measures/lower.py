@@ -81,12 +81,12 @@ class LowerCertificate(Result):
         return f"The lower distance from calibration is proved to be at least {low} and at most {high}{wide}."
 
 
-def _coupling(sample: Sample, found: LowerProblem | FirstOrderProblem) -> Coupling:
+def _coupling(sample: Sample, problem: LowerProblem | FirstOrderProblem) -> Coupling:
     """Pieces of the monotone coupling of each outcome with the calibrated masses found, repaired at 0 and 1."""
     masses = label_masses(sample)
-    scale, *rest = kernel.calibrated_scale(found.u, found.calibrated, *(float(mass.sum()) for mass in masses))
-    u = np.concatenate([[0.0], found.u, [1.0]])
-    calibrated = np.concatenate([rest[:1], scale * found.calibrated, rest[1:]])
+    scale, *rest = kernel.calibrated_scale(problem.u, problem.calibrated, *(float(mass.sum()) for mass in masses))
+    u = np.concatenate([[0.0], problem.u, [1.0]])
+    calibrated = np.concatenate([rest[:1], scale * problem.calibrated, rest[1:]])
     columns = []
     for label, mass in zip((0.0, 1.0), masses, strict=True):
         target = calibrated * (u if label else 1.0 - u)
@@ -98,19 +98,19 @@ def _coupling(sample: Sample, found: LowerProblem | FirstOrderProblem) -> Coupli
 
 
 def _bracketed(sample: Sample, tol: float, *, rough: bool = False) -> LowerProblem:
-    found = LowerProblem(sample.prediction, *label_masses(sample))
-    found.bracket(max(tol - _PROOFS, tol / 2), rough=rough)
-    return found
+    problem = LowerProblem(sample.prediction, *label_masses(sample))
+    problem.bracket(max(tol - _PROOFS, tol / 2), rough=rough)
+    return problem
 
 
-def _potentials(found: LowerProblem) -> Potentials:
-    return Potentials(found.v, found.r[:, 0].copy(), found.r[:, 1].copy())
+def _potentials(problem: LowerProblem) -> Potentials:
+    return Potentials(problem.v, problem.r[:, 0].copy(), problem.r[:, 1].copy())
 
 
 def _proved(
-    sample: Sample, tol: float, found: LowerProblem | FirstOrderProblem, potentials: Potentials
+    sample: Sample, tol: float, problem: LowerProblem | FirstOrderProblem, potentials: Potentials
 ) -> LowerCertificate:
-    coupling = _coupling(sample, found)
+    coupling = _coupling(sample, problem)
     lower, upper = value_of_potentials(potentials, sample), cost_of_coupling(coupling, sample)
     return LowerCertificate(lower, upper, upper - lower <= tol, coupling, potentials)
 
@@ -124,8 +124,8 @@ def lower_certificate_from_sample(
     if method == "first-order":
         played = FirstOrderProblem(sample, tol)
         return _proved(sample, tol, played, played.potentials)
-    found = _bracketed(sample, tol, rough=rough)
-    return _proved(sample, tol, found, _potentials(found))
+    problem = _bracketed(sample, tol, rough=rough)
+    return _proved(sample, tol, problem, _potentials(problem))
 
 
 def audited_certificate(sample: Sample) -> LowerCertificate:
@@ -136,10 +136,10 @@ def audited_certificate(sample: Sample) -> LowerCertificate:
     """
     if sample.n_distinct <= FEW:
         return lower_certificate_from_sample(sample, tol=1e-9)
-    pooled, moved = pooled_by_cells(sample, _CELLS)
-    if pooled.n_distinct <= sample.n_distinct / 2 and moved <= _MANY / 4:
-        found = _bracketed(pooled, _MANY - 2.0 * moved, rough=True)
-        certificate = _proved(sample, _MANY, found, _potentials(found))
+    coarse, moved = pooled_by_cells(sample, _CELLS)
+    if coarse.n_distinct <= sample.n_distinct / 2 and moved <= _MANY / 4:
+        problem = _bracketed(coarse, _MANY - 2.0 * moved, rough=True)
+        certificate = _proved(sample, _MANY, problem, _potentials(problem))
         if certificate.converged:
             return certificate
     return lower_certificate_from_sample(sample, tol=_MANY, rough=True)
@@ -155,9 +155,9 @@ def lower_distance_from_sample(sample: Sample, *, tol: float = 1e-9) -> float:
     """
     cells = 1.0 / (1.6 * positive(tol, "tol"))
     if sample.n_distinct >= _ROWS_A_CELL * cells:
-        pooled, moved = pooled_by_cells(sample, cells)
+        coarse, moved = pooled_by_cells(sample, cells)
         if moved <= 0.45 * tol:
-            upper, width = _upper_end(pooled, tol - 2.0 * moved, rough=True)
+            upper, width = _upper_end(coarse, tol - 2.0 * moved, rough=True)
             if width + 2.0 * moved <= tol:
                 return upper + moved
     return _upper_end(sample, tol, rough=True)[0]
@@ -169,10 +169,10 @@ def lower_distance_from_rows(y: FloatArray, v: FloatArray, weight: FloatArray | 
     if v.size >= _ROWS_A_CELL * cells:
         mean, p, q, moved = pooled_rows(y, v, weight, cells)
         if moved <= 0.45 * tol:
-            found = LowerProblem(mean, p, q)
-            found.bracket(tol - 2.0 * moved, rough=True)
-            if found.width + 2.0 * moved <= tol:
-                return found.upper + moved
+            problem = LowerProblem(mean, p, q)
+            problem.bracket(tol - 2.0 * moved, rough=True)
+            if problem.width + 2.0 * moved <= tol:
+                return problem.upper + moved
     return lower_distance_from_sample(Sample.of_arrays(y, v, weight), tol=tol)
 
 
@@ -404,8 +404,8 @@ class FirstOrderProblem:
         if upper < self.upper:
             self.upper, self.u, self.calibrated = upper, self._targets, calibrated
         heights = [_cheapest(self._targets, price * (label - self._targets), self.v) for label in (0.0, 1.0)]
-        found = [np.where(m > 0.0, r, -np.inf) for m, r in zip((self.p, self.q), heights, strict=True)]
-        potentials = Potentials(self.v, *found)
+        finite = [np.where(m > 0.0, r, -np.inf) for m, r in zip((self.p, self.q), heights, strict=True)]
+        potentials = Potentials(self.v, *finite)
         lower = value_of_potentials(potentials, self._sample)
         if lower > self.lower:
             self.lower, self.potentials = lower, potentials
@@ -427,13 +427,13 @@ def calibrated_masses(plan: FloatArray, outcome: FloatArray, u: FloatArray) -> F
 def _pieces(v: FloatArray, p: FloatArray, q: FloatArray, width: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mass, mean prediction and outcome of what falls into each cell of a grid."""
     cell = np.floor(v / width).astype(np.int64)
-    found = []
+    labels = []
     for label, mass in ((0.0, p), (1.0, q)):
         total = np.bincount(cell, mass)
-        held = total > 0.0
-        centre = np.bincount(cell, mass * v)[held] / total[held]
-        found.append((total[held], centre, np.full(centre.size, label)))
-    mass, centre, outcome = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        mask = total > 0.0
+        centre = np.bincount(cell, mass * v)[mask] / total[mask]
+        labels.append((total[mask], centre, np.full(centre.size, label)))
+    mass, centre, outcome = (np.concatenate(parts) for parts in zip(*labels, strict=True))
     return mass, centre, outcome
 
 
@@ -475,7 +475,7 @@ def pooled_by_cells(sample: Sample, cells: float) -> tuple[Sample, float]:
     mean = np.divide(summed(sample.weight * v), weight, out=middle, where=weight > 0.0)
     mean = np.clip(mean, v[first], v[last])  # rounding must not carry one beyond its cell
     moved = sample.weight * np.abs(v - np.repeat(mean, last - first + 1))
-    pooled = Sample(
+    coarse = Sample(
         mean,
         count,
         ones,
@@ -485,7 +485,7 @@ def pooled_by_cells(sample: Sample, cells: float) -> tuple[Sample, float]:
         v[last] - v[first],
         sample.binary,
     )
-    return pooled, float(moved.sum()) / sample.total_weight * (1.0 + 1e-9)
+    return coarse, float(moved.sum()) / sample.total_weight * (1.0 + 1e-9)
 
 
 def pooled_rows(
@@ -494,7 +494,7 @@ def pooled_rows(
     """The same of rows in any order: means, shares of the weight with outcome 0 and with 1, and the mean move."""
     size = int(cells) + 1
     mean, mass, ones = np.empty(size), np.zeros(size), np.zeros(size)
-    held, moved = pool_rows(v, y, weight, cells, mean, mass, ones)
-    mass, ones = mass[:held], np.minimum(ones[:held], mass[:held])
+    n_cells, moved = pool_rows(v, y, weight, cells, mean, mass, ones)
+    mass, ones = mass[:n_cells], np.minimum(ones[:n_cells], mass[:n_cells])
     total = float(mass.sum())
-    return mean[:held], (mass - ones) / total, ones / total, moved / total * (1.0 + 1e-9)
+    return mean[:n_cells], (mass - ones) / total, ones / total, moved / total * (1.0 + 1e-9)

@@ -148,9 +148,9 @@ def cost_of_coupling(coupling: Coupling, sample: Sample) -> float:
     row = np.minimum(np.searchsorted(sample.prediction, v), sample.n_distinct - 1)
     known = sample.prediction[row] == v
     differs = compensated_sum(mass[~known])
-    for label, wanted in zip((0.0, 1.0), label_masses(sample), strict=True):
+    for label, target in zip((0.0, 1.0), label_masses(sample), strict=True):
         here = known & (y == label)
-        differs += compensated_sum(np.abs(labelled_sums(row[here], mass[here], wanted.size) - wanted))
+        differs += compensated_sum(np.abs(labelled_sums(row[here], mass[here], target.size) - target))
     order = np.argsort(u, kind="stable")  # of a few sorted stretches, which this sort goes through in linear time
     starts = np.flatnonzero(np.diff(u[order], prepend=-1.0))
     amiss = mass * (y - u)
@@ -210,8 +210,8 @@ def check_potentials(
 
 def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
     """Lower bound that the potentials prove on a sample, rounded down by more than its own arithmetic can have lost."""
-    given = np.concatenate([potentials.r0, potentials.r1])
-    if not (np.all(given < np.inf) and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
+    both = np.concatenate([potentials.r0, potentials.r1])
+    if not (np.all(both < np.inf) and np.all((potentials.nodes >= 0.0) & (potentials.nodes <= 1.0))):
         return 0.0
     nodes, known = _by_node(potentials)
     value = 0.0

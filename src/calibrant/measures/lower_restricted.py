@@ -104,12 +104,14 @@ def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: Flo
     flow = coo_array((np.repeat([1.0, -1.0], n - 1), (np.append(node, node + 1), np.append(node, node))), (n, n - 1))
     nothing = coo_array((n, 2 * (n - 1)))
     both = hstack([flow, -flow])
-    taken = [coo_array((share, (at, np.arange(allowed.size))), (n, allowed.size)) for share in (1.0 - allowed, allowed)]
-    held = [np.asarray(np.bincount(np.searchsorted(places, v), mass, n), dtype=np.float64) for mass in (p, q)]
+    incidence = [
+        coo_array((share, (at, np.arange(allowed.size))), (n, allowed.size)) for share in (1.0 - allowed, allowed)
+    ]
+    masses = [np.asarray(np.bincount(np.searchsorted(places, v), mass, n), dtype=np.float64) for mass in (p, q)]
     solved = linprog(
         np.concatenate([_UNIT * gap, _UNIT * gap, _UNIT * gap, _UNIT * gap, np.zeros(allowed.size)]),
-        A_eq=vstack([hstack([both, nothing, taken[0]]), hstack([nothing, both, taken[1]])]).tocsr(),
-        b_eq=_UNIT * np.concatenate(held),
+        A_eq=vstack([hstack([both, nothing, incidence[0]]), hstack([nothing, both, incidence[1]])]).tocsr(),
+        b_eq=_UNIT * np.concatenate(masses),
         method="highs-ds",
         options={"primal_feasibility_tolerance": _LEAST, "dual_feasibility_tolerance": _LEAST},
     )
@@ -117,7 +119,7 @@ def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: Flo
         raise ArithmeticError(f"the solver found no answer: {solved.message}")
     calibrated = np.asarray(np.maximum(solved.x[-allowed.size :], 0.0))
     heights = np.asarray(solved.eqlin.marginals, dtype=np.float64) / _UNIT
-    return calibrated, _proved(places, at, held[0], held[1], heights[:n], heights[n:])
+    return calibrated, _proved(places, at, masses[0], masses[1], heights[:n], heights[n:])
 
 
 def _proved(places: FloatArray, at: IntArray, p: FloatArray, q: FloatArray, r0: FloatArray, r1: FloatArray) -> float:

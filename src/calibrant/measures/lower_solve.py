@@ -150,10 +150,10 @@ class LowerProblem:
         parts = np.ceil(gap / widest[inside])
         return _split(nodes, parts > 1.0, parts[parts > 1.0])
 
-    def _split(self, chosen: FloatArray, parts: int, thinnest: float) -> IntArray:
+    def _split(self, marks: FloatArray, parts: int, thinnest: float) -> IntArray:
         """The cells, with the chosen ones split."""
-        found = np.empty(self.v.size + 1, np.int64)
-        return found[: lift.split_cells(self.v, self._cells, chosen, parts, thinnest, found)].copy()
+        cells = np.empty(self.v.size + 1, np.int64)
+        return cells[: lift.split_cells(self.v, self._cells, marks, parts, thinnest, cells)].copy()
 
     def _nodes(
         self, candidates: FloatArray
@@ -183,10 +183,10 @@ class LowerProblem:
             return excess
         cells, ignored = np.array([0, self.v.size]), np.empty(1)
         for share in (1e-6, 1e-9, 1e-12):
-            kept = calibrated > share * calibrated.max()
-            cleared = lift.lift_coupling(self.v, self.p, self.q, u[kept], calibrated[kept], cells, ignored)
+            mask = calibrated > share * calibrated.max()
+            cleared = lift.lift_coupling(self.v, self.p, self.q, u[mask], calibrated[mask], cells, ignored)
             if cleared <= max(cost, self.lower + allowed):
-                cost, u, calibrated = cleared, u[kept], calibrated[kept]
+                cost, u, calibrated = cleared, u[mask], calibrated[mask]
                 break
         if cost < self.upper - _WORTH:
             self.upper, self.u, self.calibrated = cost, u, calibrated.copy()  # the solver goes on in its own
@@ -220,16 +220,16 @@ class LowerProblem:
 
 def _untied(v: FloatArray) -> IntArray:
     """First indices of groups of places that are one."""
-    found = np.empty(v.size, np.int64)
-    return found[: lift.tied(v, _MERGED, found)].copy()
+    index = np.empty(v.size, np.int64)
+    return index[: lift.tied(v, _MERGED, index)].copy()
 
 
 def _beyond(loss: FloatArray, allowed: float) -> FloatArray:
     """1 for the largest losses, those that must go for the others to add up to no more than allowed; else 0."""
     order = np.argsort(loss)
-    chosen = np.empty(loss.size)
-    chosen[order] = np.cumsum(np.maximum(loss[order], 0.0)) > allowed
-    return chosen
+    marks = np.empty(loss.size)
+    marks[order] = np.cumsum(np.maximum(loss[order], 0.0)) > allowed
+    return marks
 
 
 def _split(u: FloatArray, chosen: npt.NDArray[np.bool_], parts: FloatArray) -> FloatArray:

@@ -103,7 +103,7 @@ def witness_from_sample(sample: Sample) -> Witness:
     v, m = sample.prediction, sample.n_distinct
     key, last, order, rank, mass = _ranked_keys(sample.residual())
     lowest, highest = np.empty(m, np.uint32), np.empty(m, np.uint32)
-    found = max(kernel.forward(v, key, last, order, rank, mass, lowest, highest), 0.0)
+    forward = max(kernel.forward(v, key, last, order, rank, mass, lowest, highest), 0.0)
     psi = np.empty(m + 1)
     kernel.backward(key, last, lowest, highest, psi)
     upper = kernel.dual_value(v, key, psi)
@@ -111,7 +111,7 @@ def witness_from_sample(sample: Sample) -> Witness:
     kernel.witness(v, key, psi, mass, np.empty(m, np.int64), heights)
     value = compensated_dot(sample.residual(), heights)
     rounding = _rounding(sample)
-    return Witness(max(0.0, min(value - rounding, found)), max(upper + rounding, found), v, heights)
+    return Witness(max(0.0, min(value - rounding, forward)), max(upper + rounding, forward), v, heights)
 
 
 def _rounding(sample: Sample) -> float:

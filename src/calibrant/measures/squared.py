@@ -93,16 +93,16 @@ def squared_calibration_error(
     if debiased not in (True, False):
         raise InputError("debiased", f"is {debiased!r:.40}; it must be True or False")
     bins = squared_error_groups(Sample.from_columns(y_true, y_prob, sample_weight), n_bins, strategy)
-    held = bins.mass > 0.0
-    mass, centre = bins.mass[held], bins.prediction[held]
+    mask = bins.mass > 0.0
+    mass, centre = bins.mass[mask], bins.prediction[mask]
     if not debiased:
-        return float((bins.residual[held] * (bins.residual[held] / mass)).sum())
+        return float((bins.residual[mask] * (bins.residual[mask] / mass)).sum())
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
     if weight is not None:
         weight = weight / weight.max()
         counts = weight > _NOTHING
         outcome, prediction, weight = outcome[counts], prediction[counts], weight[counts]
-    group = np.searchsorted(bins.last[held], prediction)
+    group = np.searchsorted(bins.last[mask], prediction)
     w = np.ones_like(prediction) if weight is None else weight
     pairs, products = pair_sums(group, w, outcome - centre[group], mass.size)
     several = pairs > 0.0

@@ -109,9 +109,9 @@ class AveragedScaling(AveragedCurve, Recalibrator):
         x = self._log_odds(read_predictions(y_prob))
         columns = self.basis_(x)
         which = rng.choice(len(self.members_), n_draws, p=[each.weight for each in self.members_])
-        found = np.empty((n_draws, x.size))
+        correction = np.empty((n_draws, x.size))
         for k, member in enumerate(self.members_):
             of_it = which == k
             normal = rng.standard_normal((int(of_it.sum()), member.root.shape[1]))
-            found[of_it] = (member.coefficients + normal @ member.root.T) @ columns.T
-        return np.asarray(expit(x + found))
+            correction[of_it] = (member.coefficients + normal @ member.root.T) @ columns.T
+        return np.asarray(expit(x + correction))

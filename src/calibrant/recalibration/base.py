@@ -62,8 +62,8 @@ class Recalibrator(Curve, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sto
 
     def transform(self, y_prob: Column) -> FloatArray:
         """Return what `predict` returns, of a table of one column as one, for pipelines and ``set_output``."""
-        found = self.predict(y_prob)
-        return found[:, None] if found.ndim < len(getattr(y_prob, "shape", ())) else found
+        predictions = self.predict(y_prob)
+        return predictions[:, None] if predictions.ndim < len(getattr(y_prob, "shape", ())) else predictions
 
     def score(self, y_prob: Column, y_true: Column, sample_weight: Column | None = None) -> float:
         """Return minus the Brier score of the corrected probabilities: higher is better."""

@@ -137,29 +137,29 @@ class RecalibrationChoice(Result):
 
     def summary(self) -> str:
         """Return, in a few sentences, what to do."""
-        said = [self._what_to_do()]
+        sentences = [self._what_to_do()]
         if self.direction == "wrong":
             turned = (
                 f"vents are fewer where predictions are higher (rank correlation {self.rank_correlation:.2f}). Check "
                 "that labels or columns are not swapped."
             )
             if self.recalibrator is None:
-                said.append(f"E{turned}")
+                sentences.append(f"E{turned}")
             else:
-                said.insert(0, f"The predictions point the wrong way: e{turned}")
+                sentences.insert(0, f"The predictions point the wrong way: e{turned}")
         if self.chosen == "unchanged" and not np.isfinite(self["unchanged"].log):
-            said.append("Some predictions of exactly 0 or 1 were wrong, so that their log score is infinite.")
+            sentences.append("Some predictions of exactly 0 or 1 were wrong, so that their log score is infinite.")
         better = self._better_but_certain()
         if better:
             names = " and ".join(name.replace("_", " ") for name in better)
-            said.append(
+            sentences.append(
                 f"Ruled out in spite of a better {_words(self.criterion)}: {names}, which can return exactly 0 or 1, "
                 "where one wrong outcome makes the log score infinite."
             )
         if self.skipped:
             left_out = "; ".join(f"{name.replace('_', ' ')}: {why}" for name, why in self.skipped.items())
-            said.append(f"Not compared: {left_out}.")
-        return " ".join(said)
+            sentences.append(f"Not compared: {left_out}.")
+        return " ".join(sentences)
 
     def _what_to_do(self) -> str:
         before, after = self["unchanged"], self[self.chosen]
@@ -191,8 +191,8 @@ class RecalibrationChoice(Result):
         return f"{text}."
 
     def _better_but_certain(self) -> list[str]:
-        held = scored(self[self.chosen], self.criterion)
-        return [name for name in self.certain if scored(self[name], self.criterion) < held]
+        score = scored(self[self.chosen], self.criterion)
+        return [name for name in self.certain if scored(self[name], self.criterion) < score]
 
 
 def falls_to(before: RecalibrationScore, after: RecalibrationScore, noise: float) -> str | None:

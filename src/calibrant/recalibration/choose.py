@@ -157,8 +157,8 @@ def choose_recalibrator(
     clock = Clock(time_limit)
     with beside(_THREADS) as threads:
         choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress, threads)
-    found = choice.recalibrator
-    return replace(choice, recalibrator=found.as_estimator()) if isinstance(found, Curve) else choice
+    winner = choice.recalibrator
+    return replace(choice, recalibrator=winner.as_estimator()) if isinstance(winner, Curve) else choice
 
 
 def choose_on_rows(
@@ -175,11 +175,11 @@ def choose_on_rows(
     `test` is that of the predictions, on these rows or on more from which they were drawn; None for classes. The
     recalibrator may be a curve.
     """
-    found = Rows.read(rows)
+    judge = Rows.read(rows)
     methods: Sequence[Any] | None = None
     skipped = {}
-    if found.classes:
-        n, k = found.prediction.shape
+    if judge.classes:
+        n, k = judge.prediction.shape
         methods = CLASS_METHODS
         if n * k * k > _MOST_WORK:
             methods = tuple(name for name in CLASS_METHODS if name != "dirichlet")
@@ -187,7 +187,7 @@ def choose_on_rows(
     clock = Clock(None)
     with beside(_THREADS) as threads:
         choice = _choose_on(
-            found, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads, test
+            judge, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads, test
         )
     return replace(choice, skipped=ReadOnly({**skipped, **choice.skipped}))
 
@@ -345,7 +345,7 @@ def _read_methods(methods: Sequence[Any], classes: bool) -> tuple[list[str], lis
 
 
 def _choose(
-    judged: list[RecalibrationScore],
+    scores: list[RecalibrationScore],
     simple: set[str],
     likelier: set[str],
     losses: dict[str, FloatArray],
@@ -356,11 +356,11 @@ def _choose(
 
     `likelier` are those whose likelihood ratio is 1 / level or more, on rows that the map was not fitted to.
     """
-    unchanged = judged[0]
-    base = min((score for score in judged if score.method in simple), key=lambda score: score.log)
+    unchanged = scores[0]
+    base = min((score for score in scores if score.method in simple), key=lambda score: score.log)
     if base.method not in likelier:
         base = unchanged
-    richer = [score for score in judged if score.method not in simple]
+    richer = [score for score in scores if score.method not in simple]
     best = min((*richer, base), key=lambda score: scored(score, criterion))
     if not _worse(base, best, losses, interval_of, criterion):
         return best.method, base.method
@@ -368,14 +368,14 @@ def _choose(
 
 
 def _as_good_as_best(
-    judged: list[RecalibrationScore],
+    scores: list[RecalibrationScore],
     losses: dict[str, FloatArray],
     interval_of: Callable[[FloatArray], tuple[float, Interval]],
     criterion: Criterion,
 ) -> tuple[str, str]:
     """Best method, and the first that is not worse beyond chance."""
-    best = min(judged, key=lambda score: scored(score, criterion))
-    first = next(score for score in judged if not _worse(score, best, losses, interval_of, criterion))
+    best = min(scores, key=lambda score: scored(score, criterion))
+    first = next(score for score in scores if not _worse(score, best, losses, interval_of, criterion))
     return best.method, first.method
 
 

@@ -300,24 +300,24 @@ def _fitted_and_responded(
     test: IntArray,
 ) -> Any:
     fitted = clone(estimator)
-    seen, seen_labels = _safe_split(fitted, X, labels, train)
+    features, seen_labels = _safe_split(fitted, X, labels, train)
     unseen, _ = _safe_split(fitted, X, labels, test, train)
-    fitted.fit(seen, seen_labels, **_check_method_params(X, params, train))
+    fitted.fit(features, seen_labels, **_check_method_params(X, params, train))
     return np.asarray(getattr(fitted, response)(unseen))
 
 
-def _probabilities(found: Any, response: str, k: int) -> FloatArray:
+def _probabilities(output: Any, response: str, k: int) -> FloatArray:
     """Class probabilities of shape (n, K) in double precision, as the classifier returned them."""
     if response == "decision_function":
-        score = np.asarray(found, dtype=np.float64)
-        found = np.column_stack([expit(-score), expit(score)]) if score.ndim == 1 else softmax(score, axis=1)
-    shape = np.shape(found)
+        score = np.asarray(output, dtype=np.float64)
+        output = np.column_stack([expit(-score), expit(score)]) if score.ndim == 1 else softmax(score, axis=1)
+    shape = np.shape(output)
     if len(shape) != 2 or shape[1] != k:
         raise InputError(
             "estimator", f"gives {response} of shape {shape}", allowed=f"a column for each of {k} classes is needed"
         )
     try:
-        return class_probabilities(found)
+        return class_probabilities(output)
     except InputError as problem:
         what = f"gives probabilities that cannot be used: {problem.problem}"
         raise InputError("estimator", what, row=problem.row, allowed=problem.allowed) from None

@@ -44,8 +44,8 @@ class Rows:
     @classmethod
     def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any, groups: Any) -> Rows:
         """Read one column or a table; of two columns, that of the positive class."""
-        found = cls._of(y_true, y_prob, sample_weight, pos_label)
-        return found if groups is None else replace(found, group=read_groups(groups, found.outcome.size))
+        judge = cls._of(y_true, y_prob, sample_weight, pos_label)
+        return judge if groups is None else replace(judge, group=read_groups(groups, judge.outcome.size))
 
     @classmethod
     def _of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
@@ -97,16 +97,16 @@ class Rows:
         mass = self.mass
         group = np.arange(mass.size) if self.group is None else self.group
         share = np.asarray(np.bincount(group, mass), np.float64)
-        counted = share / dot(share, share)
-        capped = np.divide(np.minimum(counted, 1.0), share, out=np.zeros_like(share), where=share > 0.0)
+        effective = share / dot(share, share)
+        capped = np.divide(np.minimum(effective, 1.0), share, out=np.zeros_like(share), where=share > 0.0)
         return mass * capped[group]
 
     def log_ratio(self, before: FloatArray, after: FloatArray) -> float:
         """Log likelihood ratio of two predictions, by the log scores of rows; NaN if both are infinite."""
         powers = self.powers
-        held = powers > 0.0
+        mask = powers > 0.0
         with np.errstate(invalid="ignore"):
-            return float((powers[held] * (before[held] - after[held])).sum())
+            return float((powers[mask] * (before[mask] - after[mask])).sum())
 
     def losses(self, prediction: FloatArray) -> dict[str, FloatArray]:
         """Brier and log score of each row."""
@@ -138,10 +138,10 @@ class Rows:
         if self.outcome.size < parts:
             raise InputError("y_true", f"has {self.outcome.size:,} rows; cv={parts} needs as many")
         # A class with fewer rows than parts is missing from some of them, which the fits of classes allow for.
-        found = folds(self.outcome, parts, groups=self.group, seed=seed)
-        if self.group is not None and not self.classes and any(np.ptp(self.outcome[train]) == 0 for train, _ in found):
+        pairs = folds(self.outcome, parts, groups=self.group, seed=seed)
+        if self.group is not None and not self.classes and any(np.ptp(self.outcome[train]) == 0 for train, _ in pairs):
             raise InputError("groups", f"leave only one outcome for one of the {parts} fits; lower cv")
-        return found
+        return pairs
 
     def crossed(
         self, recalibrator: Any, splits: list[Split], clock: Clock, others: Sequence[Sample] | None
@@ -150,12 +150,12 @@ class Rows:
 
         `others` are the rows that each split fits to, pooled once for all maps of one probability; None for classes.
         """
-        pooled = None if others is None else iter(others)
+        samples = None if others is None else iter(others)
 
         def map_others(train: IntArray, test: IntArray) -> FloatArray:
-            if pooled is None:
+            if samples is None:
                 return mapped(self.fitted(recalibrator, train, clock), self.prediction[test])
-            return mapped(recalibrator.fit_sample(next(pooled)), self.prediction[test])
+            return mapped(recalibrator.fit_sample(next(samples)), self.prediction[test])
 
         return cross_fitted(map_others, splits)
 
@@ -185,9 +185,9 @@ class Rows:
 
         def mean(train: IntArray, test: IntArray) -> FloatArray:
             weight = None if self.weight is None else self.weight[train]
-            held = weight is None or bool(weight.sum() > 0.0)
-            found = np.average(happened[train], axis=0, weights=weight if held else None)
-            return np.broadcast_to(found, (test.size, *found.shape))
+            weighs = weight is None or bool(weight.sum() > 0.0)
+            rate = np.average(happened[train], axis=0, weights=weight if weighs else None)
+            return np.broadcast_to(rate, (test.size, *rate.shape))
 
         return cross_fitted(mean, splits)
 
@@ -204,8 +204,8 @@ class Rows:
 
 def mapped(recalibrator: Any, prediction: FloatArray) -> FloatArray:
     """Predictions of shape (n,), or (n, K), that were read already, as a fitted map has them."""
-    found: FloatArray = (recalibrator._map_classes if prediction.ndim == 2 else recalibrator._map)(prediction)
-    return found
+    probability: FloatArray = (recalibrator._map_classes if prediction.ndim == 2 else recalibrator._map)(prediction)
+    return probability
 
 
 def spread_of_sum(parts: FloatArray, group: IntArray | None) -> float:
@@ -218,8 +218,8 @@ def mean_with_interval(
     values: FloatArray, mass: FloatArray, level: float, group: IntArray | None = None
 ) -> tuple[float, Interval]:
     """Weighted mean with its normal interval; infinite throughout where a value with weight is."""
-    held = mass > 0.0
-    values, mass, group = values[held], mass[held], None if group is None else group[held]
+    mask = mass > 0.0
+    values, mass, group = values[mask], mass[mask], None if group is None else group[mask]
     if not np.isfinite(values).all():
         return np.inf, Interval(np.inf, np.inf)
     mean = dot(mass, values)
@@ -248,27 +248,27 @@ def smooth_half_width(
     centre = (used + 0.5) / _CELLS
     spread = np.sqrt(np.bincount(place, residual**2, size))
     total = float((mass**2).sum())
-    held = np.bincount(place, residual, size)
-    found = np.empty(n_resamples)
+    sums = np.bincount(place, residual, size)
+    largest = np.empty(n_resamples)
     share = None if group is None else np.asarray(np.bincount(group, mass), np.float64)
     for b in range(n_resamples):
         if group is None or share is None:
             noise = spread * rng.standard_normal(size)
-            noise -= held * (np.sqrt(total) * rng.standard_normal())
+            noise -= sums * (np.sqrt(total) * rng.standard_normal())
         else:
             factor = rng.standard_normal(share.size)
-            noise = np.asarray(np.bincount(place, factor[group] * residual, size)) - held * dot(factor, share)
-        found[b] = largest_correlation(centre, noise)
-    return float(np.quantile(found, 1.0 - level, method="higher"))
+            noise = np.asarray(np.bincount(place, factor[group] * residual, size)) - sums * dot(factor, share)
+        largest[b] = largest_correlation(centre, noise)
+    return float(np.quantile(largest, 1.0 - level, method="higher"))
 
 
 def says_certain(recalibrator: Any, prediction: FloatArray) -> bool:
     """Whether a fitted map returns exactly 0 or 1: for these rows, or for any prediction that may yet come."""
-    found = mapped(recalibrator, prediction)
+    probability = mapped(recalibrator, prediction)
     if isinstance(recalibrator, Curve) and prediction.ndim == 1:
         low, high = recalibrator._range()
-        return bool(min(low, found.min()) <= 0.0 or max(high, found.max()) >= 1.0)
-    return bool(found.min() <= 0.0 or mapped(recalibrator, np.eye(prediction.shape[1])).min() <= 0.0)
+        return bool(min(low, probability.min()) <= 0.0 or max(high, probability.max()) >= 1.0)
+    return bool(probability.min() <= 0.0 or mapped(recalibrator, np.eye(prediction.shape[1])).min() <= 0.0)
 
 
 def order_kept(recalibrator: Any, prediction: FloatArray) -> tuple[bool, bool]:

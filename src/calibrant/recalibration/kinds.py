@@ -53,24 +53,24 @@ def column(value: Any, name: str) -> FloatArray:
 
 def shares(value: Any, name: str) -> FloatArray:
     """An array of numbers in [0, 1]."""
-    found = column(value, name)
-    check((found >= 0.0) & (found <= 1.0), name, "must lie in [0, 1]")
-    return found
+    numbers = column(value, name)
+    check((numbers >= 0.0) & (numbers <= 1.0), name, "must lie in [0, 1]")
+    return numbers
 
 
 def increasing(value: Any, name: str) -> FloatArray:
     """An array of numbers in [0, 1], each above the one before."""
-    found = shares(value, name)
-    check(found[1:] > found[:-1], name, "must increase")
-    return found
+    numbers = shares(value, name)
+    check(numbers[1:] > numbers[:-1], name, "must increase")
+    return numbers
 
 
 def shares_by_name(value: Any, name: str) -> dict[str, float]:
     """Numbers in [0, 1] that add up to 1, each under a name."""
     check(type(value) is dict and all(type(each) is str for each in value), name, "must be numbers by name")
-    found = dict(zip(value, shares(list(value.values()), name).tolist(), strict=True))
-    check(abs(sum(found.values()) - 1.0) < 1e-9, name, "must add up to 1")
-    return found
+    numbers = dict(zip(value, shares(list(value.values()), name).tolist(), strict=True))
+    check(abs(sum(numbers.values()) - 1.0) < 1e-9, name, "must add up to 1")
+    return numbers
 
 
 def square(value: Any, name: str) -> FloatArray:
@@ -83,9 +83,9 @@ def square(value: Any, name: str) -> FloatArray:
 
 def ends(value: Any, name: str) -> tuple[float, float]:
     """Two predictions, the first not above the second."""
-    found = shares(value, name)
-    check(found.size == 2 and found[0] <= found[-1], name, "must be two predictions in their order")
-    return float(found[0]), float(found[1])
+    numbers = shares(value, name)
+    check(numbers.size == 2 and numbers[0] <= numbers[-1], name, "must be two predictions in their order")
+    return float(numbers[0]), float(numbers[1])
 
 
 def labels(value: Any, name: str) -> npt.NDArray[Any]:

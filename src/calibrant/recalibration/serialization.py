@@ -83,13 +83,13 @@ def _content(estimator: Stored, *, fitted: bool) -> dict[str, Any]:
     if _KNOWN.get(kind.__name__) is not kind:
         raise InputError("recalibrator", f"is a {kind.__name__}; only recalibrators of calibrant itself are saved")
     parameters = estimator.get_params(deep=False)
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "class": kind.__name__,
         "parameters": {name: _plain(value, name, fitted=False) for name, value in parameters.items()},
     }
     if fitted:
-        found["fitted"] = {name: _plain(getattr(estimator, name), name, fitted=True) for name in kind._fitted}
-    return found
+        content["fitted"] = {name: _plain(getattr(estimator, name), name, fitted=True) for name in kind._fitted}
+    return content
 
 
 def _plain(value: Any, name: str, *, fitted: bool) -> Any:
@@ -120,13 +120,13 @@ def read_content(content: Any, *, fitted: bool) -> Stored:
     made = {
         name: read_content(each, fitted=False) if isinstance(each, dict) else each for name, each in parameters.items()
     }
-    found = kind(**made)
-    found._check_parameters()
+    estimator = kind(**made)
+    estimator._check_parameters()
     if fitted:
         for name, value in _named(content["fitted"], kind._fitted, "fitted").items():
-            setattr(found, name, kind._fitted[name](value, name))
-        found._check_fitted()
-    return found
+            setattr(estimator, name, kind._fitted[name](value, name))
+        estimator._check_fitted()
+    return estimator
 
 
 def _named(values: Any, names: Mapping[str, Any], what: str) -> dict[str, Any]:

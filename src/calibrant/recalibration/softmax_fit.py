@@ -60,20 +60,20 @@ class SoftmaxProblem:
         k = self.x.shape[1]
         if self.diagonal:
             return np.asarray(self.x * weights[:k].diagonal() + weights[k])
-        found = self.x @ weights[:k]
-        found += weights[k]
-        return np.asarray(found)
+        total = self.x @ weights[:k]
+        total += weights[k]
+        return np.asarray(total)
 
     def back(self, each: FloatArray) -> FloatArray:
         """Derivative by the entries of what has this derivative by the scores."""
         k = self.x.shape[1]
-        found = np.zeros((k + 1, k))
+        gradient = np.zeros((k + 1, k))
         if self.diagonal:
-            found[np.arange(k), np.arange(k)] = np.einsum("ik,ik->k", self.x, each)
+            gradient[np.arange(k), np.arange(k)] = np.einsum("ik,ik->k", self.x, each)
         else:
-            np.matmul(self.x.T, each, out=found[:k])
-        found[k] = each.sum(axis=0)
-        return found
+            np.matmul(self.x.T, each, out=gradient[:k])
+        gradient[k] = each.sum(axis=0)
+        return gradient
 
 
 def fit_softmax(problem: SoftmaxProblem, start: FloatArray | None = None, stop: Stop | None = None) -> FloatArray:
@@ -144,9 +144,9 @@ def _newton_step(
     towards = precondition(residual)
     direction = towards.copy()
     size = float((residual * towards).sum())
-    wanted = size * min(0.1, math.sqrt(size)) ** 2
+    tolerance = size * min(0.1, math.sqrt(size)) ** 2
     for _ in range(_INNER):
-        if size <= max(wanted, 0.1 * near):
+        if size <= max(tolerance, 0.1 * near):
             break
         if stop is not None and stop():
             raise OutOfTime
@@ -181,10 +181,10 @@ def _preconditioner(
     determinant = np.maximum(factors * shifts - cross**2, _FLAT * factors * shifts)
 
     def inverse(of: FloatArray) -> FloatArray:
-        found = np.where(free, of / rest, 0.0)
-        found[at, at] = (shifts * of[at, at] - cross * of[k]) / determinant
-        found[k] = (factors * of[k] - cross * of[at, at]) / determinant
-        return found
+        solution = np.where(free, of / rest, 0.0)
+        solution[at, at] = (shifts * of[at, at] - cross * of[k]) / determinant
+        solution[k] = (factors * of[k] - cross * of[at, at]) / determinant
+        return solution
 
     return inverse
 
@@ -208,11 +208,11 @@ def spread_between(problem: SoftmaxProblem, weights: FloatArray) -> float:
         cross = x.T @ (spread * x)
     total, own, own_square = spread.sum(axis=0), mean[at, at], square[at, at]
     determinant = np.maximum(own_square * total - own**2, _FLAT * own_square * total)
-    told = np.zeros((k, k))
-    seen = determinant > 0.0
+    explained = np.zeros((k, k))
+    regular = determinant > 0.0
     top = total * cross**2 - 2.0 * own * cross * mean + own_square * mean**2
-    np.divide(top, determinant, out=told, where=np.broadcast_to(seen, (k, k)))
-    information = np.maximum(square - told, 0.0)
+    np.divide(top, determinant, out=explained, where=np.broadcast_to(regular, (k, k)))
+    information = np.maximum(square - explained, 0.0)
     information[at, at], slope[at, at] = 0.0, 0.0
     chance = information * float((problem.mass**2).sum())
     known = float((information**2).sum())

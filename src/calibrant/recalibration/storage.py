@@ -105,8 +105,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (OSError, ValueError) as problem:
         if isinstance(problem, InputError):
             raise
-        said = getattr(problem, "strerror", None) or problem
-        raise FileError("path", f"{str(path)!r} cannot be read: {said}") from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise FileError("path", f"{str(path)!r} cannot be read: {reason}") from None
     return _from_text(data.decode("ascii", "replace"), FileError, "path", f"{str(path)!r} ")
 
 
@@ -132,5 +132,5 @@ def _from_text(text: str, fail: type[InputError], argument: str, whose: str) -> 
     except InputError as problem:
         if problem.argument == argument:
             raise
-        said = f"{problem.argument} {problem.problem}" + (f"; {problem.allowed}" if problem.allowed else "")
-        raise fail(argument, f"{whose}holds what no fitted recalibrator does: {said}") from None
+        reason = f"{problem.argument} {problem.problem}" + (f"; {problem.allowed}" if problem.allowed else "")
+        raise fail(argument, f"{whose}holds what no fitted recalibrator does: {reason}") from None

@@ -125,8 +125,8 @@ class TemperatureScaling(TemperatureCurve, Recalibrator):
         if self.n_classes_ is None:
             return super()._in_words()
         t = self.temperature_
-        done = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
-        return f"Temperature scaling divides log-odds by {t:.3f}: class probabilities are {done}."
+        change = "unchanged" if t == 1.0 else "evened out" if t > 1.0 else "sharpened"
+        return f"Temperature scaling divides log-odds by {t:.3f}: class probabilities are {change}."
 
 
 def _columns(y_prob: Any) -> int:

@@ -58,7 +58,7 @@ def folds(
 
         splitter = check_cv(cv, labels, classifier=True)
         try:
-            found = list(splitter.split(table, labels, group if _takes_groups(splitter) else None))
+            pairs = list(splitter.split(table, labels, group if _takes_groups(splitter) else None))
         except ValueError as problem:
             raise InputError("cv", f"cannot split these rows: {problem}") from None
     else:
@@ -67,8 +67,8 @@ def folds(
         if kinds < parts:
             where, what = ("cv", "rows") if group is None else ("groups", "groups")
             raise InputError(where, f"has {kinds:,} {what} for {parts} parts; each part needs one")
-        found = _dealt(labels, parts, seed) if group is None and seed is not None else _cut(labels, parts, group, seed)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in found if len(test)]
+        pairs = _dealt(labels, parts, seed) if group is None and seed is not None else _cut(labels, parts, group, seed)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in pairs if len(test)]
     _check_each_row_once(splits, n)
     if group is not None:
         _check_apart(splits, group)
@@ -87,9 +87,9 @@ def cross_fitted(
         parts = Parallel(n_jobs=n_jobs)(delayed(fit_and_predict)(train, test) for train, test in splits)
     rows = np.concatenate([test for _, test in splits])
     values = np.concatenate(parts)
-    found = np.empty_like(values)
-    found[rows] = values
-    return found
+    predictions = np.empty_like(values)
+    predictions[rows] = values
+    return predictions
 
 
 def _dealt(labels: npt.NDArray[Any], parts: int, seed: int) -> list[Split]:

@@ -83,8 +83,8 @@ class Redraws:
         assert rows.group is not None
         one = np.broadcast_to(1.0, rows.y_prob.shape)
         columns = (rows.y_prob, one if rows.weight is None else rows.weight, rows.count, rows.y_true, rows.group)
-        held = [column[rows.held] for column in columns]
-        v, weight, count, ones, group = (column[np.lexsort(held[::-1])] for column in held)
+        parts = [column[rows.held] for column in columns]
+        v, weight, count, ones, group = (column[np.lexsort(parts[::-1])] for column in parts)
         excess, n_groups = weight * (ones - count * v), int(group.max()) + 1
         return cls(v, count, weight, group, excess, lambda rng: random_signs(rng, n_groups)[group] * excess)
 
@@ -107,14 +107,14 @@ def redrawn_pvalue(
     check_resamples(n_resamples, level)
     redraws = Redraws.of(rows)
     first = redraws.first
-    pooled = first.size < redraws.prediction.size
+    ties = first.size < redraws.prediction.size
 
     def value(excess: FloatArray) -> float:
-        return statistic(np.asarray(np.add.reduceat(excess, first)) if pooled else excess)
+        return statistic(np.asarray(np.add.reduceat(excess, first)) if ties else excess)
 
     observed = value(redraws.excess)
-    drawn = resampled(lambda rng: value(redraws.again(rng)), redraws.prediction.size, n_resamples, random_state)
-    return observed, pvalue_among(observed, drawn)
+    draws = resampled(lambda rng: value(redraws.again(rng)), redraws.prediction.size, n_resamples, random_state)
+    return observed, pvalue_among(observed, draws)
 
 
 def random_signs(rng: np.random.Generator, shape: int | tuple[int, int]) -> FloatArray:
@@ -132,8 +132,8 @@ def check_groups(rows: Rows) -> None:
         return
     weight = np.broadcast_to(1.0, rows.y_prob.shape) if rows.weight is None else rows.weight
     for what, number in (("events", rows.y_true), ("non-events", rows.count - rows.y_true)):
-        held = np.bincount(rows.group, weight * number)
-        effective = float(held.sum()) ** 2 / max(float((held * held).sum()), 1e-300)
+        masses = np.bincount(rows.group, weight * number)
+        effective = float(masses.sum()) ** 2 / max(float((masses * masses).sum()), 1e-300)
         if effective < LEAST_GROUPS:
             raise InputError(
                 "groups",
@@ -152,22 +152,22 @@ def check_surprises(label: IntArray, prediction: FloatArray, instead: str, *, le
     """
     error = label - prediction
     error = error - error.mean()
-    expected, seen = dot(prediction, 1.0 - prediction), dot(error, error)
-    if min(expected, seen) < least:
+    expected, observed = dot(prediction, 1.0 - prediction), dot(error, error)
+    if min(expected, observed) < least:
         raise InputError(
             "y_true",
-            f"holds {seen:.3g} surprises, of which the predictions expect {expected:.3g} (sums of v (1 - v), and of "
-            f"squares of y - v less its mean: where events are rare, about their number). Resampling needs {least} of "
-            f"both; {instead}",
+            f"holds {observed:.3g} surprises, of which the predictions expect {expected:.3g} (sums of v (1 - v), and "
+            f"of squares of y - v less its mean: where events are rare, about their number). Resampling needs {least} "
+            f"of both; {instead}",
         )
 
 
-def pvalue_among(observed: float, drawn: FloatArray) -> float:
+def pvalue_among(observed: float, draws: FloatArray) -> float:
     """Share of the redrawn statistics, and the observed one itself, that are at least as large as it."""
-    return float(pvalues_among(np.array([observed]), drawn[:, None])[0])
+    return float(pvalues_among(np.array([observed]), draws[:, None])[0])
 
 
-def pvalues_among(observed: FloatArray, drawn: FloatArray) -> FloatArray:
+def pvalues_among(observed: FloatArray, draws: FloatArray) -> FloatArray:
     """The same for several statistics at once, of shape (k,), redrawn ones of shape (resamples, k).
 
     Infinite statistics tie with infinite ones. What cannot be compared (there should be none) counts as at least as
@@ -175,20 +175,20 @@ def pvalues_among(observed: FloatArray, drawn: FloatArray) -> FloatArray:
     """
     # Rounding must not make one of two equal statistics the larger.
     slack = np.where(np.isfinite(observed), 1e-12 * np.abs(observed), 0.0)
-    smaller = drawn < observed - slack
-    return np.asarray((1.0 + (~smaller).sum(axis=0)) / (1.0 + len(drawn)))
+    smaller = draws < observed - slack
+    return np.asarray((1.0 + (~smaller).sum(axis=0)) / (1.0 + len(draws)))
 
 
-def joint_pvalue(found: FloatArray) -> float:
+def joint_pvalue(statistics: FloatArray) -> float:
     """Share of the draws, the observed one first, whose smallest p-value among all of them is at most the observed.
 
     Of draws that share the smallest, the one with the largest standardised statistic comes first: without that, all
     that lead at some scale would tie. Both orders treat every draw alike, so that the level is exact.
     """
-    draws = len(found)
+    draws = len(statistics)
     smallest = np.full(draws, draws)
     largest = np.full(draws, -math.inf)
-    for column in found.T:
+    for column in statistics.T:
         spread = math.sqrt(float((column**2).mean()))
         if spread == 0.0:
             continue
@@ -206,14 +206,14 @@ def resampled(
     """Call `draw` once a resample, each with its own generator, so that threads cannot matter; results in order."""
     entropy = int(generator(random_state).integers(2**63))
     seeds = np.random.SeedSequence(entropy).spawn(n_resamples)
-    found: list[Any] = [None] * n_resamples
+    results: list[Any] = [None] * n_resamples
 
     def fill(first: int, last: int) -> None:
         for k in range(first, last):
-            found[k] = draw(np.random.default_rng(seeds[k]))
+            results[k] = draw(np.random.default_rng(seeds[k]))
 
     in_blocks(fill, n_resamples, work=rows * n_resamples)
-    return np.array(found, dtype=np.float64)
+    return np.array(results, dtype=np.float64)
 
 
 def running_shares(table: FloatArray) -> FloatArray:

@@ -75,15 +75,15 @@ class Won:
 
         Where these are few the batch is split into shares that teach too, unless its rows cannot be told apart.
         """
-        found = self
+        total = self
         for share in _shares(before, batch, number):
             if past is not None and past.weight.any():
                 n = float(share.n_units)
                 sums = (n * mean for mean in share.means(lower_function(past)))
-                found = Won(found.n + n, *(a + b for a, b in zip(astuple(found)[1:], sums, strict=True)))
-            taught = share.pooled
-            past = taught if past is None else past.merge(taught)
-        return found
+                total = Won(total.n + n, *(a + b for a, b in zip(astuple(total)[1:], sums, strict=True)))
+            lesson = share.pooled
+            past = lesson if past is None else past.merge(lesson)
+        return total
 
 
 def _shares(before: float, batch: Units | Cells, number: int) -> Iterator[Units | Cells]:
@@ -134,35 +134,35 @@ class AnytimeEnds:
             If both ends cannot hold of one population.
         """
         near = sample_distance(rows)
-        found = Bracket(max(0.0, near.lower - moved), near.upper + moved)
-        known = spread.n, found.upper, spread, bets, level
-        above = boundary(lambda d: not excludes(d, *known), min(found.upper, 1.0))[1]
+        distance = Bracket(max(0.0, near.lower - moved), near.upper + moved)
+        known = spread.n, distance.upper, spread, bets, level
+        above = boundary(lambda d: not excludes(d, *known), min(distance.upper, 1.0))[1]
         high, low = min(before.high, above), max(before.low, won.lower_end(bets, level))
         if low > high:
             least, most = at_least(low, 3), at_most(max(high, 1e-300), 3)
             first, second = ("before" if end == was else "now" for end, was in zip((low, high), before, strict=True))
             raise OtherPopulationError(f"distance at least {least} {first}, at most {most} {second}")
-        return cls(found, spread, bets, level, Interval(low, high))
+        return cls(distance, spread, bets, level, Interval(low, high))
 
     def result(self, max_distance: float) -> GateResult:
         """The gate's decision."""
         verdict = verdict_of(self.proved, max_distance)
-        n, found = self.spread.n, self.found.upper
+        n, upper = self.spread.n, self.found.upper
         # As far from the sample's distance as the limit is, above it, wherever the limit lies.
-        as_far = max(max_distance, self.found.lower + found - max_distance)
+        as_far = max(max_distance, self.found.lower + upper - max_distance)
         needed = None
         if verdict == "undecided":
-            needed = fewest_rows(lambda more: excludes(as_far, more, found, self.spread, self.bets, self.level), n)
+            needed = fewest_rows(lambda more: excludes(as_far, more, upper, self.spread, self.bets, self.level), n)
         return GateResult(verdict, max_distance, self.proved, self.level, n, needed, anytime=True)
 
 
-def excludes(d: float, n: int, found: float, spread: Spread, bets: Bets, level: float) -> bool:
-    """Whether n rows, their supremum at most `found` and their means these, exclude that the population's is d or more.
+def excludes(d: float, n: int, distance: float, spread: Spread, bets: Bets, level: float) -> bool:
+    """Whether n rows with these means and a supremum of at most `distance` exclude that the population's is d or more.
 
     The logarithm of each bet's capital is concave in d: from d to 1 it is at least what it is at either end.
     """
     mean, logs = spread.weight, []
     for at in (d, 1.0):
-        square = spread.squared + 2.0 * at * (spread.uneven - mean * mean * found) + at * at * spread.squared_weight
-        logs.append(bets.logs(n * (at - found) * mean, n * square))
+        square = spread.squared + 2.0 * at * (spread.uneven - mean * mean * distance) + at * at * spread.squared_weight
+        logs.append(bets.logs(n * (at - distance) * mean, n * square))
     return bets.log_capital(np.minimum(*logs)) >= -math.log(level)

@@ -104,9 +104,9 @@ def bootstrap_bounds_on_rows(
         smooth = largest_correlation(distinct, np.add.reduceat(multiplier * residual, first))
         return smooth, _area(np.where(zero, multiplier, 0.0), np.where(zero, 0.0, multiplier), *steps) / n
 
-    drawn = resampled(gaps, n, n_resamples, random_state)
+    draws = resampled(gaps, n, n_resamples, random_state)
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
-    smooth_margin, distance_margin = np.sort(drawn, axis=0)[-rank].tolist()
+    smooth_margin, distance_margin = np.sort(draws, axis=0)[-rank].tolist()
     error = smooth_error_from_sample(rows.sample)
     low, high = sample_distance(rows.sample)
     smooth = Interval(max(0.0, error - smooth_margin), min(1.0, error + smooth_margin))

@@ -91,10 +91,10 @@ class Cells:
 
     def _lines(self) -> Units:
         """Rows of equal weight in place of those of each cell and outcome."""
-        held = (self.count > 0.0).T.ravel()
-        count, weight = self.count.T.ravel()[held], self.weight.T.ravel()[held]
-        v, moved = np.repeat(self.v, 2)[held], np.repeat(self.moved, 2)[held]
-        y = np.tile([0.0, 1.0], self.v.size)[held]
+        mask = (self.count > 0.0).T.ravel()
+        count, weight = self.count.T.ravel()[mask], self.weight.T.ravel()[mask]
+        v, moved = np.repeat(self.v, 2)[mask], np.repeat(self.moved, 2)[mask]
+        y = np.tile([0.0, 1.0], self.v.size)[mask]
         return Units(y, v, weight * self.most / count, None, count, self.most, moved if moved.any() else None)
 
     @property

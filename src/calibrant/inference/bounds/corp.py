@@ -55,12 +55,12 @@ class CorpRegions(Result):
     def summary(self) -> str:
         """Say whether the truth can be calibrated."""
         out = (self.prediction < self.confidence_lower) | (self.confidence_upper < self.prediction)
-        found = (
+        claim = (
             f"miscalibrated: at {int(out.sum()):,} of {out.size:,} predictions the true frequency is another"
             if out.any()
             else f"no miscalibration found at {out.size:,} predictions"
         )
-        return f"{found} ({confidence(self.level)} confidence, if the frequency does not decrease)"
+        return f"{claim} ({confidence(self.level)} confidence, if the frequency does not decrease)"
 
 
 def corp_regions(
@@ -155,7 +155,7 @@ def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_s
         rate = v + np.add.reduceat(redraws.again(rng), first) / mass
         return np.asarray(isotonic(rate, mass)[0][at])
 
-    drawn = np.sort(resampled(refit, v.size, n_resamples, random_state), axis=0)
+    curves = np.sort(resampled(refit, v.size, n_resamples, random_state), axis=0)
     rank = int(np.floor(0.5 * level * (n_resamples + 1) + 1e-9))
     fitted = np.clip(isotonic(sample.weighted_outcome / mass, mass)[0], 0.0, 1.0)
     lower, upper = _confidence(sample, starts, level)
@@ -165,8 +165,8 @@ def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_s
     return CorpRegions(
         prediction=v[at],
         recalibrated=fitted[at],
-        consistency_lower=np.clip(drawn[rank - 1], 0.0, 1.0),
-        consistency_upper=np.clip(drawn[-rank], 0.0, 1.0),
+        consistency_lower=np.clip(curves[rank - 1], 0.0, 1.0),
+        consistency_upper=np.clip(curves[-rank], 0.0, 1.0),
         confidence_lower=np.concatenate([[0.0], lower])[ended + 1],
         confidence_upper=np.concatenate([upper, [1.0]])[begun],
         level=level,

@@ -104,7 +104,7 @@ def _in_order(unit: IntArray, y: FloatArray, v: FloatArray, w: FloatArray) -> In
     new = np.ones(v.size, dtype=np.int64)
     new[1:] = (v[1:] != v[:-1]) | (y[1:] != y[:-1]) | (w[1:] != w[:-1])
     content = np.cumsum(new) - 1
-    held = np.bincount(unit, np.random.default_rng(SEED).random(int(content[-1]) + 1)[content])
-    rank = np.empty(held.size, np.int64)
-    rank[np.argsort(held, kind="stable")] = np.arange(held.size)
+    key = np.bincount(unit, np.random.default_rng(SEED).random(int(content[-1]) + 1)[content])
+    rank = np.empty(key.size, np.int64)
+    rank[np.argsort(key, kind="stable")] = np.arange(key.size)
     return rank[unit]

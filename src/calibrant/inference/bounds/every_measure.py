@@ -55,28 +55,28 @@ def direct(
     the sample's measures that are known already.
     """
     each, known = _OTHER * level, measures()
-    found = {}
+    intervals = {}
     for name in (*_LEARNED, *_ABOVE):
         if name in known:
             value = values[name] if name in values else known[name].on_sample(sample, **known[name].parameters)
             low = lower_end(units, _LEARNED[name], each) if name in _LEARNED else 0.0
-            found[name] = Interval(low, max(low, spread.upper_end(value, each)))
+            intervals[name] = Interval(low, max(low, spread.upper_end(value, each)))
     width = 2.0 ** -round(math.log2(units.n_units) / 3.0)
     value = known[_RANDOM].on_sample(sample, width=width)
-    found["surrogate"] = Interval(0.0, spread.upper_end(value, each) + width)
-    return found
+    intervals["surrogate"] = Interval(0.0, spread.upper_end(value, each) + width)
+    return intervals
 
 
 def every_measure(
-    smooth: Interval, lower: Interval, found: Mapping[str, Interval]
+    smooth: Interval, lower: Interval, known: Mapping[str, Interval]
 ) -> tuple[Interval, dict[str, Interval]]:
     """Interval of the true distance, and of every registered measure with its default parameters."""
     s, d = smooth, lower
     root = math.sqrt(d.high)
-    surrogate = min(found.get("surrogate", _ANY).high, *((1.0 + 2.0 ** (k + 1)) * d.high + 0.5**k for k in range(40)))
+    surrogate = min(known.get("surrogate", _ANY).high, *((1.0 + 2.0 ** (k + 1)) * d.high + 0.5**k for k in range(40)))
     least = max(d.low, s.low)
     width = float(measures()[_RANDOM].parameters["width"])
-    binned = found.get("expected_calibration_error", _ANY)
+    binned = known.get("expected_calibration_error", _ANY)
     widest = 1.0 / 15.0
     interval = min(surrogate, d.high + math.sqrt(8.0) * root, binned.high + widest)
     ties: dict[str, tuple[float, float]] = {
@@ -91,11 +91,11 @@ def every_measure(
         "binned_calibration_error_bound": (max(least, binned.low + widest), binned.high + widest),
         "averaged_two_bin_calibration_error": (d.low, min(2.0 * s.high, 3.0 * d.high)),
         "cutoff_calibration_error": (max(d.low / 2.0, s.low / 1.5), 1.0),
-        "monotone_decision_loss": (s.low * s.low, 2.0 * found.get("cutoff_calibration_error", _ANY).high),
+        "monotone_decision_loss": (s.low * s.low, 2.0 * known.get("cutoff_calibration_error", _ANY).high),
     }
 
     def interval_of(name: str) -> Interval:
-        tied, direct = ties.get(name, (0.0, 1.0)), found.get(name, _ANY)
+        tied, direct = ties.get(name, (0.0, 1.0)), known.get(name, _ANY)
         low = min(1.0, max(0.0, tied[0], direct.low))
         return Interval(low, max(low, min(1.0, tied[1], direct.high)))
 

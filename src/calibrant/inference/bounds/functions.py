@@ -26,9 +26,9 @@ def lower_function(sample: Sample) -> Function:
 
     The sample may stand for many more rows than it has lines, so how near is near enough cannot be told from these.
     """
-    found = lower_certificate_from_sample(sample, tol=1e-5).potentials
-    at = np.union1d(found.nodes, _GRID)
-    r0, r1 = (_extended(found.nodes, heights, at) for heights in (found.r0, found.r1))
+    potentials = lower_certificate_from_sample(sample, tol=1e-5).potentials
+    at = np.union1d(potentials.nodes, _GRID)
+    r0, r1 = (_extended(potentials.nodes, heights, at) for heights in (potentials.r0, potentials.r1))
     r0, r1 = np.clip(r0, -at, at), np.clip(r1, at - 1.0, 1.0 - at)
     # Linear between these knots, (1 - u) r0 + u r1 is a quadratic there: its maximum is at a knot or within a piece.
     broken = max(0.0, _largest(at, r0, r1))

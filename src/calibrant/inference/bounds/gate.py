@@ -88,8 +88,8 @@ class GateResult(Result):
     @property
     def sentence(self) -> str:
         """What is proved, alone."""
-        said = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
-        return f"{said} {asked(self.max_distance)}: {proved_by(self)}"
+        verdict = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
+        return f"{verdict} {asked(self.max_distance)}: {proved_by(self)}"
 
 
 def proved_by(gate: GateResult, *, alone: bool = False) -> str:
@@ -170,9 +170,9 @@ def calibration_gate(
     """
     level = check_gate(max_distance, level)
     sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
-    found = gate_from_ends(Ends.of(sample, level, units), max_distance, sample.n_rows)
-    premises = premises_of_draws(found.premises, units, sample_weight, trials, groups, max_weight)
-    return replace(found, premises=premises)
+    result = gate_from_ends(Ends.of(sample, level, units), max_distance, sample.n_rows)
+    premises = premises_of_draws(result.premises, units, sample_weight, trials, groups, max_weight)
+    return replace(result, premises=premises)
 
 
 def calibration_gate_on_sample(
@@ -238,13 +238,13 @@ class Ends:
         """
         units = Units.of_sample(sample) if units is None else units
         low, high = sample_distance(sample) if known is None else known
-        found = Bracket(max(0.0, low - moved), high + moved)
+        distance = Bracket(max(0.0, low - moved), high + moved)
         spread = Spread.of(units)
         if isinstance(units, Cells):
             low = lower_end_of_cells(units, lower_moves, level / shares)
         else:
             low = lower_end(units, lower_function, level / shares)
-        return cls(found, spread, level, Interval(low, max(low, spread.upper_end(found.upper, level))))
+        return cls(distance, spread, level, Interval(low, max(low, spread.upper_end(distance.upper, level))))
 
     def rows_for(self, *, within: float, beyond: float) -> int | None:
         """Fewest rows that would prove either, were distance and spread what they are; as far below as above.

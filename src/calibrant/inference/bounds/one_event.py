@@ -42,21 +42,21 @@ class Spread:
         uneven = min(self.uneven, math.sqrt(squared * off))  # Cauchy and Schwarz
         return replace(self, squared=min(self.squared, squared), uneven=uneven)
 
-    def upper_end(self, found: float, level: float, n: int | None = None) -> float:
-        """What the population's supremum exceeds with probability at most `level`, the sample's being at most `found`.
+    def upper_end(self, value: float, level: float, n: int | None = None) -> float:
+        """What the population's supremum exceeds with probability at most `level`, the sample's being at most `value`.
 
         With `n`, what it would be for that many units with these means.
         """
         n = self.n if n is None else n
         log, rare = -math.log((1.0 - _SHARE) * level), -math.log(0.5 * _SHARE * level)
         low, high = _below(self.least_squared, rare / n), _above(self.squared, rare / n)
-        ends = (self._end(found, log / n, _bet(mean, log / n)) for mean in (low, high))
-        return min(1.0, max(found, *ends))
+        ends = (self._end(value, log / n, _bet(mean, log / n)) for mean in (low, high))
+        return min(1.0, max(value, *ends))
 
-    def _end(self, found: float, log: float, bet: float) -> float:
+    def _end(self, value: float, log: float, bet: float) -> float:
         """The largest d in [0, 1] with d S - G <= log / bet + (psi / bet) (E^2 + 2 d |S - c| E - 2 d c G + d^2 S^2)."""
         share = psi(bet) / bet
-        sample = found * self.weight
+        sample = value * self.weight
         square = share * self.squared_weight
         linear = self.weight - 2.0 * share * (self.uneven - self.weight * sample)
         constant = sample + log / bet + share * self.squared
@@ -72,10 +72,10 @@ def lower_end(units: Units, learn: Learn, level: float) -> float:
     On every block but the first a function is bet that the blocks before it taught, as much as the last bet's noise
     allows.
     """
-    log, taught = -math.log(level), units.taught(learn)
-    step, last = log / taught.n_units, taught.first
+    log, lessons = -math.log(level), units.taught(learn)
+    step, last = log / lessons.n_units, lessons.first
     bets = []
-    for n, means in taught.after:
+    for n, means in lessons.after:
         assert last is not None
         bets.append((_bet(_noise(*last), step), n, *means))
         last = means

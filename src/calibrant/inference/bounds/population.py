@@ -159,34 +159,34 @@ def bounds_from_sample(
     Of rows that were pooled into cells both are to be at most these. `values` are other measures that are known.
     """
     units = Units.of_sample(sample) if units is None else units
-    spread, each, found = Spread.of(units), HEADLINE * level, {}
+    spread, each, known = Spread.of(units), HEADLINE * level, {}
     if isinstance(units, Cells):
         lows = (lower_end_of_cells(units, moves, each) for moves in (smooth_moves, lower_moves))
     else:
         lows = (lower_end(units, learn, each) for learn in (smooth_function, lower_function))
         if units.moved is None:
-            found = direct(sample, units, spread, level, values)
+            known = direct(sample, units, spread, level, values)
     smooth, lower = (
-        Interval(low, max(low, spread.upper_end(seen, each)))
-        for low, seen in zip(lows, (smooth_error, distance.upper), strict=True)
+        Interval(low, max(low, spread.upper_end(value, each)))
+        for low, value in zip(lows, (smooth_error, distance.upper), strict=True)
     )
-    return with_every_measure(smooth, lower, found, level, sample.n_rows)
+    return with_every_measure(smooth, lower, known, level, sample.n_rows)
 
 
 def with_every_measure(
     smooth: Interval,
     lower: Interval,
-    found: Mapping[str, Interval],
+    known: Mapping[str, Interval],
     level: float,
     n_rows: int,
     guaranteed: bool = True,
 ) -> PopulationBounds:
     """What follows from intervals of smooth error and lower distance, and those found of other measures."""
     smooth, lower = tightened(smooth, lower)
-    return PopulationBounds(smooth, lower, *every_measure(smooth, lower, found), level, n_rows, guaranteed)
+    return PopulationBounds(smooth, lower, *every_measure(smooth, lower, known), level, n_rows, guaranteed)
 
 
 def sample_distance(sample: Sample) -> Bracket:
     """Bracket of the sample's lower distance, to well within what chance does to it."""
-    found = audited_certificate(sample)
-    return Bracket(float(found.lower), float(found.upper))
+    certificate = audited_certificate(sample)
+    return Bracket(float(certificate.lower), float(certificate.upper))

@@ -199,10 +199,10 @@ def regret_bounds(
     bounds = ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
-    found = float((np.maximum(at, above) if threshold is None else at).max())
+    regret = float((np.maximum(at, above) if threshold is None else at).max())
     premises = premises_of_draws(bounds.premises, units, sample_weight, trials, groups, max_weight)
     bounds = replace(bounds, premises=premises)
-    return _needing(bounds, found, lambda times: regret_upper_end(units, level, threshold, times))
+    return _needing(bounds, regret, lambda times: regret_upper_end(units, level, threshold, times))
 
 
 def regret_bounds_from_sample(
@@ -237,10 +237,10 @@ def regret_bounds_from_sample(
     return _needing(bounds, regret(0.0), lambda times: upper_end(regret, times))
 
 
-def _needing(bounds: RegretBounds, found: float, upper_end: Callable[[float], float]) -> RegretBounds:
+def _needing(bounds: RegretBounds, regret: float, upper_end: Callable[[float], float]) -> RegretBounds:
     """The bounds with about how many rows would decide, by the upper end for `times` as many; as far below as above.
 
-    `found` is the regret of these rows.
+    `regret` is the regret of these rows.
     """
     limit = bounds.max_regret
     if limit is None or bounds.verdict != "undecided":
@@ -248,7 +248,7 @@ def _needing(bounds: RegretBounds, found: float, upper_end: Callable[[float], fl
 
     def decides(steps: int) -> bool:
         high = upper_end(steps / _STEPS)
-        return high < limit or 2.0 * found - high > limit
+        return high < limit or 2.0 * regret - high > limit
 
     steps = fewest_rows(decides, _STEPS)
     return replace(bounds, rows_needed=None if steps is None else math.ceil(bounds.n_rows * steps / _STEPS))
@@ -284,8 +284,8 @@ class _Ends:
         self, high: tuple[float, float], threshold: float | None, limit: float | None, n_rows: int
     ) -> RegretBounds:
         """Bounds, from the upper ends of regret and decision loss."""
-        regret = self._interval(lambda taught: _best_cut(taught, threshold, self.cells), high[0])
-        loss = self._interval(lambda taught: _task(taught, self.cells), high[1])
+        regret = self._interval(lambda lesson: _best_cut(lesson, threshold, self.cells), high[0])
+        loss = self._interval(lambda lesson: _task(lesson, self.cells), high[1])
         verdict = None if limit is None else verdict_of(regret, limit)
         return RegretBounds(regret, loss, threshold, limit, verdict, self.level, n_rows)
 
@@ -294,9 +294,9 @@ class _Ends:
         return Interval(low, max(low, high))
 
 
-def _best_cut(taught: Sample, threshold: float | None, cells: Cells) -> Function:
+def _best_cut(lesson: Sample, threshold: float | None, cells: Cells) -> Function:
     """What the best cut of these rows gains at the threshold, or at the one where they lose most."""
-    cuts = Cuts.of(taught)
+    cuts = Cuts.of(lesson)
     if threshold is not None:
         return _gains(cuts, (Threshold(1.0, threshold, 0.0, after=False),), cells)
     at, above = cuts.regret(cuts.prediction)
@@ -305,11 +305,11 @@ def _best_cut(taught: Sample, threshold: float | None, cells: Cells) -> Function
     return _gains(cuts, (Threshold(1.0, float(cuts.prediction[worst]), 0.0, after),), cells)
 
 
-def _task(taught: Sample, cells: Cells) -> Function:
+def _task(lesson: Sample, cells: Cells) -> Function:
     """What the best cuts gain in the task in which these rows lose most."""
-    cuts = Cuts.of(taught)
-    found = _gains(cuts, worst_task(cuts), cells)
-    return lambda y, v: 2.0 * found(y, v)
+    cuts = Cuts.of(lesson)
+    gain = _gains(cuts, worst_task(cuts), cells)
+    return lambda y, v: 2.0 * gain(y, v)
 
 
 def _gains(cuts: Cuts, task: tuple[Threshold, ...], cells: Cells) -> Function:
@@ -410,28 +410,28 @@ def regret_upper_end(units: Units, level: float, threshold: float | None, times:
     square = float(lines.sums[2].sum())
     first = min(_LARGEST, 10.0 * (units.n_units * times) ** (-1.0 / 3.0))
     bets = sorted({_LARGEST, *(first / 2.0**j for j in range(_UNIT_BETS - 1))})
-    found = 1.0
+    end = 1.0
     for bet in bets:
         log = math.log(_UNIT_BETS / level) * lines.scale / (bet * times)
         share = psi(bet) / bet
         if threshold is None:
-            found = min(found, _everywhere(lines, share, square, log, found))
+            end = min(end, _everywhere(lines, share, square, log, end))
         else:
-            found = min(found, _at_units(lines, threshold, share, square, log))
-    return found
+            end = min(end, _at_units(lines, threshold, share, square, log))
+    return end
 
 
 def _at_units(lines: Lines, t: float, share: float, square: float, log: float) -> float:
     """The most that any cut allows at one threshold."""
     best = 0.0
-    for seen, at, side in ((lines, t, "left"), (lines.mirrored(), 1.0 - t, "right")):
+    for view, at, side in ((lines, t, "left"), (lines.mirrored(), 1.0 - t, "right")):
         # Rows at the threshold act: they are beyond it seen from below, and before it seen from above.
         ends = int(np.searchsorted(lines.v, t))
         ends = ends if side == "left" else lines.v.size - ends
-        part = np.stack([running(np.ascontiguousarray(column[:ends])) for column in seen.sums])
+        part = np.stack([running(np.ascontiguousarray(column[:ends])) for column in view.sums])
         w, wy, s, sy, syy = part[:, -1:] - part
         cross, gained = sy - at * s, wy - at * w + share * (syy - 2.0 * at * sy + at * at * s) + log
-        for k in [*np.flatnonzero(seen.new[:ends]), ends]:  # cuts fall between distinct predictions
+        for k in [*np.flatnonzero(view.new[:ends]), ends]:  # cuts fall between distinct predictions
             if best * (1.0 + 2.0 * share * cross[k]) - share * best * best * square < gained[k]:
                 best = max(best, reached(float(gained[k]), float(cross[k]), square, share))
     return best
@@ -440,8 +440,8 @@ def _at_units(lines: Lines, t: float, share: float, square: float, log: float) -
 def _everywhere(lines: Lines, share: float, square: float, log: float, enough: float) -> float:
     """The most that any cut at any threshold allows."""
     best = 0.0
-    for seen in (lines, lines.mirrored()):
-        low, high, several, cells = _cells(seen)
+    for view in (lines, lines.mirrored()):
+        low, high, several, cells = _cells(view)
         sums = np.stack([running(column) for column in cells])
         n = low.size
         part = (1.0 - low) * (cells[1] + share * cells[3])  # events alone can add to it
@@ -462,10 +462,10 @@ def _everywhere(lines: Lines, share: float, square: float, log: float, enough: f
 def _cells(lines: Lines) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_], FloatArray]:
     """Lowest and highest prediction of stretches of about equal weight, whether they have several, what they hold."""
     new = np.flatnonzero(lines.new)
-    v, held = lines.v[new], np.add.reduceat(lines.sums, new, axis=1)
+    v, sums = lines.v[new], np.add.reduceat(lines.sums, new, axis=1)
     if v.size > _CELLS:
-        place = np.floor(_CELLS * (held[0].cumsum() - 0.5 * held[0])).astype(np.int64)
+        place = np.floor(_CELLS * (sums[0].cumsum() - 0.5 * sums[0])).astype(np.int64)
         start = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
         end = np.append(start[1:], v.size)
-        return v[start], v[end - 1], end - start > 1, np.ascontiguousarray(np.add.reduceat(held, start, axis=1))
-    return v, v, np.zeros(v.size, np.bool_), np.ascontiguousarray(held)
+        return v[start], v[end - 1], end - start > 1, np.ascontiguousarray(np.add.reduceat(sums, start, axis=1))
+    return v, v, np.zeros(v.size, np.bool_), np.ascontiguousarray(sums)

@@ -297,19 +297,19 @@ def squared_error_bootstrap_on_rows(
     ones = np.bincount(group, outcome, groups.last.size)
     zeros = np.rint(groups.count) - ones
     count, mean = ones + zeros, groups.prediction
-    held = count > 0
-    fewest = int(np.argmin(np.where(held, count, np.inf)))
+    mask = count > 0
+    fewest = int(np.argmin(np.where(mask, count, np.inf)))
     if count[fewest] < _LEAST_ROWS:
         raise InputError(
             "y_prob",
             f"has {counted(int(count[fewest]), 'row')} with predictions near {mean[fewest]:.6g}; resampling needs "
             f"{_LEAST_ROWS} or more in every group. Use fewer bins",
         )
-    ones, zeros, mean = ones[held], zeros[held], mean[held]
+    ones, zeros, mean = ones[mask], zeros[mask], mean[mask]
     k = mean.size
     each = _check_chance(prediction, ones, zeros)
-    drawn = rng.multinomial(n, np.concatenate([ones, zeros]) / n, n_resamples)
-    redrawn = np.sort(squared_error_of_counts(drawn[:, :k], drawn[:, k:], mean, debiased=True))
+    counts = rng.multinomial(n, np.concatenate([ones, zeros]) / n, n_resamples)
+    redrawn = np.sort(squared_error_of_counts(counts[:, :k], counts[:, k:], mean, debiased=True))
     centre, truth = (float(squared_error_of_counts(ones[None], zeros[None], mean, d)[0]) for d in (True, False))
     estimate = centre if debiased else truth
     bias = float(redrawn.mean()) - truth

@@ -73,16 +73,16 @@ class Units:
     @classmethod
     def of_sample(cls, sample: Sample) -> Units:
         """Unweighted rows with outcomes 0 or 1."""
-        pooled = bool(sample.cell_width.any())
-        if sample.n_rows == sample.n_distinct and not pooled:  # a line is a row
+        coarse = bool(sample.cell_width.any())
+        if sample.n_rows == sample.n_distinct and not coarse:  # a line is a row
             one = np.ones(sample.n_distinct)
             return cls(sample.ones, sample.prediction, np.broadcast_to(1.0, one.shape), None, one, 1.0)
         zeros = sample.count - sample.ones
         copies = np.column_stack([zeros, sample.ones]).ravel()
-        held = copies > 0.0
-        v, y = np.repeat(sample.prediction, 2)[held], np.tile([0.0, 1.0], sample.n_distinct)[held]
-        moved = np.repeat(2.0 * sample.cell_width, 2)[held] if pooled else None
-        return cls(y, v, np.broadcast_to(1.0, v.shape), None, copies[held], 1.0, moved)
+        mask = copies > 0.0
+        v, y = np.repeat(sample.prediction, 2)[mask], np.tile([0.0, 1.0], sample.n_distinct)[mask]
+        moved = np.repeat(2.0 * sample.cell_width, 2)[mask] if coarse else None
+        return cls(y, v, np.broadcast_to(1.0, v.shape), None, copies[mask], 1.0, moved)
 
     @property
     def n_units(self) -> int:
@@ -159,19 +159,19 @@ class Units:
         """A split by a generator whose seed these units give, and the number of the batch if they are one."""
         rng = np.random.default_rng(self._seed(batch))
         single = self.copies == 1.0
-        drawn, block = rng.random(self.copies.size), np.zeros(self.copies.size, np.int8)
+        draw, block = rng.random(self.copies.size), np.zeros(self.copies.size, np.int8)
         for edge in shares.cumsum()[:-1]:  # a search takes several times as long
-            block += drawn >= edge
+            block += draw >= edge
         many = np.flatnonzero(~single)
         copies = rng.multinomial(self.copies[many].astype(np.int64), shares).T.astype(np.float64)
-        found = []
+        parts = []
         for k in range(shares.size):
-            held = single & (block == k)
-            held[many] = copies[k] > 0.0
-            kept = self.copies.copy()
-            kept[many] = copies[k]
-            found.append(self._with(held, kept))
-        return [each for each in found if each.copies.size]
+            mask = single & (block == k)
+            mask[many] = copies[k] > 0.0
+            number = self.copies.copy()
+            number[many] = copies[k]
+            parts.append(self._with(mask, number))
+        return [each for each in parts if each.copies.size]
 
     def _seed(self, batch: int | None) -> int:
         """A hash of the outcomes in order of predictions, of copies and of groups (docs/bounds.md, "The split").
@@ -188,12 +188,12 @@ class Units:
             digest.update(self.copies.astype("<i8").tobytes())
         return int.from_bytes(digest.digest(), "big")
 
-    def _with(self, held: npt.NDArray[np.bool_], copies: FloatArray) -> Units:
-        line = np.flatnonzero(held if self.unit is None else held[self.unit])
-        unit = None if self.unit is None else (np.cumsum(held) - 1)[self.unit[line]]
+    def _with(self, mask: npt.NDArray[np.bool_], copies: FloatArray) -> Units:
+        line = np.flatnonzero(mask if self.unit is None else mask[self.unit])
+        unit = None if self.unit is None else (np.cumsum(mask) - 1)[self.unit[line]]
         moved = None if self.moved is None else self.moved[line]
         w = self.w[line] if self.w.strides != (0,) else np.broadcast_to(self.w[:1], line.shape)
-        return Units(self.y[line], self.v[line], w, unit, copies[held], self.most, moved)
+        return Units(self.y[line], self.v[line], w, unit, copies[mask], self.most, moved)
 
     @cached_property
     def pooled(self) -> Sample:
@@ -204,7 +204,7 @@ class Units:
             return Sample.of_arrays(self.y, self.v, weight)
         first = np.unique(np.linspace(0, self.v.size, _CELLS, endpoint=False).astype(np.int64))
         total = np.add.reduceat(weight, first)
-        held = total > 0.0
-        total = np.where(held, total, 1.0)
+        mask = total > 0.0
+        total = np.where(mask, total, 1.0)
         v, y = (np.add.reduceat(weight * column, first) / total for column in (self.v, self.y))
-        return Sample.of_arrays(np.clip(y, 0.0, 1.0)[held], np.clip(v, 0.0, 1.0)[held], total[held])
+        return Sample.of_arrays(np.clip(y, 0.0, 1.0)[mask], np.clip(v, 0.0, 1.0)[mask], total[mask])

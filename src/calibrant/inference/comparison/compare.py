@@ -80,14 +80,14 @@ class ComparisonResult(TestResult):
         """
         low, high = outwards(*self.interval, signed=True)
         values = (self.value_a, self.value_b)
-        said = "neither the first nor the second is proved better calibrated"
+        claim = "neither the first nor the second is proved better calibrated"
         if self.reject:
             first_is_better = self.statistic < 0.0
             better, worse = ("first", "second") if first_is_better else ("second", "first")
-            said = f"the {better} is better calibrated than the {worse}"
+            claim = f"the {better} is better calibrated than the {worse}"
             values = values if first_is_better else values[::-1]  # in the order of the names
         return (
-            f"{said}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
+            f"{claim}: {self.method} {values[0]:.4f} against {values[1]:.4f}; the first's less the second's is between "
             f"{low} and {high} with {confidence(self.level)} confidence (p = {self.pvalue:.2g})"
         )
 
@@ -196,10 +196,10 @@ def compare_calibration_on_rows(
 ) -> ComparisonResult:
     """`compare_calibration` of rows that were read already; paired, both have the same outcomes in the same order."""
     if paired:
-        found = compare_pairs_on_rows(
+        results = compare_pairs_on_rows(
             [rows_a, rows_b], measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
         )
-        return found[0, 1]
+        return results[0, 1]
     level = check_level(level)
     check_resamples(n_resamples, level)
     exact, evaluate, words = _read_measure(measure)
@@ -242,7 +242,7 @@ def compare_pairs_on_rows(
     halved = draws.halved(evaluate, n_resamples, rng)  # resample, predictor
     share = draws_of_a_state(n_resamples, max(3, len(rows)))  # of two: either, and the mean of both
     alone = draws.states(evaluate, share, rng)
-    found = {}
+    results = {}
     for pair in combinations(range(len(rows)), 2):
         which = list(pair)
         two, both = draws.between(pair, evaluate, share, rng)
@@ -250,8 +250,8 @@ def compare_pairs_on_rows(
         missed = _paired(two, [*(alone[k].of(pair) for k in pair), both], evaluate, error, level)
         result = _concluded(value[which], error, missed, level, n_resamples, words, rows[0].premise)
         first, second = (order[k] for k in pair)
-        found[min(first, second), max(first, second)] = result if first < second else result.swapped()
-    return found
+        results[min(first, second), max(first, second)] = result if first < second else result.swapped()
+    return results
 
 
 def _own(rows: Rows) -> tuple[bytes, bytes]:
@@ -324,9 +324,9 @@ def _apart(
 ) -> tuple[float, float]:
     """The same of predictors that share no noise: each error can be too large on average, and chance may hide one."""
     over, under = [], []
-    for rows, seen in zip(draws, value, strict=True):
+    for rows, own in zip(draws, value, strict=True):
         state = rows.states(evaluate, draws_of_a_state(n_resamples, 1), rng)[0]
-        far, hidden = state.far(float(seen), level), float(np.quantile(state.noise, 1.0 - level))
+        far, hidden = state.far(float(own), level), float(np.quantile(state.noise, 1.0 - level))
         over.append(math.hypot(far, float(state.noise.mean())) - far)
         under.append(math.hypot(far, hidden) - far)
     return over[0] + under[1], under[0] + over[1]
@@ -346,17 +346,17 @@ def _read_measure(measure: str | Evaluate) -> tuple[Evaluate, Evaluate, str]:
         named = getattr(function, "func", function)  # of a functools.partial
         return finite, finite, getattr(named, "__name__", "error").replace("_", " ")
     one_of(measure, tuple(measures()), "measure")
-    found = measures()[measure]
+    entry = measures()[measure]
 
     def exact(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
-        return found.on_sample(Sample.of_arrays(y, v, weight), **found.parameters)
+        return entry.on_sample(Sample.of_arrays(y, v, weight), **entry.parameters)
 
-    options = {**found.parameters, **found.when_resampled}
+    options = {**entry.parameters, **entry.when_resampled}
 
     def resampled(y: FloatArray, v: FloatArray, weight: FloatArray | None = None) -> float:
-        if found.on_rows is not None:
-            return found.on_rows(y, v, weight, **options)
-        return found.on_sample(Sample.of_arrays(y, v, weight), **options)
+        if entry.on_rows is not None:
+            return entry.on_rows(y, v, weight, **options)
+        return entry.on_sample(Sample.of_arrays(y, v, weight), **options)
 
     return exact, resampled, measure.replace("_", " ")
 
@@ -374,9 +374,9 @@ def read_predictor(
     try:
         return Rows.of(y_true, y_prob, sample_weight, trials, groups)
     except InputError as problem:
-        said = problem.problem.replace("y_prob", name).replace("y_true", outcomes)
+        sentence = problem.problem.replace("y_prob", name).replace("y_true", outcomes)
         argument = problem.argument.replace("y_prob", name).replace("y_true", outcomes)
-        raise InputError(argument, said, row=problem.row, allowed=problem.allowed) from None
+        raise InputError(argument, sentence, row=problem.row, allowed=problem.allowed) from None
 
 
 _LEAST_DRAWS = 39  # of each state, where so many are asked for at all: fewer hardly have a tail
@@ -445,8 +445,8 @@ class Draws:
         mass = np.ones(self.y.size) if self.weight is None else self.weight
         if self.group is None:
             return min(dot(mass, each) ** 2 / max(dot(mass * mass, each), 1e-300) for each in (self.y, 1.0 - self.y))
-        held = [np.bincount(self.group, mass * each) for each in (self.y, 1.0 - self.y)]
-        return min(float(each.sum()) ** 2 / max(dot(each, each), 1e-300) for each in held)
+        sums = [np.bincount(self.group, mass * each) for each in (self.y, 1.0 - self.y)]
+        return min(float(each.sum()) ** 2 / max(dot(each, each), 1e-300) for each in sums)
 
     def halved(self, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> FloatArray:
         """The first half's errors less the second's, (resample, predictor)."""
@@ -477,7 +477,7 @@ class Draws:
 
     def _state(self, chance: FloatArray, evaluate: Evaluate, n_resamples: int, rng: np.random.Generator) -> State:
         trials = None if self.trials is None else self.trials.astype(np.int64)
-        asked = [*self.predictions, chance]
+        predictions = [*self.predictions, chance]
         dependent = None if self.group is None else DependentOutcomes.like(self.y, chance, trials, self.group)
 
         def again(source: np.random.Generator) -> list[float]:
@@ -487,9 +487,9 @@ class Draws:
                 y = (source.random(chance.size) < chance).astype(np.float64)
             else:
                 y = source.binomial(trials, chance) / trials
-            found = [evaluate(y, v, self.weight) for v in asked[:-1]]
-            own = [k for k, v in enumerate(asked[:-1]) if v is chance]
-            return [*found, found[own[0]] if own else evaluate(y, chance, self.weight)]
+            errors = [evaluate(y, v, self.weight) for v in predictions[:-1]]
+            own = [k for k, v in enumerate(predictions[:-1]) if v is chance]
+            return [*errors, errors[own[0]] if own else evaluate(y, chance, self.weight)]
 
         errors = resampled(again, chance.size, n_resamples, rng)
         try:
@@ -534,10 +534,10 @@ class DependentOutcomes:
     def drawn(self, rng: np.random.Generator) -> FloatArray:
         """Share of events of each row."""
         shared = rng.standard_normal(int(self.group.max()) + 1)[self.group]
-        given = ndtr((self.threshold - math.sqrt(self.correlation) * shared) / math.sqrt(1.0 - self.correlation))
+        share = ndtr((self.threshold - math.sqrt(self.correlation) * shared) / math.sqrt(1.0 - self.correlation))
         if self.trials is None:
-            return np.asarray(rng.random(given.size) < given, np.float64)
-        return np.asarray(rng.binomial(self.trials, given) / self.trials, np.float64)
+            return np.asarray(rng.random(share.size) < share, np.float64)
+        return np.asarray(rng.binomial(self.trials, share) / self.trials, np.float64)
 
 
 def _latent_correlation(share: FloatArray, chance: FloatArray, trials: IntArray | None, group: IntArray) -> float:
@@ -553,7 +553,7 @@ def _latent_correlation(share: FloatArray, chance: FloatArray, trials: IntArray 
         return dot(sums, sums) - own
 
     events = count * share
-    seen = pairs(share - chance, dot(events, (1.0 - chance) ** 2) + dot(count - events, chance**2))
+    covariance = pairs(share - chance, dot(events, (1.0 - chance) ** 2) + dot(count - events, chance**2))
     inside = (chance > 0.0) & (chance < 1.0)
     a = np.where(inside, ndtri(np.where(inside, chance, 0.5)), 0.0)
     density = np.where(inside, np.exp(-0.5 * a * a) / math.sqrt(2.0 * math.pi), 0.0)
@@ -563,10 +563,10 @@ def _latent_correlation(share: FloatArray, chance: FloatArray, trials: IntArray 
         terms.append(max(0.0, pairs(each, dot(count, each * each))))
         before, hermite = hermite, a * hermite - (k - 1) * before
     low, high = 0.0, _MOST
-    if seen <= 0.0:
+    if covariance <= 0.0:
         return 0.0
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         expected = sum(term * middle**k for k, term in enumerate(terms, 1))
-        low, high = (middle, high) if expected < seen else (low, middle)
+        low, high = (middle, high) if expected < covariance else (low, middle)
     return low

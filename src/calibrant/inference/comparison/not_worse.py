@@ -42,8 +42,8 @@ class Side:
         """Ends of the population's smooth error, each wrong with probability at most `level` at any number of rows."""
         units = Units.of_sample(self.sample)
         low = lower_end(units, smooth_function, level)
-        found = smooth_error_from_sample(self.sample) + self.moved
-        return Interval(low, max(low, Spread.of(units).upper_end(found, level)))
+        error = smooth_error_from_sample(self.sample) + self.moved
+        return Interval(low, max(low, Spread.of(units).upper_end(error, level)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,7 +97,7 @@ class NotWorse(Result):
 
     def summary(self) -> str:
         """One sentence."""
-        said = {"within": "not worse than", "beyond": "worse than", "undecided": "undecided whether worse than"}
+        verdicts = {"within": "not worse than", "beyond": "worse than", "undecided": "undecided whether worse than"}
         asymptotic = "" if self.way == "proved" else " in large samples"
         limit = f"{self.max_worse:g}{' (the default for these rows)' if self.default_limit else ''}"
         rows = {
@@ -106,7 +106,7 @@ class NotWorse(Result):
             "proved": f"{counted(self.n_rows, 'row')} against {self.n_rows_baseline:,}",
         }[self.way]
         return (
-            f"{said[self.verdict]} {self.baseline} by more than {limit}: with {confidence(self.level)} "
+            f"{verdicts[self.verdict]} {self.baseline} by more than {limit}: with {confidence(self.level)} "
             f"confidence{asymptotic}, the population's smooth calibration error minus that of {self.baseline} is "
             f"{self.proved} ({rows}){self._needs()}{self.itself}"
         )
@@ -155,7 +155,7 @@ def not_worse(
         ends = Interval(own.low - other.high, own.high - other.low)
     else:
         way = "paired" if _same_rows(now.rows, before.rows) else "two samples"
-        found = compare_calibration_on_rows(
+        comparison = compare_calibration_on_rows(
             now.rows,
             before.rows,
             paired=way == "paired",
@@ -164,8 +164,8 @@ def not_worse(
             n_resamples=_resamples(two_sided),
             random_state=_SEED,
         )
-        moved, centre = now.moved + before.moved, found.statistic
-        ends = Interval(found.interval.low - moved, found.interval.high + moved)
+        moved, centre = now.moved + before.moved, comparison.statistic
+        ends = Interval(comparison.interval.low - moved, comparison.interval.high + moved)
     verdict = verdict_of(ends, max_worse)
     n = now.sample.n_rows
     needed = _needed(ends, centre, max_worse, n) if verdict == "undecided" else None

@@ -55,8 +55,8 @@ class PairwiseComparison(Result):
             return f"{best} is better calibrated than all others at level {self.level:g}"
         if not self.better:
             return f"no predictor is proved better calibrated than another at level {self.level:g}"
-        said = "; ".join(f"{first} is better calibrated than {second}" for first, second in self.better)
-        return f"{said} (level {self.level:g} for all together)"
+        claims = "; ".join(f"{first} is better calibrated than {second}" for first, second in self.better)
+        return f"{claims} (level {self.level:g} for all together)"
 
 
 def compare_all(
@@ -122,23 +122,23 @@ def compare_all(
         raise InputError("y_probs", "is not what is compared", allowed="it must map 2 to 50 names to columns")
     n_pairs = len(y_probs) * (len(y_probs) - 1) // 2
     check_resamples(n_resamples, level, share=1.0 / n_pairs)
-    given = (sample_weight, trials, groups)
-    rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *given) for k, v in y_probs.items()}
+    columns = (sample_weight, trials, groups)
+    rows = {str(k): read_predictor(f"y_probs[{k!r}]", y_true, v, *columns) for k, v in y_probs.items()}
     compared = compare_pairs_on_rows(
         list(rows.values()), measure=measure, level=level, n_resamples=n_resamples, random_state=random_state
     )
-    names, found, values = list(rows), {}, dict.fromkeys(rows, 0.0)
+    names, results, values = list(rows), {}, dict.fromkeys(rows, 0.0)
     for (i, j), result in compared.items():
         values[names[i]], values[names[j]] = result.value_a, result.value_b
-        found[names[i], names[j]] = result
-    ordered = sorted(found, key=lambda pair: found[pair].pvalue)
-    raw = np.array([found[pair].pvalue for pair in ordered])
+        results[names[i], names[j]] = result
+    ordered = sorted(results, key=lambda pair: results[pair].pvalue)
+    raw = np.array([results[pair].pvalue for pair in ordered])
     holm = np.minimum(1.0, np.maximum.accumulate(raw * (n_pairs - np.arange(n_pairs))))
     adjusted = {pair: float(p) for pair, p in zip(ordered, holm, strict=True)}
-    turned = {pair: pair if found[pair].statistic <= 0.0 else pair[::-1] for pair in ordered}
+    turned = {pair: pair if results[pair].statistic <= 0.0 else pair[::-1] for pair in ordered}
     return PairwiseComparison(
         values=ReadOnly(dict(sorted(values.items(), key=lambda item: item[1]))),
-        pairs=ReadOnly({turned[pair]: _in_turn(found[pair]) for pair in ordered}),
+        pairs=ReadOnly({turned[pair]: _in_turn(results[pair]) for pair in ordered}),
         holm_pvalues=ReadOnly({turned[pair]: adjusted[pair] for pair in ordered}),
         better=tuple(turned[pair] for pair in ordered if adjusted[pair] <= level),
         level=level,

@@ -86,12 +86,12 @@ class TestRegion(Result):
 
     def summary(self) -> str:
         """Say where, and in which direction."""
-        said = f"{self.mean_prediction:.3g} predicted, {self.event_rate:.3g} seen"
+        rates = f"{self.mean_prediction:.3g} predicted, {self.event_rate:.3g} seen"
         low, high = readable(self.low, self.high)
         certain = [each for each, shown in (("0", low), ("1", high)) if float(shown) == float(each)]
         without = f", without those of exactly {' or '.join(certain)}," if certain else ""
         where = f"predictions from {low} to {high}{without}"
-        return f"{where} are {self.direction} ({said}, {self.n_rows:,} rows)"
+        return f"{where} are {self.direction} ({rates}, {self.n_rows:,} rows)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,12 +142,12 @@ class CalibrationTestResult(TestResult):
         >>> calibration_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], random_state=0).reject
         False
         """
-        said = TestResult.summary(self)
+        sentence = TestResult.summary(self)
         if self.reject and self.region is not None:
-            said += f"; {self.region.summary()}"
+            sentence += f"; {self.region.summary()}"
         if self.pooling > 0.0:
-            said += f"; pooling near predictions adds at most {at_most(self.pooling, 2)} to the level"
-        return said
+            sentence += f"; pooling near predictions adds at most {at_most(self.pooling, 2)} to the level"
+        return sentence
 
 
 def calibration_test(
@@ -387,9 +387,9 @@ def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[
     fitted = replace(parts, names=names, shape=shape, stretch=shape / safe, shift=np.where(mean > 0.0, shape, 0.0))
 
     rng = np.random.default_rng(int(seed))
-    found = np.empty((1 + n_resamples, len(along)))
+    statistics = np.empty((1 + n_resamples, len(along)))
     for first in range(0, 1 + n_resamples, _AT_ONCE):
-        out = found[first : first + _AT_ONCE]
+        out = statistics[first : first + _AT_ONCE]
         signs = random_signs(rng, (len(out), n_groups))
         if first == 0:
             signs[0] = 1.0
@@ -398,7 +398,7 @@ def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[
         out[:, 1 : 1 + sizes.size] = ((sums @ parts.wave) ** 2).cumsum(axis=1)[:, sizes - 1]
         for k, join in enumerate(joins, 1 + sizes.size):
             out[:, k] = (np.asarray(join.T @ sums.T) ** 2).sum(axis=0)
-    return fitted, found - mean
+    return fitted, statistics - mean
 
 
 def _sums(group: IntArray, column: FloatArray, n_groups: int) -> FloatArray:

@@ -109,7 +109,7 @@ def canonical_kernel_test_on_classes(
         return paired_sum(other, table, *pairs)
 
     observed = paired_sum(label, table, *pairs)
-    drawn = resampled(redrawn, pairs[0].size, n_resamples, rng)
-    pvalue = pvalue_among(observed, drawn)
+    draws = resampled(redrawn, pairs[0].size, n_resamples, rng)
+    pvalue = pvalue_among(observed, draws)
     method = f"canonical kernel test ({n_resamples:,} resamples)"
     return TestResult(observed / pairs[0].size, pvalue, pvalue <= level, level, method)

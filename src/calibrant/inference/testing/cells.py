@@ -116,21 +116,21 @@ class _Bounded:
         A variable x <= b of mean 0 has E exp(t x) <= exp(Var (e^(t b) - 1 - t b) / b^2) (Bennett 1962). Any t will do;
         the best is where the derivative vanishes, which is no further than where it would with b = 0.
         """
-        seen = float((direction * units.excess).sum()) - self.misplaced * float(np.abs(direction).max())
-        if seen <= 0.0:
+        observed = float((direction * units.excess).sum()) - self.misplaced * float(np.abs(direction).max())
+        if observed <= 0.0:
             return 0.0
         most = np.abs(direction) * np.where(direction > 0.0, self.above, self.below)
         variance = direction * direction * self.variance
-        held = (most > 0.0) & (variance > 0.0)
-        most, variance = most[held], variance[held]
+        mask = (most > 0.0) & (variance > 0.0)
+        most, variance = most[mask], variance[mask]
         total = float(variance.sum())
-        low, high = 0.0, seen / total
+        low, high = 0.0, observed / total
         with np.errstate(over="ignore"):
             for _ in range(_STEPS):
                 t = 0.5 * (low + high)
-                slope = float((variance / most * np.expm1(t * most)).sum()) - seen
+                slope = float((variance / most * np.expm1(t * most)).sum()) - observed
                 low, high = (t, high) if slope < 0.0 else (low, t)
         s = low * most
         # e^s - 1 - s of small s by its series, whose next term is less than the rounding that is added.
         rest = np.where(s < 1e-4, s * s * (0.5 + s / 6.0 + s * s / 12.0), np.expm1(s) - s)
-        return min(0.0, float((variance / most / most * rest).sum()) * (1.0 + 1e-9) - low * seen)
+        return min(0.0, float((variance / most / most * rest).sum()) * (1.0 + 1e-9) - low * observed)

@@ -48,8 +48,8 @@ def pair_counts(sample: MulticlassSample) -> PairCounts:
         label = sample.y_true[part]
         at = np.arange(top.size)
         used = block[at, top] < 1.0
-        seen = used & (block[at, label] > 0.0)
-        np.add.at(observed, (top[seen], label[seen]), 1)
+        mask = used & (block[at, label] > 0.0)
+        np.add.at(observed, (top[mask], label[mask]), 1)
         rows += np.bincount(top[used], minlength=k)
         add_rows(block[used], top[used], 2.0**bits, expected)
     return PairCounts(rows, observed, np.ldexp(expected.astype(np.float64), -bits), 2.0**-bits)
@@ -64,9 +64,9 @@ def pair_pvalues(counts: PairCounts) -> tuple[IntArray, FloatArray, FloatArray]:
     """
     from scipy.special import betainc
 
-    said, was = np.nonzero(np.abs(counts.observed - counts.expected) >= 1.0)
-    n = counts.rows[said].astype(np.float64)
-    x, mean = counts.observed[said, was].astype(np.float64), counts.expected[said, was]
+    prediction, was = np.nonzero(np.abs(counts.observed - counts.expected) >= 1.0)
+    n = counts.rows[prediction].astype(np.float64)
+    x, mean = counts.observed[prediction, was].astype(np.float64), counts.expected[prediction, was]
     more = x > mean
     # Means rounded against us.
     off = n * counts.unit + _ROUNDING * mean
@@ -75,7 +75,7 @@ def pair_pvalues(counts: PairCounts) -> tuple[IntArray, FloatArray, FloatArray]:
     below = betainc(np.maximum(n - x, 1.0), x + 1.0, 1.0 - chance)
     pvalue = np.clip(2.0 * np.where(more, above, below) * (1.0 + _ROUNDING), LEAST, 1.0)
     pairs = int((counts.rows > 0).sum()) * counts.rows.size
-    return np.stack([said, was], axis=1), pvalue, benjamini_yekutieli(pvalue, pairs)
+    return np.stack([prediction, was], axis=1), pvalue, benjamini_yekutieli(pvalue, pairs)
 
 
 def most_involved(k: int, pairs: IntArray, pvalues: FloatArray, most: int) -> tuple[IntArray, npt.NDArray[np.float64]]:
@@ -86,6 +86,6 @@ def most_involved(k: int, pairs: IntArray, pvalues: FloatArray, most: int) -> tu
     place = np.full(k, -1)
     place[shown] = np.arange(shown.size)
     table = np.zeros((shown.size, shown.size))
-    held = (place[pairs] >= 0).all(axis=1)
-    table[place[pairs[held, 0]], place[pairs[held, 1]]] = evidence[held]
+    mask = (place[pairs] >= 0).all(axis=1)
+    table[place[pairs[mask, 0]], place[pairs[mask, 1]]] = evidence[mask]
     return shown, table

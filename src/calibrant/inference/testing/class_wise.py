@@ -71,8 +71,8 @@ class ClassEvidence(Result):
 
     def summary(self) -> str:
         """Say what was predicted, and what was seen."""
-        said = f"{self.name}: {self.mean_prediction:.3g} predicted, {self.rate:.3g} seen, q = {self.qvalue:.2g}"
-        return said if self.direction is None else f"{said}, {self.direction}"
+        sentence = f"{self.name}: {self.mean_prediction:.3g} predicted, {self.rate:.3g} seen, q = {self.qvalue:.2g}"
+        return sentence if self.direction is None else f"{sentence}, {self.direction}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,11 +107,11 @@ class ClassWiseResult(TestResult):
 
     def summary(self) -> str:
         """Say how many classes are miscalibrated, and which most plainly."""
-        k, found = len(self.each_class), self.found_classes
+        k, classes = len(self.each_class), self.found_classes
         how = f"{self.method}; false-discovery rate at most {self.level:g}"
-        if not found:
+        if not classes:
             return f"no class of {k:,} is found miscalibrated ({how})"
-        return f"{len(found):,} of {counted(k, 'class', 'classes')} miscalibrated, {found[0].summary()} ({how})"
+        return f"{len(classes):,} of {counted(k, 'class', 'classes')} miscalibrated, {classes[0].summary()} ({how})"
 
 
 def class_wise_test(
@@ -201,21 +201,21 @@ Found = tuple[ClassEvidence, int]
 
 
 def evidence_of(
-    question: BinaryReduction, level: float, group: IntArray | None = None, pooled: Sample | None = None
+    question: BinaryReduction, level: float, group: IntArray | None = None, sample: Sample | None = None
 ) -> Found:
-    """Evidence of one question, its q-value not yet adjusted, and its impossible rows; `pooled` are its rows."""
+    """Evidence of one question, its q-value not yet adjusted, and its impossible rows; `sample` are its rows."""
     if group is None and question.sample_weight is None:
-        return _exactly(question.name, question.sample if pooled is None else pooled, level)
+        return _exactly(question.name, question.sample if sample is None else sample, level)
     return _by_bounds(question, group)
 
 
 def gathered(
-    found: Iterable[Found], sample: MulticlassSample, level: float, group: IntArray | None = None
+    evidence: Iterable[Found], sample: MulticlassSample, level: float, group: IntArray | None = None
 ) -> ClassWiseResult:
     """The result of all classes."""
-    each, impossible = zip(*found, strict=True)
+    each, impossible = zip(*evidence, strict=True)
     adjusted = benjamini_yekutieli(np.array([one.pvalue for one in each]))
-    told = tuple(
+    classes = tuple(
         ClassEvidence(one.name, one.rate, one.mean_prediction, one.pvalue, float(q), one.direction, one.bias_interval)
         for one, q in zip(each, adjusted, strict=True)
     )
@@ -230,7 +230,7 @@ def gathered(
         least <= level,
         level,
         f"each class by {how} tails",
-        told,
+        classes,
         sum(impossible),
         premise=premise,
     )
@@ -245,9 +245,9 @@ def benjamini_yekutieli(pvalues: FloatArray, tests: int | None = None) -> FloatA
     order = np.argsort(pvalues, kind="stable")
     harmonic = float((1.0 / np.arange(1, k + 1)).sum())
     raised = pvalues[order] * (k * harmonic) / np.arange(1, pvalues.size + 1)
-    found = np.empty(pvalues.size)
-    found[order] = np.minimum(1.0, np.minimum.accumulate(raised[::-1])[::-1])
-    return found
+    qvalues = np.empty(pvalues.size)
+    qvalues[order] = np.minimum(1.0, np.minimum.accumulate(raised[::-1])[::-1])
+    return qvalues
 
 
 def _exactly(name: str, sample: Sample, level: float) -> Found:
@@ -283,10 +283,10 @@ def _six_tails(count: FloatArray, chance: FloatArray, ones: FloatArray) -> tuple
     where = np.concatenate(parts)
     contrast = np.repeat([i == 1 for i in used], [part.size for part in parts])
     ends = np.where(contrast, turned_low[where], low[where]), np.where(contrast, turned_high[where], high[where])
-    seen = np.where(contrast, against[where], ones[where])
+    observed = np.where(contrast, against[where], ones[where])
     start = np.cumsum([0, *(part.size for part in parts[:-1])])
     logs = np.zeros(_SHARES.size)
-    totals = np.add.reduceat(seen, start)
+    totals = np.add.reduceat(observed, start)
     logs[used] = two_sided_log_pvalues(count[where], (np.maximum(ends[0], 0.0), ends[1]), start, totals)
     expected = np.zeros(_SHARES.size)
     expected[used] = totals - np.add.reduceat(count[where] * 0.5 * (ends[0] + ends[1]), start)
@@ -333,11 +333,11 @@ def _by_bounds(question: BinaryReduction, group: IntArray | None) -> Found:
         directions += [(quarter == q).astype(np.float64) for q in range(_QUARTERS)]
         logs, sides = np.zeros(_SHARES.size), []
         for i, along in enumerate(directions):
-            seen = float((along * units.excess).sum())
-            sides.append(_said(i, seen))
+            observed = float((along * units.excess).sum())
+            sides.append(_said(i, observed))
             # Less than a standard deviation cannot be evidence of anything.
-            if seen**2 > float((along**2 * variance).sum()):
-                logs[i] = min(0.0, math.log(2.0) + sum_bound(units, along if seen > 0.0 else -along))
+            if observed**2 > float((along**2 * variance).sum()):
+                logs[i] = min(0.0, math.log(2.0) + sum_bound(units, along if observed > 0.0 else -along))
         pvalue, direction = _smallest(logs, sides)
     evidence = ClassEvidence(question.name, min(1.0, rate), min(1.0, mean), pvalue, 1.0, direction, None)
     return evidence, 0 if impossible is None else impossible.n_rows

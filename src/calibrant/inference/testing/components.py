@@ -102,15 +102,15 @@ class Parts:
 
     def statistics(self, units: Units, n_resamples: int, seed: np.uint64) -> FloatArray:
         """Statistics of the outcomes, then of redrawn ones, shape (1 + n_resamples, number of names)."""
-        found = np.empty((1 + n_resamples, len(self.names)))
+        table = np.empty((1 + n_resamples, len(self.names)))
         columns = np.stack([units.prediction, units.count, units.ones, units.weight, self.slope])
         sizes = np.array(self.sizes)
 
         def fill(first: int, last: int) -> None:
-            redrawn_statistics(columns, self.block, self.wave, sizes, self.inverse, seed, first, found[first:last])
+            redrawn_statistics(columns, self.block, self.wave, sizes, self.inverse, seed, first, table[first:last])
 
         in_blocks(fill, 1 + n_resamples, work=(1 + n_resamples) * self.block.size, multiple=LANES)
-        return found
+        return table
 
     def logs(self, statistics: FloatArray) -> FloatArray:
         """Log p-values of statistics by formula."""
@@ -142,9 +142,9 @@ def _slope(units: Units, variance: FloatArray, total: float) -> FloatArray:
 
 def _waves(moment: FloatArray, part: FloatArray, most: int) -> FloatArray:
     """Constant and cosines at each block's mean time, made orthogonal by variance one after another."""
-    held = part > 0.0
-    time = moment / np.where(held, part, 1.0)
-    wave = np.cos(math.pi * time[:, None] * np.arange(most)) * held[:, None]
+    mask = part > 0.0
+    time = moment / np.where(mask, part, 1.0)
+    wave = np.cos(math.pi * time[:, None] * np.arange(most)) * mask[:, None]
     for k in range(most):
         column = wave[:, k]
         before = math.sqrt(float((part * column**2).sum()))

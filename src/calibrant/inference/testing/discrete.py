@@ -188,9 +188,9 @@ def two_sided_pvalues(ones: IntArray, count: IntArray, chance: FloatArray) -> Fl
         near = np.where(open_ & ~enough, middle, near)
     below, above = np.where(under, ones, far), np.where(under, far, ones)
     both = binom.cdf(below, count, p) + binom.sf(above - 1, count, p)
-    found = np.where(ones == mean, 1.0, np.minimum(both, 1.0))
+    pvalue = np.where(ones == mean, 1.0, np.minimum(both, 1.0))
     few = np.choose(np.minimum(ones, 2), (np.ones_like(chance), count * chance, np.zeros_like(chance)))
-    return np.where(rare, few, found)
+    return np.where(rare, few, pvalue)
 
 
 def least_pvalues(count: IntArray, chance: FloatArray) -> FloatArray:
@@ -199,5 +199,5 @@ def least_pvalues(count: IntArray, chance: FloatArray) -> FloatArray:
     It is that of all ones or of none, whichever is the less likely; where both are as likely each has both tails.
     """
     rarest = np.where(chance <= 0.5, count, 0)
-    found = two_sided_pvalues(rarest, count, chance)
-    return np.where((chance == 0.0) | (chance == 1.0), 0.0, found)
+    pvalue = two_sided_pvalues(rarest, count, chance)
+    return np.where((chance == 0.0) | (chance == 1.0), 0.0, pvalue)

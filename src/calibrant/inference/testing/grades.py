@@ -184,8 +184,8 @@ def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
     if missing.any():
         row = int(np.argmax(missing))
         raise InputError("grades", f"row {row} is missing", row=row)
-    found, place = np.unique(column.astype(str), return_inverse=True)
-    return [str(name) for name in found], place
+    names, place = np.unique(column.astype(str), return_inverse=True)
+    return [str(name) for name in names], place
 
 
 def _tails(k: FloatArray, n: FloatArray, mean: FloatArray, mixed: np.ndarray, alternative: Alternative) -> FloatArray:

@@ -64,15 +64,15 @@ def units_of_rows(rows: Rows) -> Units:
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
     if rows.weight is not None:
         used &= rows.held
-    kept = slice(None) if used.all() else used
-    prediction = np.maximum(rows.y_prob[kept], LEAST_DRAWN)
-    count, ones = rows.count[kept], rows.y_true[kept].astype(np.float64)
-    weight = None if rows.weight is None else rows.weight[kept]
+    mask = slice(None) if used.all() else used
+    prediction = np.maximum(rows.y_prob[mask], LEAST_DRAWN)
+    count, ones = rows.count[mask], rows.y_true[mask].astype(np.float64)
+    weight = None if rows.weight is None else rows.weight[mask]
     if weight is not None and (weight == weight[:1]).all():
         weight = None
     one = np.broadcast_to(1.0, prediction.shape)
     if rows.group is not None:
-        group, w = rows.group[kept], one if weight is None else weight
+        group, w = rows.group[mask], one if weight is None else weight
         # Rows of one group, prediction and weight are one unit: no order may depend on outcomes, nor on that of rows.
         order = np.lexsort((group, w, prediction))
         v, w, group = prediction[order], w[order], group[order]
@@ -102,9 +102,9 @@ def units_of_sample(sample: Sample) -> Units:
     if impossible is not None:
         impossible = replace(impossible, row=None)  # a sample does not know in which order its rows came
     used = (v > 0.0) & (v < 1.0)
-    kept = slice(None) if used.all() else used
-    v, count, ones = np.maximum(v[kept], LEAST_DRAWN), count[kept], ones[kept]
-    spread = count * width[kept] ** 2 / 4.0
+    mask = slice(None) if used.all() else used
+    v, count, ones = np.maximum(v[mask], LEAST_DRAWN), count[mask], ones[mask]
+    spread = count * width[mask] ** 2 / 4.0
     one = np.broadcast_to(1.0, v.shape)
     units = Units(v, count, ones, one, n_rows, impossible, pooling(v, count, spread))
     if v.size <= MOST_UNITS:
@@ -126,19 +126,19 @@ def pooled_into_cells(units: Units, known: FloatArray | None = None) -> Units:
     scale = CELLS / (high - low) if high > low else 0.0
     cell = np.minimum((angle - low) * scale, CELLS - 1.0).astype(np.int64)
     total = _sums(cell, m)
-    held = total > 0.0
+    mask = total > 0.0
     base = np.zeros(CELLS)
     base[cell] = v  # any row of the cell: deviations from it are small, and their squares exact enough
     offset = v - base[cell]
-    moved = _sums(cell, m * offset)[held]
+    moved = _sums(cell, m * offset)[mask]
     within = 0.0 if known is None else known
-    squared = _sums(cell, m * offset * offset + within)[held]
-    total = total[held]
-    mean = np.clip(base[held] + moved / total, LEAST_DRAWN, _MOST)
+    squared = _sums(cell, m * offset * offset + within)[mask]
+    total = total[mask]
+    mean = np.clip(base[mask] + moved / total, LEAST_DRAWN, _MOST)
     spread = np.maximum(squared - moved * moved / total, 0.0)
     weight = np.broadcast_to(1.0, total.shape)
     lost = pooling(mean, total, spread)
-    return Units(mean, total, _sums(cell, ones)[held], weight, units.n_rows, units.impossible, lost)
+    return Units(mean, total, _sums(cell, ones)[mask], weight, units.n_rows, units.impossible, lost)
 
 
 def _sums(cell: IntArray, column: npt.NDArray[np.float64]) -> FloatArray:
@@ -150,6 +150,6 @@ def pooling(mean: FloatArray, count: FloatArray, spread: FloatArray) -> float:
     varied = spread > 0.0  # in a sample of rows none does
     mean, count, spread = mean[varied], count[varied], spread[varied]
     with np.errstate(under="ignore"):
-        kept = -np.expm1((count + 1.0) * np.log(mean)) - np.exp((count + 1.0) * np.log1p(-mean))
-    each = spread * kept / ((count + 1.0) * mean * (1.0 - mean))
+        survival = -np.expm1((count + 1.0) * np.log(mean)) - np.exp((count + 1.0) * np.log1p(-mean))
+    each = spread * survival / ((count + 1.0) * mean * (1.0 - mean))
     return min(1.0, math.fsum(each.tolist()))

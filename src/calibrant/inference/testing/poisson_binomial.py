@@ -26,8 +26,8 @@ def two_sided_log_pvalues(
     """
     low, high = (np.clip(end, 0.0, 1.0) for end in chance)
     ends = np.append(start, count.size).astype(np.int64)
-    found: FloatArray = log_two_sided(count, low, high, ends, np.rint(ones).astype(np.int64))
-    return found
+    logs: FloatArray = log_two_sided(count, low, high, ends, np.rint(ones).astype(np.int64))
+    return logs
 
 
 def mean_chance_interval(ones: FloatArray, count: FloatArray, miss: float) -> tuple[FloatArray, FloatArray]:

@@ -125,9 +125,9 @@ class TestResult(Result):
         """
         least = "p < 1e-300" if self.pvalue < 1e-300 else f"p = {self.pvalue:.2g}"
         at = f"at level {self.level:g} ({least})"
-        said = f"{self.method} {'rejects' if self.reject else 'does not reject'} calibration {at}"
+        sentence = f"{self.method} {'rejects' if self.reject else 'does not reject'} calibration {at}"
         if self.impossible is not None:
             if not self.reject:
-                said = f"{self.method} by itself shows no miscalibration {at}"
-            return f"miscalibrated: {self.impossible.summary()}; {said}"
-        return f"{'miscalibrated' if self.reject else 'no miscalibration found'}: {said}"
+                sentence = f"{self.method} by itself shows no miscalibration {at}"
+            return f"miscalibrated: {self.impossible.summary()}; {sentence}"
+        return f"{'miscalibrated' if self.reject else 'no miscalibration found'}: {sentence}"

@@ -61,11 +61,11 @@ def chernoff(units: Units, direction: FloatArray) -> float:
     """
     a = direction * units.weight
     v, m, ones = units.prediction, units.count, units.ones
-    seen = float((a * (ones - m * v)).sum())
-    if seen <= 0.0:
+    observed = float((a * (ones - m * v)).sum())
+    if observed <= 0.0:
         return 0.0
     low, high = 0.0, math.inf
-    t = seen / float((a * a * m * v * (1.0 - v)).sum())
+    t = observed / float((a * a * m * v * (1.0 - v)).sum())
     best = 0.0
     for _ in range(_STEPS):
         lifted = a * t
@@ -82,7 +82,7 @@ def chernoff(units: Units, direction: FloatArray) -> float:
         better = value < best - 1e-9 * abs(best)
         best = min(best, value)
         moved = v * np.exp(lifted - top) / sum_
-        slope = float((a * m * (moved - v)).sum()) - seen
+        slope = float((a * m * (moved - v)).sum()) - observed
         curve = float((a * a * m * moved * (1.0 - moved)).sum())
         low, high = (t, high) if slope < 0.0 else (low, t)
         step = t - slope / curve if curve > 0.0 else math.inf

@@ -158,10 +158,10 @@ def tcal_test(
 def tcal_test_on_rows(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalResult:
     """`tcal_test` of rows that were read already."""
     if rows.weight is None and rows.trials is None and rows.group is None:
-        found = _test(rows.y_true, rows.y_prob, plan, generator(random_state))
+        result = _test(rows.y_true, rows.y_prob, plan, generator(random_state))
     else:
-        found = _test_lots(rows, plan, random_state)
-    return replace(found, impossible=impossible_rows(rows), premise=rows.premise)
+        result = _test_lots(rows, plan, random_state)
+    return replace(result, impossible=impossible_rows(rows), premise=rows.premise)
 
 
 def tcal_test_on_classes(
@@ -175,8 +175,8 @@ def tcal_test_on_classes(
     if reduction == "top_label":
         top = np.argmax(table, axis=1)
         hit = (label == top).astype(np.int64)
-        found = _test(hit, table[np.arange(top.size), top], plan, rng)
-        return replace(found, method=f"top-label {found.method}")
+        result = _test(hit, table[np.arange(top.size), top], plan, rng)
+        return replace(result, method=f"top-label {result.method}")
     return _test_by_class(label, table, plan, rng)
 
 
@@ -243,11 +243,11 @@ def _test(label: IntArray, prediction: FloatArray, plan: TCalPlan, rng: np.rando
         n_resamples = enough_resamples(plan, scales)
         seed = rng.integers(2**64, dtype=np.uint64)
         consistency = plan.critical_value == "consistency_resampling"
-        found = _statistics(rows, len(scales), n_resamples, seed, redraw_rows=consistency)
-        statistics = found[0]
-        pvalues = pvalues_among(statistics, found[1:])
+        table = _statistics(rows, len(scales), n_resamples, seed, redraw_rows=consistency)
+        statistics = table[0]
+        pvalues = pvalues_among(statistics, table[1:])
 
-    pvalue = None if n_resamples == 0 or plan.correction == "bonferroni" else joint_pvalue(found)
+    pvalue = None if n_resamples == 0 or plan.correction == "bonferroni" else joint_pvalue(table)
     return result_of(plan, scales, statistics, pvalues, pvalue, n_resamples)
 
 
@@ -262,10 +262,10 @@ def _test_lots(rows: Rows, plan: TCalPlan, random_state: RandomState) -> TCalRes
     n_resamples = enough_resamples(plan, scales)
     cells = WeightedCells.of(redraws, scales)
     check_applies(redraws.first.size, n, 2, cells.shared, plan)
-    drawn = resampled(lambda source: cells.statistics(redraws.again(source)), n, n_resamples, random_state)
+    draws = resampled(lambda source: cells.statistics(redraws.again(source)), n, n_resamples, random_state)
     statistics = cells.statistics(redraws.excess)
-    pvalues = pvalues_among(statistics, drawn)
-    joint = joint_pvalue(np.vstack([statistics, drawn])) if plan.correction == "joint" else None
+    pvalues = pvalues_among(statistics, draws)
+    joint = joint_pvalue(np.vstack([statistics, draws])) if plan.correction == "joint" else None
     return result_of(plan, scales, statistics, pvalues, joint, n_resamples)
 
 
@@ -378,12 +378,12 @@ class WeightedCells:
     def statistics(self, excess: FloatArray) -> FloatArray:
         """Statistic at each scale, the coarsest first."""
         sums, moved = excess, None if self.slope is None else self.slope * excess
-        found = []
+        values = []
         for starts, over, own in zip(self.starts, self.over, self.own, strict=True):
             sums = np.add.reduceat(sums, starts)
             left = own
             if moved is not None:
                 moved = np.add.reduceat(moved, starts)
                 left = own + moved
-            found.append(float((over * (sums * sums - left)).sum()) / self.total)
-        return np.array(found[::-1])
+            values.append(float((over * (sums * sums - left)).sum()) / self.total)
+        return np.array(values[::-1])

@@ -70,11 +70,11 @@ class OrderedRows:
 
     def shared_cells(self, n_scales: int) -> list[int]:
         """Number of cells that hold two or more rows, a scale each."""
-        found = []
+        counts = []
         for scale in range(1, n_scales + 1):
             ends = np.flatnonzero(self.gap <= scale)
-            found.append(int((np.diff(ends, prepend=-1) >= 2).sum()))
-        return found
+            counts.append(int((np.diff(ends, prepend=-1) >= 2).sum()))
+        return counts
 
 
 def interval_cells(z: FloatArray, m: int) -> IntArray:

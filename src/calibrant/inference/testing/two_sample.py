@@ -157,8 +157,8 @@ def two_sample_calibration_test_on_rows(
     random_state: RandomState,
 ) -> TwoSampleResult:
     """`two_sample_calibration_test` of rows that were read already."""
-    found = _two_sample(*_in_one_order(rows), test, smoothness, cross_fit, level, n_resamples, random_state)
-    return replace(found, impossible=impossible_rows(rows))
+    result = _two_sample(*_in_one_order(rows), test, smoothness, cross_fit, level, n_resamples, random_state)
+    return replace(result, impossible=impossible_rows(rows))
 
 
 def _two_sample(
@@ -187,18 +187,18 @@ def _two_sample(
 
     half = np.zeros(n, dtype=np.int64)
     half[rng.permutation(n)[n // 2 :]] = 1
-    drawn = (rng.random(n)[:, None] >= running_shares(table)[:, :-1]).sum(axis=1)
+    labels = (rng.random(n)[:, None] >= running_shares(table)[:, :-1]).sum(axis=1)
     statistics, pvalues, means, products, scales = [], [], [], [], []
     for k in range(n_classes):
         residual = (label == k) - table[:, k]
         means.append(_chebyshev(residual))
         products.append(_chebyshev(table[:, k] * residual))
-        sides = _Sides((label == k).astype(np.int64), (drawn == k).astype(np.int64), half, table[:, k])
+        sides = _Sides((label == k).astype(np.int64), (labels == k).astype(np.int64), half, table[:, k])
         seed = rng.integers(2**64, dtype=np.uint64)
-        found = _compare(sides, prediction, smoothness, test, cross_fit, int(n_resamples), seed)
-        scales.append(found.scales)
-        statistics.append(found.statistic)
-        pvalues.append(found.pvalue)
+        comparison = _compare(sides, prediction, smoothness, test, cross_fit, int(n_resamples), seed)
+        scales.append(comparison.scales)
+        statistics.append(comparison.statistic)
+        pvalues.append(comparison.pvalue)
     if not any(scales):
         raise InputError("y_prob", f"has too few rows ({n:,}): no class leaves two samples that fill two bins")
     parts = 3 * n_classes
@@ -268,18 +268,18 @@ def _compare(
 ) -> _Found:
     """Compare one class's two samples; the bins depend on nothing that resampling changes."""
     if cross_fit:
-        chosen = np.arange(sides.half.size)
+        index = np.arange(sides.half.size)
         smaller = min(int(sides.drawn[sides.half == side].sum()) for side in (0, 1))
     else:
-        chosen = np.flatnonzero(np.where(sides.half == 0, sides.happened, sides.drawn))
-        in_w = int(sides.half[chosen].sum())
-        smaller = min(in_w, chosen.size - in_w)
+        index = np.flatnonzero(np.where(sides.half == 0, sides.happened, sides.drawn))
+        in_w = int(sides.half[index].sum())
+        smaller = min(in_w, index.size - in_w)
     dimension = prediction.shape[1] - 1 if prediction.ndim == 2 else 1
     scales = _scales(smaller, dimension, smoothness)
     if not scales:
         return _Found(0.0, 1.0, ())
-    rows, order = _ordered(prediction[chosen], scales)
-    sides = sides.take(chosen[order])
+    rows, order = _ordered(prediction[index], scales)
+    sides = sides.take(index[order])
     out = np.empty((1 + n_resamples, len(scales)))
     if cross_fit:
         threshold = np.zeros((order.size, 2), dtype=np.int64)

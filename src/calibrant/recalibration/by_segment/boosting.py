@@ -93,7 +93,7 @@ def _with_lightgbm(
     sizes: Mapping[int, int],
     seed: int,
     at: IntArray,
-    judged: IntArray | None,
+    validation: IntArray | None,
     most: int,
 ) -> tuple[Boosted, list[float]]:
     import lightgbm
@@ -111,10 +111,10 @@ def _with_lightgbm(
             params=options,
         )
 
-    seen = data(at)
-    seen.construct()
+    training = data(at)
+    training.construct()
     # The first entry is the log score before any tree: early stopping would count from the first tree.
-    losses: list[float] = [] if judged is None else [_loss(rows, rows.offset, judged)]
+    losses: list[float] = [] if validation is None else [_loss(rows, rows.offset, validation)]
 
     def watch(environment: Any) -> None:
         losses.append(environment.evaluation_result_list[0][2])
@@ -138,10 +138,10 @@ def _with_lightgbm(
             "seed": seed,
             "num_threads": 1 if at.size < _FEW_ROWS else 0,
         },
-        seen,
+        training,
         num_boost_round=most,
-        valid_sets=None if judged is None else [data(judged, seen)],
-        callbacks=None if judged is None else [watch],
+        valid_sets=None if validation is None else [data(validation, training)],
+        callbacks=None if validation is None else [watch],
     )
     return _OfLightgbm(booster, most), losses
 
@@ -190,7 +190,7 @@ def _with_scikit_learn(
     sizes: Mapping[int, int],
     seed: int,
     at: IntArray,
-    judged: IntArray | None,
+    validation: IntArray | None,
     most: int,
 ) -> tuple[Boosted, list[float]]:
     """Few trees at a time to Newton's working response: its classifier takes no offset (its issue 27109)."""
@@ -199,8 +199,8 @@ def _with_scikit_learn(
     ranks = _ranks_of(rows, table, sizes, at)
     table = _ranked(table, ranks)
     categories = [each for each in sizes if each not in ranks]
-    losses = [] if judged is None else [_loss(rows, score, judged)]
-    for _ in range(most if judged is None else most // _TREES_A_STEP):
+    losses = [] if validation is None else [_loss(rows, score, validation)]
+    for _ in range(most if validation is None else most // _TREES_A_STEP):
         residual, information = (each[at] for each in rows.residual_and_information(score))
         trees = HistGradientBoostingRegressor(
             learning_rate=_RATE,
@@ -220,8 +220,8 @@ def _with_scikit_learn(
             break  # without a split it only shifts all rows, which is no correction by features
         steps.append(trees)
         score = score + change
-        if judged is not None:
-            losses.append(_loss(rows, score, judged))
+        if validation is not None:
+            losses.append(_loss(rows, score, validation))
             if (len(losses) - 1 - int(np.argmin(losses))) * _TREES_A_STEP >= _PATIENCE:
                 break
     return _OfScikitLearn(steps, ranks), losses

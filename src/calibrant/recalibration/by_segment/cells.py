@@ -64,11 +64,11 @@ class Cut(NamedTuple):
             return cls(name, None, tuple(str(known[at]) for at in order if counts[at] > 1))
         days = values.dtype.kind == "M"
         numbers = _numbers(values)
-        held = np.sort(numbers[~np.isnan(numbers)])
-        distinct = np.unique(held)
+        finite = np.sort(numbers[~np.isnan(numbers)])
+        distinct = np.unique(finite)
         if distinct.size <= n_bins:
             return cls(name, distinct[:-1], None, days)
-        tops = tops_of_ranges(held, n_bins)
+        tops = tops_of_ranges(finite, n_bins)
         if days:
             return cls(name, tops, None, days)
         after = distinct[np.searchsorted(distinct, tops, side="right")]
@@ -124,7 +124,7 @@ def conditions(cuts: list[Cut], features: tuple[int, ...], cells: list[int]) -> 
     """Cells of a cross in words."""
     labels = [cuts[each].labels for each in features]
     places = np.transpose(np.unravel_index(np.array(cells, np.int64), [len(each) for each in labels]))
-    return [" and ".join(said[at] for said, at in zip(labels, place, strict=True)) for place in places]
+    return [" and ".join(words[at] for words, at in zip(labels, place, strict=True)) for place in places]
 
 
 def read_cut(value: Any, name: str) -> Cut:
@@ -135,9 +135,9 @@ def read_cut(value: Any, name: str) -> Cut:
     check(type(feature) is str or (type(feature) is int and feature >= 0), name, "must name a feature")
     check((edges is None) != (values is None), name, "must have edges or categories")
     if edges is not None:
-        found = column(edges, name)
-        check(found[1:] > found[:-1], name, "must increase")
-        return Cut(feature, found, None, days)
+        numbers = column(edges, name)
+        check(numbers[1:] > numbers[:-1], name, "must increase")
+        return Cut(feature, numbers, None, days)
     check(type(values) is list and all(type(each) is str for each in values), name, "must be a list of texts")
     check(len(set(values)) == len(values), name, "must name each category once")
     return Cut(feature, None, tuple(values))

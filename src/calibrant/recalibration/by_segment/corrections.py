@@ -137,9 +137,9 @@ def fit_corrections(
             known = blocks.get(part.features)
             change = part.change if known is None else known.change + part.change
             blocks[part.features] = Block(part.features, change, _sums(part.cell, None, change.size))
-    found = tuple(blocks.values())
-    moved = corrected(rows.offset, shift, found, cells, cuts) - rows.offset
-    return shift, tuple(_with_net(block, moved, cells, cuts) for block in found)
+    fits = tuple(blocks.values())
+    moved = corrected(rows.offset, shift, fits, cells, cuts) - rows.offset
+    return shift, tuple(_with_net(block, moved, cells, cuts) for block in fits)
 
 
 def _with_net(block: Block, moved: FloatArray, cells: list[list[IntArray]], cuts: list[list[Cut]]) -> Block:
@@ -201,8 +201,8 @@ def _refit(rows: Fitting, others: FloatArray, part: _Part, steps: int = _SWEEPS)
         step, bend = _newton(rows, others, part)
         if step < _SETTLED:
             break
-        told = float((bend * part.spread / (1.0 + bend * part.spread)).sum())
-        part.spread = float(np.clip(part.change @ part.change / max(told, 1e-12), 1e-6, 9.0))
+        freedom = float((bend * part.spread / (1.0 + bend * part.spread)).sum())
+        part.spread = float(np.clip(part.change @ part.change / max(freedom, 1e-12), 1e-6, 9.0))
     return rows.likelihood(others + part.change[part.cell]) - rows.likelihood(others) - _price(part, bend)
 
 
@@ -274,11 +274,11 @@ def read_block(value: Any, name: str) -> Block:
     whole = type(features) is list and all(type(each) is int and each >= 0 for each in features)
     check(whole and features == sorted(set(features)), name, "must be of different features in their order")
     check(len(features) in (1, 2), name, "must be of one feature or two")
-    found = Block(tuple(features), column(change, name), column(rows, name), optional(column)(net, name))
-    sizes = {each.size for each in found[1:] if each is not None}
+    block = Block(tuple(features), column(change, name), column(rows, name), optional(column)(net, name))
+    sizes = {each.size for each in block[1:] if each is not None}
     check(len(sizes) == 1, name, "must have as many corrections as cells")
-    check((found.rows >= 0.0) & (found.rows <= 2.0**53), name, "must have from 0 to 2**53 rows")
-    check_size(found.change, name, LARGEST_CHANGE)
-    if found.net is not None:
-        check_size(found.net, name, LARGEST_SHIFT + LARGEST_CHANGE)
-    return found
+    check((block.rows >= 0.0) & (block.rows <= 2.0**53), name, "must have from 0 to 2**53 rows")
+    check_size(block.change, name, LARGEST_CHANGE)
+    if block.net is not None:
+        check_size(block.net, name, LARGEST_SHIFT + LARGEST_CHANGE)
+    return block

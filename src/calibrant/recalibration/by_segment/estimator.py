@@ -138,28 +138,28 @@ def compared(
     mean difference is above zero.
     """
     losses = {method: rows.losses(prediction) for method, prediction in crossed.items()}
-    mass, chosen, found = rows.mass, first, []
+    mass, best, scores = rows.mass, first, []
     for method, loss in losses.items():
         mean = {name: mean_with_interval(each, mass, level, rows.group)[0] for name, each in loss.items()}
         score = RepairScore(method, mean["brier"], mean["log"], kept=method == first)
         if method not in ("unchanged", "global"):
-            gain = mean_with_interval(losses[chosen]["log"] - loss["log"], mass, level, rows.group)[1]
-            score = replace(score, simpler=chosen, gain_interval=gain, kept=gain.low > 0.0)
-            chosen = method if score.kept else chosen
-        found.append(score)
-    return chosen, tuple(found)
+            gain = mean_with_interval(losses[best]["log"] - loss["log"], mass, level, rows.group)[1]
+            score = replace(score, simpler=best, gain_interval=gain, kept=gain.low > 0.0)
+            best = method if score.kept else best
+        scores.append(score)
+    return best, tuple(scores)
 
 
 def read_score(value: Any, name: str) -> RepairScore:
     """A score from JSON's own types."""
     check(type(value) is list and len(value) == 6, name, "must be a method with its scores")
-    method, brier, log, simpler, gain, kept = value
+    method, brier, log, simpler, gain, preferred = value
     if gain is not None:
         check(type(gain) is list and len(gain) == 2, name, "must have both ends of an interval")
         gain = Interval(number(gain[0], name), number(gain[1], name))
-    told = optional(text)(simpler, name)
+    base = optional(text)(simpler, name)
     check(0.0 <= number(brier, name) <= 1.0 and number(log, name) >= 0.0, name, "must have scores that there can be")
-    return RepairScore(text(method, name), number(brier, name), number(log, name), told, gain, flag(kept, name))
+    return RepairScore(text(method, name), number(brier, name), number(log, name), base, gain, flag(preferred, name))
 
 
 RepairMethod = Literal["auto", "segments", "boosting"]
@@ -305,19 +305,19 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         if y is None:
             raise InputError("y", "is None; this estimator requires y to be passed, but the target y is None")
         table = FeatureTable.of(X)
-        told = table.place(self.prediction, "prediction")
-        names = features_of(table, self.features, told)
+        column = table.place(self.prediction, "prediction")
+        names = features_of(table, self.features, column)
         if not names:
             raise InputError("X", "has no feature besides the prediction", allowed="choose_recalibrator needs none")
-        outcome, prediction, weight, group = read_rows(table, told, y, sample_weight, groups)
-        values: dict[Name, Values] = {told: prediction}
+        outcome, prediction, weight, group = read_rows(table, column, y, sample_weight, groups)
+        values: dict[Name, Values] = {column: prediction}
         for name in names:
             values[name] = table.values(name)
             refuse_outcome(name, values[name], outcome)
         rng, seed = seeded(self.random_state)
         seed = int(rng.integers(2**31)) if seed is None else seed % 2**31
         rows = Rows(outcome, prediction, weight, classes=False, group=group)
-        with in_words_of(told):
+        with in_words_of(column):
             splits = rows.splits(self.cv, seed)
             first, unfitted = self._best_map(rows, seed)
         cuts = Cuts.fitted(values, self.max_depth)
@@ -367,32 +367,32 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     def summary(self) -> str:
         """Return, in a few sentences, what was chosen and what it does."""
         check_is_fitted(self, "chosen_")
-        said = {score.method: score for score in self.scores_}
+        scores = {score.method: score for score in self.scores_}
         if self.chosen_ in ("unchanged", "global"):
             what = (
                 "Leave the predictions unchanged" if self.recalibrator_ is None else self.recalibrator_.summary()[:-1]
             )
             if not self.scores_:
                 return f"{what}: {self.method} found nothing to correct by features."
-            best = min((said["segments"], said["boosting"]), key=lambda score: score.log)
+            best = min((scores["segments"], scores["boosting"]), key=lambda score: score.log)
             none = "no correction by features is better beyond chance"
             if any(score.kept and score.simpler for score in self.scores_):
                 none = "corrections by features were better on parts of the rows, but a fit to all rows found none"
-            return f"{what}: {none} (log score {said[self.chosen_].log:.4g}; {best.method} {best.log:.4g})."
+            return f"{what}: {none} (log score {scores[self.chosen_].log:.4g}; {best.method} {best.log:.4g})."
         if self.chosen_ == "boosting":
             features = counted(len(self._cuts[0]) - 1, "feature")
             what = f"{self.n_trees_} boosted trees correct the predictions by {features}{self._most}"
         else:
-            found = self.corrections_
-            shown = "; ".join(one.summary() for one in found[:_SHOWN])
-            more = f"; and {len(found) - _SHOWN:,} more segments" if len(found) > _SHOWN else ""
+            corrections = self.corrections_
+            shown = "; ".join(one.summary() for one in corrections[:_SHOWN])
+            more = f"; and {len(corrections) - _SHOWN:,} more segments" if len(corrections) > _SHOWN else ""
             # Where several hold they add up: what is told is what rows are moved by in all.
             what = f"Net corrections of log-odds by segment: {shown or 'none'}{more}"
         if not self.scores_:
             return f"{what}. Not compared with the predictions as they are."
-        score = said[self.chosen_]
+        score = scores[self.chosen_]
         gain = "" if score.gain_interval is None else f", lower by {score.gain_interval.summary()}"
-        before = said[score.simpler or "unchanged"]
+        before = scores[score.simpler or "unchanged"]
         return f"{what}. Log score on rows left out {score.log:.4g} after {before.log:.4g} of {before.method}{gain}."
 
     @property
@@ -415,15 +415,15 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
     @property
     def corrections_(self) -> tuple[SegmentCorrection, ...]:
         """Corrections by segment, those that move most rows furthest first."""
-        found = []
+        corrections = []
         for features, change, rows, net in self._blocks:
             cuts = self._cuts[len(features) - 1]
             names = tuple(cuts[at].name for at in features)
             moved = np.flatnonzero((rows > 0.0) & (change != 0.0)).tolist()
-            for cell, said in zip(moved, conditions(cuts, features, moved), strict=True):
+            for cell, condition in zip(moved, conditions(cuts, features, moved), strict=True):
                 whole = None if net is None else float(net[cell])
-                found.append(SegmentCorrection(said, names, int(rows[cell]), float(change[cell]), whole))
-        return tuple(sorted(found, key=lambda one: -one.n_rows * abs(one.change)))
+                corrections.append(SegmentCorrection(condition, names, int(rows[cell]), float(change[cell]), whole))
+        return tuple(sorted(corrections, key=lambda one: -one.n_rows * abs(one.change)))
 
     def _best_map(self, rows: Rows, seed: int) -> tuple[str, Recalibrator | None]:
         """Whether one map for all is due, and which; where predictions tell nothing, a line may still say so."""
@@ -447,19 +447,19 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         """A user's table, with every column that is needed."""
         check_is_fitted(self, "chosen_")
         named = self._columns is not None
-        found = same_columns(FeatureTable.of(table), self.n_features_in_, named, type(self).__name__)
-        missing = next((cut.name for cut in self._cuts[0] if cut.name not in found.names), None)
+        features = same_columns(FeatureTable.of(table), self.n_features_in_, named, type(self).__name__)
+        missing = next((cut.name for cut in self._cuts[0] if cut.name not in features.names), None)
         if missing is not None:
             raise InputError("X", f"has no column {missing!r}, which it was fitted to")
-        return found
+        return features
 
     def _corrected(self, table: FeatureTable, prediction: FloatArray) -> FloatArray:
         """Probabilities of the event."""
         if self.chosen_ in ("unchanged", "global"):
             return prediction if self.recalibrator_ is None else mapped(self.recalibrator_, prediction)
         cuts = Cuts(self._cuts, self._fine)
-        told, *features = (cut.name for cut in self._cuts[0])
-        values: dict[Name, Values] = {told: prediction}
+        column, *features = (cut.name for cut in self._cuts[0])
+        values: dict[Name, Values] = {column: prediction}
         values |= {name: table.values(name) for name in features}
         score = old_log_odds(self.recalibrator_, prediction)
         if self._trees is not None:
@@ -621,11 +621,11 @@ class Candidates:
             boosted = offset[test] + (0.0 if trees is None else trees.change(self.table[test]))
             return inner_expit(np.column_stack([offset[test], by_segment, boosted]))
 
-        found = cross_fitted(predict, splits)
+        changes = cross_fitted(predict, splits)
         unchanged = {"unchanged": inner_expit(old_log_odds(None, self.rows.prediction))}
         if self.recalibrator is not None:
-            unchanged["global"] = found[:, 0]
-        return unchanged | {"segments": found[:, 1], "boosting": found[:, 2]}
+            unchanged["global"] = changes[:, 0]
+        return unchanged | {"segments": changes[:, 1], "boosting": changes[:, 2]}
 
 
 def old_log_odds(fitted: Recalibrator | None, prediction: FloatArray) -> FloatArray:

@@ -56,20 +56,20 @@ class FeatureTable:
         try:
             frame = nw.from_native(table, pass_through=True)
         except nw.exceptions.DuplicateError:
-            given = list(getattr(table, "column_names", table.columns))  # Arrow's columns are the numbers
-            twice = next(name for name in given if given.count(name) > 1)
+            columns = list(getattr(table, "column_names", table.columns))  # Arrow's columns are the numbers
+            twice = next(name for name in columns if columns.count(name) > 1)
             raise InputError("X", f"has two columns {twice!r}", allowed="each needs a name of its own") from None
         if isinstance(frame, nw.LazyFrame):
             raise InputError("X", "is a table that is not in memory yet", allowed="collect it first")
         if isinstance(frame, nw.DataFrame):
             named = all(isinstance(name, str) for name in frame.columns)
             names = tuple(frame.columns) if named else tuple(range(len(frame.columns)))
-            found = cls(names, len(frame), named, frame)
+            features = cls(names, len(frame), named, frame)
         else:
-            found = cls._of_array(table)
-        if found.n_rows == 0:
+            features = cls._of_array(table)
+        if features.n_rows == 0:
             raise InputError("X", "has no rows; at least one is needed")
-        return found
+        return features
 
     @classmethod
     def _of_array(cls, table: Any) -> FeatureTable:
@@ -115,9 +115,9 @@ def read_rows(
     if isinstance(groups, str):
         raise InputError("groups", f"is the text {groups!r:.40}", allowed=f"pass the column itself, X[{groups!r:.40}]")
     with in_words_of(prediction):
-        outcome, said, weight = read_columns(y, table.column(prediction), sample_weight)
+        outcome, probability, weight = read_columns(y, table.column(prediction), sample_weight)
         require_single_outcomes(outcome)
-    return outcome, said, weight, None if groups is None else read_groups(groups, outcome.size)
+    return outcome, probability, weight, None if groups is None else read_groups(groups, outcome.size)
 
 
 def read_prediction(table: FeatureTable, prediction: Name) -> FloatArray:
@@ -132,22 +132,22 @@ def features_of(table: FeatureTable, features: Sequence[Name] | None, prediction
         return tuple(name for name in table.names if name != prediction)
     if isinstance(features, str) or not hasattr(features, "__iter__"):
         raise InputError("features", f"is {features!r:.40}", allowed="a sequence of columns is needed")
-    found = tuple(table.place(name, "features") for name in features)
-    if prediction in found:
+    places = tuple(table.place(name, "features") for name in features)
+    if prediction in places:
         raise InputError("features", f"holds {prediction!r}, the prediction itself", allowed="leave it out")
-    if len(set(found)) < len(found):
+    if len(set(places)) < len(places):
         raise InputError("features", "names a column twice", allowed="each is needed once")
-    return found
+    return places
 
 
 def refuse_outcome(name: Name, values: Values, outcome: FloatArray) -> None:
     """Raise if a feature takes two values, one wherever the event happened and the other wherever it did not."""
     if values.dtype.kind != "O":
-        told: Any = numbers_of(values) if values.dtype.kind == "M" else values
-        missing = bool(np.isnan(told).any())
+        column: Any = numbers_of(values) if values.dtype.kind == "M" else values
+        missing = bool(np.isnan(column).any())
     else:
-        told, missing = values.astype(str), any(each is None for each in values)
-    if not missing and is_outcome(told, outcome):
+        column, missing = values.astype(str), any(each is None for each in values)
+    if not missing and is_outcome(column, outcome):
         raise InputError("X", f"column {name!r} is the outcome itself, row by row", allowed="leave it out")
 
 
@@ -185,16 +185,16 @@ def _of_series(series: Any, name: Name) -> Values:
     if dtype.is_numeric():
         null = series.is_null().to_numpy()
         numbers = series.fill_null(0).cast(nw.Float64).to_numpy() if null.any() else series.cast(nw.Float64).to_numpy()
-        found = np.where(null, np.nan, np.asarray(numbers, dtype=np.float64))
-        return _told_apart(found, name) if dtype.is_integer() else _finite(found)
+        floats = np.where(null, np.nan, np.asarray(numbers, dtype=np.float64))
+        return _told_apart(floats, name) if dtype.is_integer() else _finite(floats)
     return _of_objects(series.to_list(), name)
 
 
 def _of_array(column: npt.NDArray[Any], name: Name) -> Values:
     kind = column.dtype.kind
     if kind in "fiu":
-        found = column.astype(np.float64)
-        return _finite(found) if kind == "f" else _told_apart(found, name)
+        floats = column.astype(np.float64)
+        return _finite(floats) if kind == "f" else _told_apart(floats, name)
     if kind == "M":
         return column.astype(_DAY)
     if kind == "m":
@@ -215,26 +215,26 @@ def _of_objects(values: list[Any], name: Name) -> Values:
     missing = np.array(
         [each is None or type(each).__name__ in ("NAType", "NaTType") or each != each for each in values]
     )
-    held = [each for each, gone in zip(values, missing, strict=True) if not gone]
-    if held and all(map(_is_day, held)):
+    present = [each for each, gone in zip(values, missing, strict=True) if not gone]
+    if present and all(map(_is_day, present)):
         return np.array([None if gone else each for each, gone in zip(values, missing, strict=True)], _DAY)
-    truths = all(isinstance(each, bool | np.bool_) for each in held)
-    if not truths or not held:
-        if all(isinstance(each, _NUMBERS) and not isinstance(each, bool) for each in held):
+    truths = all(isinstance(each, bool | np.bool_) for each in present)
+    if not truths or not present:
+        if all(isinstance(each, _NUMBERS) and not isinstance(each, bool) for each in present):
             numbers = np.full(len(values), np.nan)
-            numbers[~missing] = [float(each) for each in held]
+            numbers[~missing] = [float(each) for each in present]
             return _finite(numbers)
-        for each in held:
+        for each in present:
             if isinstance(each, date | time | timedelta | np.datetime64 | np.timedelta64):
                 raise _of_time(name)
             if not isinstance(each, (str, np.bool_, *_NUMBERS)):
                 raise _refused(name, f"a {type(each).__name__} (row {values.index(each)})")
-    words = {each for each in held if isinstance(each, str)}
-    alike = next((each for each in held if not isinstance(each, str) and str(each) in words), None)
+    words = {each for each in present if isinstance(each, str)}
+    alike = next((each for each in present if not isinstance(each, str) and str(each) in words), None)
     if alike is not None:
         raise _refused(name, f"{alike!r} as well as the text {str(alike)!r}")
     texts = np.full(len(values), None, dtype=object)
-    texts[~missing] = [str(each) for each in held]
+    texts[~missing] = [str(each) for each in present]
     return texts
 
 
@@ -258,6 +258,6 @@ def same_columns(table: FeatureTable, fitted: int, named: bool, owner: str) -> F
     if named and not table.named:
         raise InputError("X", f"has no names for its columns, but {owner} was fitted to columns with names")
     if not named and len(table.names) != fitted:
-        held = counted(len(table.names), "feature")
-        raise InputError("X", f"X has {held}, but {owner} is expecting {counted(fitted, 'feature')} as input")
+        size = counted(len(table.names), "feature")
+        raise InputError("X", f"X has {size}, but {owner} is expecting {counted(fitted, 'feature')} as input")
     return table if named else replace(table, names=tuple(range(fitted)), named=False)

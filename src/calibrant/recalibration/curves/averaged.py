@@ -192,18 +192,18 @@ class Member(NamedTuple):
 def fitted_members(cells: Cells, basis: Basis) -> list[Member]:
     """Every member at its posterior mode, weighed by prior and evidence."""
     columns = basis(cells.x)
-    found: list[tuple[str, float, FloatArray, FloatArray]] = []
+    fits: list[tuple[str, float, FloatArray, FloatArray]] = []
     for name, (prior, grid) in MEMBERS.items():
         start = np.zeros(columns.shape[1])
         for scales in grid:
             deviation = basis.deviations(scales)
             if deviation is not None:
                 start, evidence, root = _mode(columns, cells, deviation, start)
-                found.append((name, evidence + float(np.log(prior / len(grid))), start, root))
-    log_weight = np.array([each[1] for each in found])
+                fits.append((name, evidence + float(np.log(prior / len(grid))), start, root))
+    log_weight = np.array([each[1] for each in fits])
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    return [Member(n, float(w), c, r) for (n, _, c, r), w in zip(found, weight, strict=True)]
+    return [Member(n, float(w), c, r) for (n, _, c, r), w in zip(fits, weight, strict=True)]
 
 
 def _mode(
@@ -306,8 +306,8 @@ class AveragedCurve(Curve):
 
     def _range(self) -> tuple[float, float]:
         ends = expit(self.log_odds_)
-        found = self._map(np.r_[0.0, ends, 1.0])
-        return float(found.min()), float(found.max())
+        values = self._map(np.r_[0.0, ends, 1.0])
+        return float(values.min()), float(values.max())
 
     def _in_words(self) -> str:
         name, weight = max(self.weights_.items(), key=lambda each: each[1])

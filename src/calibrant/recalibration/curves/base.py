@@ -40,8 +40,8 @@ class Levels:
         """Levels of a sample that carry weight."""
         weight, prediction, outcome = sample.weight, sample.prediction, sample.weighted_outcome
         if weight.min() < 1e-290 * weight.max():  # nothing, or too small to have a share
-            held = weight >= 1e-290 * weight.max()
-            weight, prediction, outcome = weight[held], prediction[held], outcome[held]
+            mask = weight >= 1e-290 * weight.max()
+            weight, prediction, outcome = weight[mask], prediction[mask], outcome[mask]
         unit = bool(weight.strides == (0,) and weight[0] == 1.0)  # one unweighted row each: its rate is its outcome
         rate = outcome if unit else np.clip(outcome / weight, 0.0, 1.0)
         return cls(prediction, rate, weight, weight / weight.sum(), sample.effective_rows)
@@ -86,10 +86,10 @@ class Curve:
 
     def as_estimator(self) -> Any:
         """The same map as scikit-learn's estimator of its name, fitted."""
-        found = getattr(import_module("calibrant.recalibration"), self.estimator_name)()
+        estimator = getattr(import_module("calibrant.recalibration"), self.estimator_name)()
         for name, value in vars(self).items():
-            setattr(found, name, value.as_estimator() if isinstance(value, Curve) else value)
-        return found
+            setattr(estimator, name, value.as_estimator() if isinstance(value, Curve) else value)
+        return estimator
 
     def fit_sample(self, sample: Sample) -> Self:
         """Fit the map to what was read already."""

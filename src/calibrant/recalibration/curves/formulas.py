@@ -139,8 +139,8 @@ class PolynomialCurve(Curve):
         basis = self._basis(levels.prediction, min(self.degree, levels.prediction.size - 1))
         root = np.sqrt(levels.mass)
         # Of all best fits the one with the least coefficients: nearly equal predictions cannot tell them apart.
-        found = np.linalg.lstsq(basis * root[:, None], levels.rate * root, rcond=_RANK)[0]
-        self.coefficients_ = np.asarray(found, dtype=np.float64)
+        solution = np.linalg.lstsq(basis * root[:, None], levels.rate * root, rcond=_RANK)[0]
+        self.coefficients_ = np.asarray(solution, dtype=np.float64)
 
     def _basis(self, prediction: FloatArray, degree: int) -> FloatArray:
         low, high = self.domain_
@@ -155,8 +155,8 @@ class PolynomialCurve(Curve):
         bends = np.polynomial.chebyshev.chebroots(np.polynomial.chebyshev.chebtrim(slope, 1e-13 * np.abs(slope).max()))
         # Complex roots count as their real parts: a point too many does no harm.
         at = np.clip(low + (np.real(bends) + 1.0) / 2.0 * (high - low), 0.0, 1.0)
-        found = self._map(np.concatenate([[0.0, 1.0], at]))
-        return float(found.min()), float(found.max())
+        values = self._map(np.concatenate([[0.0, 1.0], at]))
+        return float(values.min()), float(values.max())
 
     def _map(self, prediction: FloatArray) -> FloatArray:
         curve = self._basis(prediction, self.coefficients_.size - 1) @ self.coefficients_

@@ -166,25 +166,25 @@ def bin_edges(
     """Inner edges of bins of sorted predictions."""
     if strategy == "uniform":
         return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    counted = weight.strides == (0,) or np.array_equal(weight, count)
-    if strategy == "ceil" and not counted:
+    unweighted = weight.strides == (0,) or np.array_equal(weight, count)
+    if strategy == "ceil" and not unweighted:
         raise InputError("sample_weight", "was given, but strategy='ceil' counts rows; use strategy='quantile'")
     if prediction.size == 1 and strategy == "quantile":
         return np.empty(0)
     below = np.arange(1.0, weight.size + 1.0) if weight.strides == (0,) else np.cumsum(weight)
     total = below[-1]
-    if counted:
+    if unweighted:
         # The last row of each part, where the rows of equal predictions stand in one block.
         n = int(total)
         parts = min(n_bins, n)
         size = -(-n // parts)
         k = np.arange(1, parts)
-        wanted = np.arange(size, n, size) if strategy == "ceil" else k * (n // parts) + np.minimum(k, n % parts)
-        last = np.searchsorted(below, wanted)
+        target = np.arange(size, n, size) if strategy == "ceil" else k * (n // parts) + np.minimum(k, n % parts)
+        last = np.searchsorted(below, target)
         if strategy == "ceil":  # where ties reach into the next part, their value is the edge
             following = np.minimum(last + 1, prediction.size - 1)
             halfway = between(prediction[last], prediction[following])
-            edges = np.unique(np.where(below[last] > wanted, prediction[last], halfway))
+            edges = np.unique(np.where(below[last] > target, prediction[last], halfway))
             return edges[edges < 1.0]
     else:
         last = np.searchsorted(below * (1.0 + 1e-12), np.arange(1, n_bins) / n_bins * total)
@@ -202,10 +202,10 @@ def between(low: FloatArray, high: FloatArray) -> FloatArray:
 def bin_means(edges: FloatArray, prediction: FloatArray, weight: FloatArray, weighted: FloatArray) -> FloatArray:
     """Weighted mean in each bin of sorted predictions; the middle of a bin without weight."""
     cuts = np.concatenate([[0], np.searchsorted(prediction, edges, side="right")])
-    held = np.diff(np.append(cuts, prediction.size)) > 0
+    mask = np.diff(np.append(cuts, prediction.size)) > 0
     mass, total = np.zeros(cuts.size), np.zeros(cuts.size)
-    mass[held] = np.add.reduceat(weight, cuts[held])
-    total[held] = np.add.reduceat(weighted, cuts[held])
+    mass[mask] = np.add.reduceat(weight, cuts[mask])
+    total[mask] = np.add.reduceat(weighted, cuts[mask])
     bounds = np.concatenate([[0.0], edges, [1.0]])
     middle = (bounds[:-1] + bounds[1:]) / 2.0
     return np.clip(np.where(mass > 0.0, total / np.where(mass > 0.0, mass, 1.0), middle), 0.0, 1.0)
