@@ -1,4 +1,4 @@
-"""What does it cost? Decisions by threshold, and the panel that medicine and risk expect."""
+"""Costs of predictions: decisions by threshold, and the panel that medicine and risk expect."""
 
 from calibrant.lazily import offer
 

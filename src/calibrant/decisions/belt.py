@@ -118,7 +118,7 @@ def calibration_belt(
     y_prob : column of shape (n,)
         Predicted probabilities, in [0, 1], of a model that was fitted to other rows.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events: it counts as so many rows.
+        Number of trials of each row; `y_true` is their share of events: it counts as so many rows.
     level : float, default 0.05
         One minus the confidence of the belt, and of the test.
 
@@ -227,7 +227,7 @@ class _Powers:
         return np.ascontiguousarray((raw @ self.inverse[: degree + 1, : degree + 1]).T)
 
     def coefficients(self, theta: FloatArray) -> FloatArray:
-        """Of the powers of the log-odds themselves."""
+        """Coefficients of the powers of the log-odds themselves."""
         degree = theta.size - 1
         scaled = self.inverse[: degree + 1, : degree + 1] @ theta
         shift = np.polynomial.Polynomial([-self.centre / self.size, 1.0 / self.size])

@@ -95,7 +95,7 @@ class Cases:
 
     @property
     def effective_units(self) -> float:
-        """How many draws of equal weight would have the same variance (Kish)."""
+        """Number of draws of equal weight with the same variance (Kish)."""
         share = self.by_unit(self.weight)
         return 1.0 / float((share**2).sum())
 
@@ -107,7 +107,7 @@ class Cases:
         return events, others
 
     def normal_quantile(self, level: float) -> float:
-        """Of both tails together; of weights or groups Student's, with as many degrees as draws in effect, less one."""
+        """Quantile of both tails together; of weights or groups Student's, its degrees the draws in effect less one."""
         if self.plain:
             return float(ndtri(1.0 - 0.5 * level))
         return float(stdtrit(max(min(self.effective_units, *self.effective_outcomes) - 1.0, 1.0), 1.0 - 0.5 * level))

@@ -1,4 +1,4 @@
-"""What medicine and risk expect of a calibration report: one call, each number with its interval."""
+"""The calibration report that medicine and risk expect: one call, each number with its interval."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def clinical_calibration(
     sample_weight : column of shape (n,), optional
         Non-negative weights.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events: it counts as so many rows.
+        Number of trials of each row; `y_true` is their share of events: it counts as so many rows.
     groups : column of shape (n,), optional
         Which group (hospital, patient, table row) a row belongs to: groups are drawn independently, rows within one
         need not be.
@@ -277,7 +277,7 @@ def clinical_calibration(
 
 
 def _check_enough(cases: Cases) -> None:
-    """Refuse weights or groups of which so few carry the outcomes that their spread cannot be told."""
+    """Refuse weights or groups where so few carry the outcomes that their spread cannot be estimated."""
     if cases.plain:
         return
     what, kind, more = (
@@ -408,7 +408,7 @@ def brier_score(cases: Cases, level: float) -> Estimate:
     skew: float = float((units**3).sum()) / max(float((units**2).sum()), 1e-300) ** 1.5
 
     def straight(z: float) -> float:
-        """Where the standardised mean is when the cubic of it is z."""
+        """Return the standardised mean at which its cubic is z."""
         if abs(skew) < 1e-9:
             return z
         return 3.0 / skew * (float(np.cbrt(1.0 + skew * (z - skew / 6.0))) - 1.0)

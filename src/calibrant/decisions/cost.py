@@ -1,4 +1,4 @@
-"""What acting on the predictions costs, in one sentence."""
+"""The cost of acting on the predictions, in one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTHING = 1e-12  # what less is lost is rounding
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Result):
-    """What acting on the predictions loses at one threshold.
+    """Loss by acting on the predictions at one threshold.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Cost(Result):
 
     @property
     def _kind(self) -> tuple[float, str]:
-        """What one error costs of the kind that the best cut avoids: a missed event 1 - t, a needless action t."""
+        """Name the error that the best cut avoids, and its cost: a missed event 1 - t, a needless action t."""
         fewer = self.best_cut > self.threshold  # rows acted on from the best cut on
         return (self.threshold, "needless actions") if fewer else (1.0 - self.threshold, "missed events")
 
@@ -98,7 +98,7 @@ def _told_apart(threshold: float, cut: float, least: int) -> tuple[str, str]:
 
 
 def worth_in_words(threshold: float) -> str:
-    """What a threshold says of the two kinds of errors, in brackets.
+    """Compare the two kinds of errors at a threshold, in brackets.
 
     >>> worth_in_words(0.25), worth_in_words(0.8), worth_in_words(0.5), worth_in_words(5e-324)
     (' (a missed event being worth 3 needless actions)', ' (a needless action being worth 4 missed events)', \
@@ -125,7 +125,7 @@ def threshold_in_words(threshold: float, digits: int = 3) -> str:
 
 
 def acting_from(cut: float) -> str:
-    """What to do at a cut, in words; one below 1 is not said to be 1.
+    """Say what to do at a cut; one below 1 is not said to be 1.
 
     >>> acting_from(0.25), acting_from(0.99999999), acting_from(float("inf"))
     ('acting from 0.25 on', 'acting from just below 1 on', 'acting on none')

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DecisionCurve(Result):
-    """What acting on the predictions is worth at thresholds, per row; made by `decision_curve`.
+    """Worth of acting on the predictions at thresholds, per row; made by `decision_curve`.
 
     (1 - t) times any of the net benefits, and regret, are linear in t between neighbours of the default thresholds.
 
@@ -186,7 +186,7 @@ def decision_curve(
     thresholds : sequence of float, optional
         Probabilities in [0, 1) at which it is worth acting; by default every one at which anything bends or jumps.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events: it counts as so many rows.
+        Number of trials of each row; `y_true` is their share of events: it counts as so many rows.
     groups : column of shape (n,), optional
         Which group a row belongs to; `band` draws groups, as rows within one need not be independent.
 
@@ -389,7 +389,7 @@ Worths = tuple[FloatArray, FloatArray]
 
 
 def _acting(mass: FloatArray) -> FloatArray:
-    """What rows that act at each threshold have of a mass by cell, the number of thresholds at which a row acts."""
+    """Sum a mass over the rows that act at each threshold; a cell is the number of thresholds at which a row acts."""
     return np.asarray(mass[..., ::-1].cumsum(axis=-1)[..., ::-1][..., 1:])
 
 

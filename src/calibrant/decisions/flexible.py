@@ -95,7 +95,7 @@ def smoothed(
 
 
 def fitted_places(cases: Cases, spline: bool) -> tuple[FloatArray, FloatArray]:
-    """Where the curve is fitted and what it is there, of shares of events too."""
+    """Return the places at which the curve is fitted, and its values there, of shares of events too."""
     sample = cases.sample
     mask = sample.weight > 0.0
     x, mass = np.ascontiguousarray(sample.prediction[mask]), sample.weight[mask] / sample.total_weight
@@ -107,14 +107,14 @@ def fitted_places(cases: Cases, spline: bool) -> tuple[FloatArray, FloatArray]:
 
 
 def _lowess_rows(x: FloatArray, mass: FloatArray, count: FloatArray, at: IntArray) -> Iterator[FloatArray]:
-    """What the mean outcome at each prediction contributes to lowess at some of them, one place after the other."""
+    """Yield the weights of the mean outcomes in lowess, one place after the other."""
     rows = max(2.0, np.floor(SHARE * count.sum() + 1e-7))
     for i, width in zip(at, bandwidths(x, count, at, rows), strict=True):
         yield local_weights(x, mass, x[i], width, float(x[-1] - x[0]))
 
 
 def _quantile(values: FloatArray, share: float, weight: FloatArray, plain: bool) -> float:
-    """Of rows, as R's quantile does; with weights the least value that has the share at or below it."""
+    """Return a quantile: of rows as R's does; with weights the least value that has the share at or below it."""
     if plain:
         return float(np.quantile(np.repeat(values, weight.astype(np.int64)), share))
     order = np.argsort(values)
@@ -168,7 +168,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reach:
-    """What the noise allows.
+    """Ends and errors that the noise allows.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class Reach:
 
 
 def reach(cases: Cases, fit: Fit, level: float, n_resamples: int, random_state: RandomState) -> Reach:
-    """Of single outcomes by drawing them again; of weights or groups by units' random signs."""
+    """Find the reach of the noise: of single outcomes by drawing them again, of weights or groups by random signs."""
     rank = int(np.ceil((1.0 - level) * (n_resamples + 1) - 1e-9)) - 1
     if not cases.plain:
         return _of_units(cases, fit, rank, n_resamples, random_state)
@@ -218,7 +218,7 @@ def _between(columns: FloatArray, known: FloatArray, at: FloatArray) -> FloatArr
 
 
 def _binomials(cases: Cases, fit: Fit) -> Callable[[np.random.Generator], FloatArray]:
-    """What the curve would differ by from its own mean: binomials in each cell.
+    """Draw differences of the curve from its own mean: binomials in each cell.
 
     They have the larger of the variances that curve and prediction give.
     """
@@ -288,7 +288,7 @@ def _of_units(cases: Cases, fit: Fit, rank: int, n_resamples: int, random_state:
 
 
 def _stretched(most: float, skew: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How many spreads the noise may be below and above 0: the tail against the skew is longer by Edgeworth's term."""
+    """Return the spreads that the noise may be below and above 0; Edgeworth's term lengthens one tail by the skew."""
     longer = (2.0 * most * most + 1.0) / 6.0 * skew
     return most + np.maximum(longer, 0.0), most + np.maximum(-longer, 0.0)
 
@@ -340,7 +340,7 @@ _HALVINGS = 80
 
 
 def spline_rows(x: FloatArray, mass: FloatArray, at: IntArray) -> Iterator[FloatArray]:
-    """What the mean outcome at each prediction contributes to the spline at some of them, one place after the other.
+    """Yield the weights of the mean outcomes in the spline, one place after the other.
 
     The least of the weighted squared error plus a multiple of the integral of the squared second derivative, which is
     set so that the spline has `FREEDOM` degrees of freedom, or where predictions are fewer than eight, half as many as

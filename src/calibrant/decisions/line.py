@@ -102,7 +102,7 @@ class Line:
         return float(value), (float(at[0]), float(at[1])), gradient
 
     def variance(self, point: Point) -> float:
-        """Of the number of events."""
+        """Variance of the number of events."""
         chance = expit(point[0] + point[1] * self.odds)
         return dot(self.mass, chance * (1.0 - chance))
 

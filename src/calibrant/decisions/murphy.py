@@ -75,7 +75,7 @@ class MurphyDiagram(Result):
         return dot(np.diff(self.thresholds), 0.5 * (first[:-1] + values[1:]))
 
     def summary(self) -> str:
-        """Say what the scores are made of, and how well events are told from other rows."""
+        """Say the parts of the scores, and how well predictions separate events from other rows."""
         return f"{self.corp.summary()} Area under the ROC curve: {self.area:.6g}."
 
     def plot(self, ax: Axes | None = None) -> Axes:

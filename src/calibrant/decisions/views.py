@@ -1,4 +1,4 @@
-"""How decisions are drawn: looked up, in `report/`, by name and only when asked."""
+"""Pictures of decisions: looked up in `report/` by name, and only when asked for."""
 
 from __future__ import annotations
 

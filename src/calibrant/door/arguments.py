@@ -1,4 +1,4 @@
-"""What a user may say besides data: levels, seeds, tolerances, numbers of resamples; each is checked here alone.
+"""Arguments besides data: levels, seeds, tolerances, numbers of resamples; each is checked here alone.
 
 Every check names the argument, shows the value and says what is allowed; numpy scalars are taken as Python's own.
 """
@@ -121,7 +121,7 @@ def fraction(value: float, name: str) -> float:
 
 
 def _of_percent(number: float | None) -> str:
-    """How to write a share that may have been meant in percent."""
+    """Say how to write a share that may have been meant in percent."""
     return f"; for {number:g}% write {number / 100.0:g}" if number is not None and 1.0 <= number < 100.0 else ""
 
 
@@ -154,7 +154,7 @@ def check_number(n_resamples: int) -> int:
 
 
 def check_resamples(n_resamples: int, level: float, *, share: float = 1.0) -> int:
-    """Return a number of resamples that can say something at this level, of which a tail of theirs has a share."""
+    """Return a number of resamples that is enough at this level, or at the share of it that a tail has."""
     number = check_number(n_resamples)
     needed = math.ceil(1.0 / (share * level) - 1.0 - 1e-9)
     if number < needed:

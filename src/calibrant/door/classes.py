@@ -113,13 +113,13 @@ class MulticlassSample:
 
     @property
     def positive_class(self) -> Any:
-        """Of two classes the event: `pos_label`, else the second in sorted order, as in scikit-learn's ``classes_``."""
+        """Return the event of two classes: `pos_label`, else the second in the order of scikit-learn's ``classes_``."""
         if self.n_classes != 2:
             raise InputError("y_prob", f"has {self.n_classes} columns; only one of two classes can be the event")
         return second_in_order(self.labels) if self.pos_label is None else self.pos_label
 
     def event(self) -> BinaryReduction:
-        """Of two classes: did the positive one happen?"""
+        """Question of two classes: did the positive one happen?"""
         return self.class_wise()[self.labels.index(self.positive_class)]
 
     def top_label(self) -> BinaryReduction:
@@ -221,7 +221,7 @@ def multiclass_sample(
         occur.
     pos_label : label, optional
         Of two classes the event, for ``event()``; without it the second in sorted order. Numbers other than 0 and 1
-        need it, and so does text of which one label occurs; the columns are then in the order of the two labels.
+        need it, and so does text with one label only; the columns are then in the order of the two labels.
     tolerance : float, optional
         How far a row's sum may be from 1. By default 1e-5, which single precision keeps, or 5e-7 per class, what six
         decimals lose, if that is more; 0.002 and 6e-8 per class for numbers that half precision holds.

@@ -32,7 +32,7 @@ MOST_CATEGORIES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How the values of a column become numbers from 0.
+    """Numbers from 0 for the values of a column.
 
     Attributes
     ----------
@@ -89,12 +89,12 @@ def _shortest(low: float, high: float, near: tuple[float, ...]) -> float:
 
 
 def singly(name: Any, numbers: FloatArray) -> list[str]:
-    """What the parts of a column of few numbers are called."""
+    """Name the parts of a column of few numbers."""
     return [f"{name} = {_shown(each)}" for each in numbers]
 
 
 def ranges(name: Any, cuts: FloatArray) -> list[str]:
-    """What the parts of a column of numbers are called that is cut at one number or more."""
+    """Name the parts of a column of numbers that is cut at one number or more."""
     shown = [_shown(cut) for cut in cuts]
     between = [f"{low} < {name} <= {high}" for low, high in pairwise(shown)]
     return [f"{name} <= {shown[0]}", *between, f"{name} > {shown[-1]}"]
@@ -112,7 +112,7 @@ def by_frequency(values: Sequence[Any], counts: IntArray) -> list[int]:
 
 
 def categories(name: Any, values: Sequence[Any]) -> list[str]:
-    """What the parts of a column of categories are called, each by its own name."""
+    """Name the parts of a column of categories, each by its own name."""
     words = [word(value) for value in values]
     times = Counter(words)
     return [
@@ -122,12 +122,12 @@ def categories(name: Any, values: Sequence[Any]) -> list[str]:
 
 
 def others(name: Any, rest: int) -> str:
-    """What the values are called that are put together."""
+    """Name values that are put together."""
     return f"{name} in {counted(rest, 'other value')}"
 
 
 def pooled(features: Mapping[str, Sequence[str]]) -> list[str]:
-    """Of features and their labels those of values that were put together, as `others` calls them."""
+    """Return the features and labels of values that were put together, as `others` calls them."""
     return [
         label
         for name, labels in features.items()
@@ -142,12 +142,12 @@ def key_in_words(key: Sequence[Any]) -> str:
 
 
 def equalities(names: Sequence[str], key: Sequence[Any]) -> str:
-    """Which value each column has."""
+    """Return the value of each column."""
     return ", ".join(f"{name} = {word(value, math.inf)}" for name, value in zip(names, key, strict=True))
 
 
 def condition(name: Any, value: Any) -> str:
-    """What `singly` and `categories` call a value, or what is missing."""
+    """Return the name by `singly` and `categories` of a value, or of a missing one."""
     if value is None:
         return f"{name} is missing"
     number = isinstance(value, Real) and not isinstance(value, bool)

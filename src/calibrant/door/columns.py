@@ -28,7 +28,7 @@ LIGHTEST, HEAVIEST = 1e-140, 1e140
 
 
 class HasArray(Protocol):
-    """What NumPy can read: arrays, columns and tables of pandas, polars and pyarrow, torch tensors."""
+    """Anything that NumPy can read: arrays, columns and tables of pandas, polars and pyarrow, torch tensors."""
 
     def __array__(self) -> npt.NDArray[Any]:  # noqa: D105
         ...
@@ -145,12 +145,12 @@ _EVENT = ". Of labels pass y_true == the event's label, or that label as pos_lab
 
 
 def kind_of(array: npt.NDArray[Any]) -> str:
-    """What an array holds, in words."""
+    """Name the kind of an array's values."""
     return "text" if array.dtype.kind in "UT" else f"{array.dtype.name} values"
 
 
 def _one_column_of(columns: int, name: str) -> str:
-    """Which column to pass of a table, in brackets."""
+    """Say which column of a table to pass, in brackets."""
     if columns == 1:
         return f" (pass its one column, {name}[:, 0])"
     if columns == 2:

@@ -44,7 +44,7 @@ def days_after(numbers: FloatArray) -> FloatArray:
 
 
 def days_singly(name: Any, days: FloatArray) -> list[str]:
-    """What the parts of a column of few days are called.
+    """Name the parts of a column of few days.
 
     >>> import numpy as np
     >>> days_singly("day", np.array([day_number(2024, 2, 29)]))
@@ -54,7 +54,7 @@ def days_singly(name: Any, days: FloatArray) -> list[str]:
 
 
 def spans(name: Any, tops: FloatArray, after: FloatArray) -> list[str]:
-    """What the parts of a column of days are called that end with `tops`; `after` are the days that follow there.
+    """Name the parts of a column of days that end with `tops`; `after` are the days that follow there.
 
     Where a month begins between the two, the month is named.
 

@@ -45,7 +45,7 @@ class Interval(Result):
 
     @property
     def width(self) -> float:
-        """How far its ends are apart."""
+        """Distance between its ends."""
         return self.high - self.low
 
     def summary(self) -> str:
@@ -95,7 +95,7 @@ class Bracket(Result):
 
     @property
     def width(self) -> float:
-        """How far its ends are apart."""
+        """Distance between its ends."""
         return self.upper - self.lower
 
     def summary(self) -> str:

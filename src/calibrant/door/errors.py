@@ -1,4 +1,4 @@
-"""What calibrant raises when the input cannot be used."""
+"""Errors that calibrant raises when the input cannot be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 
 
 class Ways(str):
-    """What is allowed, in Python's words; `command` says the same in the command line's."""
+    """Allowed values in Python's words; `command` says the same in the command line's."""
 
     command: str
 

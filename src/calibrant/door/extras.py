@@ -19,7 +19,7 @@ class MissingLibraryError(ModuleNotFoundError):
 
 @contextmanager
 def optional(user: str, *libraries: str) -> Iterator[None]:
-    """Import libraries within, for `user`; what is missing is told with how it is installed.
+    """Import libraries within, for `user`; an error names a missing one, and how to install it.
 
     Raises
     ------

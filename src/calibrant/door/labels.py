@@ -141,7 +141,7 @@ def distinct(values: Labels) -> set[Any]:
 
 
 def second_in_order(classes: Classes) -> Any:
-    """Of two classes the one that scikit-learn's sorted ``classes_`` has in the second place."""
+    """Return the one of two classes that scikit-learn's sorted ``classes_`` has in the second place."""
     try:
         return sorted(classes)[1]
     except TypeError:

@@ -43,7 +43,7 @@ class Overlap:
         return self.bits >= ENOUGH
 
     def told(self, names: Sequence[str]) -> str:
-        """What is wrong."""
+        """Say what is wrong."""
         one, others = names[self.one], [names[other] for other in self.others]
         rows, first = f"the same {counted(self.count, 'row')}", "".join(others[:1])
         sentence = {
@@ -144,7 +144,7 @@ def _candidates(claims: Sequence[tuple[int, Identity]], about: int | None) -> li
 
 
 def _shared(sources: Sequence[Sequence[Identity]]) -> Iterator[Overlap]:
-    """Pairs of sources of which one holds what the other holds or is."""
+    """Pairs of sources where one holds the other, or what it holds."""
     earlier: dict[tuple[str, int, int], list[tuple[int, Identity]]] = {}
     for at, claims in enumerate(sources):
         for claim in claims:

@@ -52,7 +52,7 @@ class RowSample:
     data: bytes
 
     def at(self, level: int) -> npt.NDArray[Any]:
-        """What it holds at a level that is no lower."""
+        """Return the records at a level that is no lower."""
         records = np.frombuffer(self.data, dtype=_FIELDS)
         return records if level == self.level else records[_levels(records["v"].astype(np.uint64)) >= level]
 
@@ -129,10 +129,10 @@ def sample_rows(
 
 
 def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool) -> Evidence | None:
-    """What shows that two sources share rows; None if nothing does beyond chance.
+    """Return the evidence that two sources share rows; None if there is none beyond chance.
 
     Of m predictions with two rows in all, each has them in different sources with probability at most 1/2 if the
-    sources are independent, whatever their predictions are drawn from. So many splits that this has a probability
+    sources are independent, for predictions of any distribution. So many splits that this has a probability
     below 2^-40 are rows of both, unless outcomes (or ids, which both have) differ as those of other rows do.
     """
     level = max(one.level, other.level)
@@ -189,7 +189,7 @@ def mixed(x: UIntArray) -> UIntArray:
 
 
 def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: bool) -> Evidence | None:
-    """What shows that all rows are there two or three times: counts at distinct predictions that are its multiples."""
+    """Return the evidence that all rows are there two or three times: counts at predictions are multiples of that."""
     count = records["n"].astype(np.float64)
     for times in (2, 3) if not with_ids else (2,):
         multiple = records["n"] % times == 0
@@ -208,7 +208,7 @@ def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: 
 
 
 def _steps(records: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_rows: int) -> Evidence | None:
-    """What shows that a stretch of rows is there twice: pairs of equal predictions that stand equally far apart."""
+    """Return the evidence that a stretch of rows is there twice: pairs of equal predictions, equally far apart."""
     pair = (records["n"] == 2) & (lag > 1)  # ties of sorted rows stand side by side
     lags, counts = np.unique(lag[pair], return_counts=True)
     if not len(lags):

@@ -47,7 +47,7 @@ class Lots:
 
     @property
     def first(self) -> IntArray:
-        """Where each distinct prediction begins."""
+        """Index of the first row of each distinct prediction."""
         return np.flatnonzero(np.concatenate([[True], self.prediction[1:] != self.prediction[:-1]]))
 
     @property
@@ -163,12 +163,12 @@ class Rows:
 
     @property
     def held(self) -> Any:
-        """Which rows weigh anything."""
+        """Mask of the rows that have weight."""
         return slice(None) if self.weight is None else self.weight > _LIGHTEST
 
     @property
     def n_groups(self) -> int | None:
-        """How many groups there are; None where every row is drawn by itself."""
+        """Number of groups; None where every row is drawn by itself."""
         return None if self.group is None else int(self.group.max()) + 1
 
     @property
@@ -195,7 +195,7 @@ class Rows:
 
     @property
     def premise(self) -> str:
-        """What a test of these rows takes to be true of them, in one line."""
+        """Say in one line what a test of these rows takes to be true of them."""
         sentence = INDEPENDENT if self.group is None else f"{INDEPENDENT} between groups"
         return sentence if self.weight is None else f"{sentence}, and {WEIGHTS}"
 

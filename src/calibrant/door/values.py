@@ -1,4 +1,4 @@
-"""What frozen values share: a short repr, words, plain values, and mappings that pickle."""
+"""Common parts of frozen values: a short repr, words, plain values, and mappings that pickle."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ReadOnly(Mapping[K, V], Generic[K, V]):
 
 
 class Result:
-    """What every result can do: a one-line repr, a summary in words, plain values, and a display in notebooks.
+    """Base of every result: a one-line repr, a summary in words, plain values, and a display in notebooks.
 
     A dataclass that is a result is declared with ``repr=False``, else it would get a long repr of its own.
 
@@ -68,11 +68,11 @@ class Result:
         return short_repr(self)
 
     def __str__(self) -> str:
-        """What `print` shows: the words."""
+        """Words, for `print`."""
         return self.summary()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the words."""
+        """Words, for a notebook."""
         return f"<pre>{escape(self.summary())}</pre>"
 
     def summary(self) -> str:
@@ -86,7 +86,7 @@ class Result:
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """How many there are of something, in words: one of it is not several.
+    """Say a number of things: one of them is not several.
 
     >>> counted(1, "row"), counted(2000, "row"), counted(0, "batch", "batches")
     ('1 row', '2,000 rows', '0 batches')

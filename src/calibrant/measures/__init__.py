@@ -1,4 +1,4 @@
-"""How far: one file per family, one function per measure, what proves it beside it."""
+"""Measures of distance from calibration: one file per family, one function per measure, its proof beside it."""
 
 from calibrant.lazily import offer
 

@@ -97,7 +97,7 @@ def fixed_point(v: FloatArray, r: FloatArray) -> float:
 
 
 def _crossing(spare: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function is zero that is not negative at the low end and negative at the high one.
+    """Find a zero of a function that is not negative at the low end and negative at the high one.
 
     It falls by at least as much as its argument grows, so that a value of `_SAME` is found no farther away than that.
     Secants; the value at an end that stays twice is halved (the Illinois rule).

@@ -16,7 +16,7 @@ from calibrant.measures.registry import register
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """What every cut of a sample is worth at every threshold (docs/decisions.md).
+    """Worth of every cut of a sample at every threshold (docs/decisions.md).
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Cuts:
         return np.where(cut == self.prediction.size, 0.0, acted)
 
     def lost(self, t: FloatArray, cut: IntArray) -> FloatArray:
-        """What a cut loses at each threshold against the best one, on average over rows: 0 or more."""
+        """Return the loss of a cut at each threshold against the best one, on average over rows: 0 or more."""
         best = self.best_at(t)
         gained = (1.0 - t) * (self.events[cut] - self.events[best]) - t * (self.others[cut] - self.others[best])
         return np.maximum(gained, 0.0)  # below zero by rounding only

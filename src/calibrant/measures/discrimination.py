@@ -1,4 +1,4 @@
-"""How well predictions tell outcomes apart, which calibration does not say: said beside it, not a measure of it."""
+"""Discrimination of outcomes by predictions: said beside calibration, not a measure of it."""
 
 from __future__ import annotations
 

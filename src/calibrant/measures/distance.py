@@ -350,7 +350,7 @@ def _row(mass: FloatArray, v: FloatArray, y: FloatArray, potentials: Potentials)
 
 
 def _in_step(keys: list[FloatArray]) -> IntArray:
-    """How many of either row lie below each of some values of its increasing keys."""
+    """Count the elements of either row below each of some values of its increasing keys."""
     values = np.concatenate([key[:: max(1, key.size // _FIRST)] for key in keys])
     return np.stack([np.searchsorted(key, values) for key in keys], axis=1)
 

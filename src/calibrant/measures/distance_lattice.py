@@ -235,7 +235,7 @@ def _feasible(u: FloatArray, r0: FloatArray, r1: FloatArray) -> Potentials:
 def more_than_credit(
     values: FloatArray, credit: FloatArray, nodes: FloatArray, heights: list[FloatArray]
 ) -> FloatArray:
-    """What other heights give elements of one outcome beyond their credit, (elements, heights)."""
+    """Return the excess over their credit that other heights give elements of one outcome, (elements, heights)."""
     at = np.searchsorted(nodes, values)
     return np.stack([height[at] for height in heights], axis=1) - credit[:, None]
 

@@ -1,4 +1,4 @@
-"""What a partition of a domain proves, rounded outwards by more than arithmetic can have erred (docs/distance.md)."""
+"""Proof by a partition of a domain, rounded outwards by more than arithmetic can have erred (docs/distance.md)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def domain_of_rows(weight: FloatArray, v: FloatArray, y: FloatArray) -> Domain:
 
 
 def domain_of_predictions(sample: Sample) -> tuple[NDArray[np.bool_], Domain]:
-    """Which distinct predictions carry weight, and the domain of these."""
+    """Return the mask of distinct predictions that carry weight, and the domain of these."""
     mass = sample.mass()
     carries = mass > 0.0
     weight, weighted_outcome = sample.weight[carries], sample.weighted_outcome[carries]

@@ -158,7 +158,7 @@ def interval_calibration_error(y_true: Column, y_prob: Column, *, sample_weight:
     -----
     upper distance <= interval error <= 4 * root of the lower distance (Theorem 6.2). It is discontinuous in the
     predictions (Lemma 6.9). `interval_calibration_partition` returns the partition that attains it. Cost: a sort, then
-    a dynamic program over m distinct predictions in O(m log m) time and O(m) memory, whatever the data: 0.3 s at 10**6
+    a dynamic program over m distinct predictions in O(m log m) time and O(m) memory for any data: 0.3 s at 10**6
     calibrated predictions, 0.9 s at the worst of 38 kinds that were tried.
 
     References

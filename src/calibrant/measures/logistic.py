@@ -71,7 +71,7 @@ def _minimise(features: FloatArray, rate: FloatArray, mass: FloatArray, start: F
 def _newton(
     features: FloatArray, rate: FloatArray, mass: FloatArray, start: FloatArray, enough: float
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Where full Newton steps end, with gradient and Hessian, if all descend and the loss is round.
+    """Return the end of full Newton steps, with gradient and Hessian, if all descend and the loss is round.
 
     None sends for the slower, surer method.
     """

@@ -227,7 +227,7 @@ def value_of_potentials(potentials: Potentials, sample: Sample) -> float:
 
 
 def overdraft(potentials: Potentials) -> float:
-    """How much both heights must fall, up to rounding, for (1 - u) R0(u) + u R1(u) to be positive nowhere."""
+    """Return the fall of both heights, up to rounding, after which (1 - u) R0(u) + u R1(u) is positive nowhere."""
     places, heights = _everywhere(*_by_node(potentials))
     return max(0.0, kernel.largest_product(places, *heights))
 

@@ -88,7 +88,7 @@ def restricted_lower_distance(
 
 
 def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: FloatArray) -> tuple[FloatArray, float]:
-    """Masses at the allowed values, of which a share u is outcome 1, that the sample is carried to most cheaply.
+    """Masses at the allowed values, a share u of each with outcome 1, that the sample is carried to most cheaply.
 
     And a cost that none is below. Either outcome is carried along the line: what flows over each gap of neighbouring
     places is its own unknown, to the right and to the left, and costs the gap.
@@ -123,7 +123,7 @@ def _calibrated_masses(v: FloatArray, p: FloatArray, q: FloatArray, allowed: Flo
 
 
 def _proved(places: FloatArray, at: IntArray, p: FloatArray, q: FloatArray, r0: FloatArray, r1: FloatArray) -> float:
-    """What any heights of the places prove from below: lowered until nothing that is allowed may earn more."""
+    """Return the lower bound that any heights of the places prove, lowered until nothing allowed may earn more."""
     r0, r1 = (_gentle(places, each) for each in (r0, r1))
     value = places[at]
     over = ((1.0 - value) * r0[at] + value * r1[at]).max()

@@ -232,10 +232,10 @@ def _beyond(loss: FloatArray, allowed: float) -> FloatArray:
     return marks
 
 
-def _split(u: FloatArray, chosen: npt.NDArray[np.bool_], parts: FloatArray) -> FloatArray:
-    """Points that split the chosen gaps of u into so many equal parts each."""
+def _split(u: FloatArray, mask: npt.NDArray[np.bool_], parts: FloatArray) -> FloatArray:
+    """Points that split the masked gaps of u into so many equal parts each."""
     count = parts.astype(np.int64) - 1
     first = np.repeat(np.cumsum(count) - count, count)
-    step = np.repeat(np.diff(u)[chosen] / parts, count)
-    points: FloatArray = np.repeat(u[:-1][chosen], count) + step * (1 + np.arange(count.sum()) - first)
+    step = np.repeat(np.diff(u)[mask] / parts, count)
+    points: FloatArray = np.repeat(u[:-1][mask], count) + step * (1 + np.arange(count.sum()) - first)
     return points

@@ -108,7 +108,7 @@ def squared_averaged_two_bin_error(
     sample_weight: Column | None = None,
     debiased: bool = False,
 ) -> float:
-    """Mean squared error of two bins over all cuts: a measure on which nobody scores better by not telling the truth.
+    """Mean squared error of two bins over all cuts: a measure that no untrue prediction improves.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What to do: scikit-learn estimators that turn predicted probabilities into better calibrated ones."""
+"""Recalibration: scikit-learn estimators that turn predicted probabilities into better calibrated ones."""
 
 from calibrant.lazily import offer
 

@@ -1,4 +1,4 @@
-"""What every recalibrator is: a scikit-learn estimator from predicted to corrected probabilities."""
+"""Base of every recalibrator: a scikit-learn estimator from predicted to corrected probabilities."""
 
 from __future__ import annotations
 

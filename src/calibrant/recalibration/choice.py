@@ -1,4 +1,4 @@
-"""How recalibrations did on rows that they were not fitted to, and the one to use, in words."""
+"""Scores of recalibrations on rows that they were not fitted to, and the one to use, in words."""
 
 from __future__ import annotations
 

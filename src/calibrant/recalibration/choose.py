@@ -1,4 +1,4 @@
-"""Which recalibration, if any: a cross-fitted comparison, by distance and by proper scores, with intervals."""
+"""The choice of a recalibration, or none: cross-fitted, by distance and by proper scores, with intervals."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return _probabilities(response, self._response, self.classes_.size)
 
     def _params_of_fit(self, weight: FloatArray | None) -> dict[str, Any]:
-        """What the classifier's own fit is given; InputError where the weights would be lost."""
+        """Return the arguments of the classifier's own fit; InputError where the weights would be lost."""
         if weight is None or isinstance(self.estimator, FrozenEstimator):
             return {}
         if get_config()["enable_metadata_routing"]:

@@ -1,4 +1,4 @@
-"""What recalibrations are judged by: rows, the folds they are predicted across, losses, intervals, information."""
+"""The judge of recalibrations: rows, the folds they are predicted across, losses, intervals, information."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Rows:
 
     @property
     def powers(self) -> FloatArray:
-        """How much each row counts in a likelihood ratio: as its weight, by Kish's number of rows, and at most once.
+        """Count of each row in a likelihood ratio: its weight, by Kish's number of rows, and at most 1.
 
         Rows of one group count once together at most. So the ratio of a map that has not seen these outcomes has mean 1
         at most under calibration: docs/recalibration.md.

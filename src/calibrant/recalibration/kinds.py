@@ -1,4 +1,4 @@
-"""Of what kind a fitted value is: made from JSON's own types, and held to its law."""
+"""Kinds of fitted values: made from JSON's own types, and held to their laws."""
 
 from __future__ import annotations
 

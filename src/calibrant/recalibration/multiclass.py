@@ -31,7 +31,7 @@ _CAP = 1e290
 
 
 def least_ridge(penalty: float) -> float:
-    """Of the diagonal and the shifts, whatever the rows weigh."""
+    """Ridge of the diagonal and the shifts, the same for rows of any weight."""
     return max(penalty * _LEAST_SQUARES, 5e-324)
 
 

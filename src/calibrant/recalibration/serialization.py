@@ -1,4 +1,4 @@
-"""What a fitted recalibrator is made of, as JSON under a checksum: every value is held to what a fit can be."""
+"""A fitted recalibrator as JSON under a checksum: every value is held to what a fit can be."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _plain(value: Any, name: str, *, fitted: bool) -> Any:
 
 
 def read_content(content: Any, *, fitted: bool) -> Stored:
-    """An estimator from its content, all of which is checked."""
+    """An estimator from its content; all of it is checked."""
     keys = {"class", "parameters", *(["fitted"] if fitted else [])}
     if not isinstance(content, dict) or content.keys() != keys:
         raise InputError("content", f"is not that of a recalibrator: it needs {', '.join(sorted(keys))}")

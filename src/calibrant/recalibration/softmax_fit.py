@@ -56,7 +56,7 @@ class SoftmaxProblem:
         return not self.free[:k][~np.eye(k, dtype=bool)].any()
 
     def scores(self, weights: FloatArray) -> FloatArray:
-        """What the softmax is taken of, for entries of shape (K + 1, K)."""
+        """Return the scores under the softmax, for entries of shape (K + 1, K)."""
         k = self.x.shape[1]
         if self.diagonal:
             return np.asarray(self.x * weights[:k].diagonal() + weights[k])
@@ -208,11 +208,11 @@ def spread_between(problem: SoftmaxProblem, weights: FloatArray) -> float:
         cross = x.T @ (spread * x)
     total, own, own_square = spread.sum(axis=0), mean[at, at], square[at, at]
     determinant = np.maximum(own_square * total - own**2, _FLAT * own_square * total)
-    explained = np.zeros((k, k))
+    projection = np.zeros((k, k))
     regular = determinant > 0.0
     top = total * cross**2 - 2.0 * own * cross * mean + own_square * mean**2
-    np.divide(top, determinant, out=explained, where=np.broadcast_to(regular, (k, k)))
-    information = np.maximum(square - explained, 0.0)
+    np.divide(top, determinant, out=projection, where=np.broadcast_to(regular, (k, k)))
+    information = np.maximum(square - projection, 0.0)
     information[at, at], slope[at, at] = 0.0, 0.0
     chance = information * float((problem.mass**2).sum())
     known = float((information**2).sum())

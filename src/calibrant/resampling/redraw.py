@@ -90,7 +90,7 @@ class Redraws:
 
     @property
     def first(self) -> IntArray:
-        """Where each distinct prediction begins."""
+        """Index of the first row of each distinct prediction."""
         return np.flatnonzero(np.concatenate([[True], self.prediction[1:] != self.prediction[:-1]]))
 
 

@@ -38,7 +38,7 @@ class Job(Generic[T]):
         self._work, self._future = work, pool.submit(work)
 
     def result(self) -> T:
-        """What the work returns, done here and now if no thread has begun it."""
+        """Return the result of the work, done here and now if no thread has begun it."""
         return self._work() if self._future.cancel() else self._future.result()
 
 

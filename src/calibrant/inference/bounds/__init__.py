@@ -1,1 +1,1 @@
-"""What is proved of the population: intervals and gates."""
+"""Proofs about the population: intervals and gates."""

@@ -66,7 +66,7 @@ class Won:
     squared_weight: float = 0.0
 
     def lower_end(self, bets: Bets, level: float) -> float:
-        """What the population's supremum is ever said to be above with probability at most `level`, where it is not."""
+        """Return a lower end that ever exceeds the population's supremum with probability at most `level`."""
         sums = self.total, self.weight, self.squares, self.cross, self.squared_weight
         return end_of_bets(bets.sizes, bets.log_shares, 1.0, sums, -math.log(level))
 

@@ -19,7 +19,7 @@ _EQUAL, _MOST_EQUAL = 1e-12, 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Single rows of which a cell knows, for each outcome, the number and the sum of weights; and its sum of squares.
+    """Cells of single rows: for each outcome their number and the sum of weights; and the cell's sum of squares.
 
     Weights are in units of the most that a row can weigh. The squares of one outcome are known between two ends: no
     less than equal weights would have, no more than the heaviest possible ones, and the rest of the cell's.
@@ -74,7 +74,7 @@ class Cells:
 
     @property
     def n_units(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.count.sum())
 
     def _mean(self, lines: FloatArray) -> float:
@@ -155,7 +155,7 @@ def _rounding(count: FloatArray) -> FloatArray:
 
 
 def _ordered(gap: FloatArray, each: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of the outcome with the smaller gap, and of the other."""
+    """Order pairs: that of the outcome with the smaller gap, and that of the other."""
     first = gap[0] <= gap[1]
     return np.where(first, each[0], each[1]), np.where(first, each[1], each[0])
 

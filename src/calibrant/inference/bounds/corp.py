@@ -174,7 +174,7 @@ def corp_regions_on_rows(rows: Rows, *, level: float, n_resamples: int, random_s
 
 
 def _group_starts(count: FloatArray) -> np.ndarray:
-    """Where groups begin: distinct predictions share one if their middle rows fall into the same 160th of the rows.
+    """Return the first of each group: predictions share one if their middle rows are in the same 160th of the rows.
 
     A prediction of more than two 160ths is a group by itself, wherever it lies.
     """

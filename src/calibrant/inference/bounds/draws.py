@@ -59,7 +59,7 @@ def read_draws(
 def premises_of_draws(
     plain: Premises, units: Units, sample_weight: object, trials: object, groups: object, max_weight: float | None
 ) -> Premises:
-    """What is taken as given of draws that were read from these columns, besides what is of any rows."""
+    """Return premises of draws that were read from these columns, besides those of any rows."""
     return replace(
         plain,
         grouped=groups is not None,
@@ -100,7 +100,7 @@ def draws_of(
 
 
 def _in_order(unit: IntArray, y: FloatArray, v: FloatArray, w: FloatArray) -> IntArray:
-    """Groups numbered by what they hold, however they are called: lines with equal contents are told by one number."""
+    """Groups numbered by their contents, not their names: lines with equal contents have one number."""
     new = np.ones(v.size, dtype=np.int64)
     new[1:] = (v[1:] != v[:-1]) | (y[1:] != y[:-1]) | (w[1:] != w[:-1])
     content = np.cumsum(new) - 1

@@ -1,7 +1,7 @@
 """An interval for every measure of the population: one event for each supremum of means, inequalities for the rest.
 
 Proofs and constants are in docs/bounds.md. The four ends of smooth error and lower distance share most of the level;
-what is left is for the others, each of which is a supremum of means over functions no larger than |y - v| too.
+what is left is for the others, each a supremum of means over functions no larger than |y - v| too.
 """
 
 from __future__ import annotations

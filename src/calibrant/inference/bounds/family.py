@@ -24,7 +24,7 @@ _NEAR = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """All paths w in [-1, 1] over some knots, in equal steps of height, each of which makes a member of the class.
+    """All paths w in [-1, 1] over some knots, in equal steps of height; each makes a member of the class.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def lower_moves(before: FloatArray, after: FloatArray, u: float, v: float) -> Fl
 
 
 def lower_end_of_cells(cells: Cells, moves: Moves, level: float) -> float:
-    """What the population's supremum over (y - v) w(v) is below with probability at most `level`; w makes these moves.
+    """Return a lower end of the supremum over (y - v) w(v), wrong with probability up to `level`; w makes these moves.
 
     The capital is shared equally by families, by their paths and by bets; what the best path's share has become alone
     is at most what all have. So the path may be chosen by the very rows that it is tried on.
@@ -101,7 +101,7 @@ def _function(knots: FloatArray, path: FloatArray) -> Function:
 
 
 def _gain(cells: Cells, knots: FloatArray) -> FloatArray:
-    """What a path gains by its height at each knot."""
+    """Return the gain of a path by its height at each knot."""
     zeros, ones = cells.weight
     residual = ones * (1.0 - cells.v) - zeros * cells.v
     piece = np.clip(np.searchsorted(knots, cells.v, side="right") - 1, 0, knots.size - 2)

@@ -34,7 +34,7 @@ IMPRACTICAL = "only more rows than is practical (over ten times as many)"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GateResult(Result):
-    """What is proved about the population's lower distance from calibration.
+    """Proof about the population's lower distance from calibration.
 
     Attributes
     ----------
@@ -87,13 +87,13 @@ class GateResult(Result):
 
     @property
     def sentence(self) -> str:
-        """What is proved, alone."""
+        """Say what is proved, alone."""
         verdict = {"within": "within", "beyond": "beyond", "undecided": "undecided about"}[self.verdict]
         return f"{verdict} {asked(self.max_distance)}: {proved_by(self)}"
 
 
 def proved_by(gate: GateResult, *, alone: bool = False) -> str:
-    """What a gate proves; where that stands `alone`, with the limit about which more rows would decide."""
+    """Say what a gate proves; where that stands `alone`, with the limit about which more rows would decide."""
     more = needs(gate.rows_needed, gate.n_rows) if gate.verdict == "undecided" else ""
     if alone and more:
         more += f" (the limit is {asked(gate.max_distance)})"
@@ -123,7 +123,7 @@ def calibration_gate(
     sample_weight : column of shape (n,), optional
         Non-negative weights of the rows.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events; the row, not the trial, is what is drawn
+        Number of trials of each row; `y_true` is their share of events; the row, not the trial, is what is drawn
         independently.
     groups : column of shape (n,), optional
         Which group a row belongs to; groups are drawn independently, rows within one need not be.
@@ -206,7 +206,7 @@ def gate_from_ends(ends: Ends, max_distance: float, n_rows: int) -> GateResult:
 
 
 def verdict_of(proved: Interval, max_distance: float) -> Verdict:
-    """What an interval of the distance says about a limit."""
+    """Decide about a limit by an interval of the distance."""
     if proved.high <= max_distance:
         return "within"
     return "beyond" if proved.low > max_distance else "undecided"
@@ -280,7 +280,7 @@ def check_gate(max_distance: float, level: float) -> float:
 
 
 def where(verdict: str, proved: Interval, level: float, when: str = "") -> str:
-    """What decides the verdict, or both ends where neither does."""
+    """Say the end that decides the verdict, or both ends where neither does."""
     low, high = outwards(*proved)
     sure, what = f"{confidence(level)} confidence{when}", "the population's lower distance from calibration is"
     if verdict == "undecided" and proved.low > 0.0:
@@ -306,7 +306,7 @@ def practical(rows: int | None, n_rows: int) -> bool:
 
 
 def rows_to_decide(rows: int, n_rows: int, where: str = "") -> str:
-    """How many rows would decide besides those that there are, of so many in all."""
+    """Say how many more rows would decide, of so many in all."""
     if not practical(rows, n_rows):
         return f"{IMPRACTICAL} would decide{where}"
     return f"about {rounded_rows(rows - n_rows):,} more rows{where} would decide, if the error stays as it is here"

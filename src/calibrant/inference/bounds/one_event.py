@@ -43,7 +43,7 @@ class Spread:
         return replace(self, squared=min(self.squared, squared), uneven=uneven)
 
     def upper_end(self, value: float, level: float, n: int | None = None) -> float:
-        """What the population's supremum exceeds with probability at most `level`, the sample's being at most `value`.
+        """Return an end, below the population's supremum with probability up to `level`; the sample's is `value`.
 
         With `n`, what it would be for that many units with these means.
         """
@@ -67,7 +67,7 @@ class Spread:
 
 
 def lower_end(units: Units, learn: Learn, level: float) -> float:
-    """What the population's supremum is below with probability at most `level`.
+    """Return a lower end that exceeds the population's supremum with probability at most `level`.
 
     On every block but the first a function is bet that the blocks before it taught, as much as the last bet's noise
     allows.
@@ -120,7 +120,7 @@ def end_of_bets(
 
 
 def boundary(holds: Callable[[float], bool], low: float = 0.0) -> tuple[float, float]:
-    """Where in [low, 1] something that holds at first ceases to: the last point that does, the first that does not."""
+    """Bracket the point of [low, 1] where a condition ceases to hold: the last with it, the first without."""
     high = 1.0
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
@@ -145,11 +145,11 @@ def _bet(mean_square: float, log: float) -> float:
 
 
 def _above(mean: float, log: float) -> float:
-    """What the expectation of a variable in [0, 1] is above with probability at most exp(-n log) (Chernoff)."""
+    """Bound the expectation of a variable in [0, 1]; it is above with probability at most exp(-n log) (Chernoff)."""
     root = math.sqrt(2.0 * log)
     return min(1.0, (0.5 * (root + math.sqrt(root * root + 4.0 * mean))) ** 2)
 
 
 def _below(mean: float, log: float) -> float:
-    """What it is below with probability at most exp(-n log) (Bernstein)."""
+    """Bound it; it is below with probability at most exp(-n log) (Bernstein)."""
     return max(0.0, mean - math.sqrt(2.0 * mean * log))

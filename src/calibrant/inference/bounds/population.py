@@ -94,7 +94,7 @@ def population_bounds(
     sample_weight : column of shape (n,), optional
         Non-negative weights of the rows.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events; the row, not the trial, is what is drawn
+        Number of trials of each row; `y_true` is their share of events; the row, not the trial, is what is drawn
         independently.
     groups : column of shape (n,), optional
         Which group a row belongs to; groups are drawn independently, rows within one need not be.
@@ -181,7 +181,7 @@ def with_every_measure(
     n_rows: int,
     guaranteed: bool = True,
 ) -> PopulationBounds:
-    """What follows from intervals of smooth error and lower distance, and those found of other measures."""
+    """Return bounds of every measure from intervals of smooth error and lower distance, and those known of others."""
     smooth, lower = tightened(smooth, lower)
     return PopulationBounds(smooth, lower, *every_measure(smooth, lower, known), level, n_rows, guaranteed)
 

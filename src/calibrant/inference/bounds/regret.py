@@ -37,7 +37,7 @@ _STEPS = 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RegretBounds(Result):
-    """What acting on the predictions loses in the population; each end holds with probability 1 - level by itself.
+    """Loss by acting on the predictions in the population; each end holds with probability 1 - level by itself.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def regret_bounds(
     sample_weight : column of shape (n,), optional
         Non-negative weights of the rows.
     trials : column of shape (n,), optional
-        Number of trials of each row, of which `y_true` is the share of events; the row, not the trial, is what is drawn
+        Number of trials of each row; `y_true` is their share of events; the row, not the trial, is what is drawn
         independently.
     groups : column of shape (n,), optional
         Which group a row belongs to; groups are drawn independently, rows within one need not be.
@@ -274,7 +274,7 @@ def _pooled(sample: Sample, share: float, threshold: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """What lower ends are learned from and bet on; `cells` are predictions and widths of cells that hold several."""
+    """Draws that lower ends are learned from and bet on; `cells` are predictions and widths of cells with several."""
 
     units: Units
     level: float
@@ -295,7 +295,7 @@ class _Ends:
 
 
 def _best_cut(lesson: Sample, threshold: float | None, cells: Cells) -> Function:
-    """What the best cut of these rows gains at the threshold, or at the one where they lose most."""
+    """Return the gain of these rows' best cut at the threshold, or at the one where they lose most."""
     cuts = Cuts.of(lesson)
     if threshold is not None:
         return _gains(cuts, (Threshold(1.0, threshold, 0.0, after=False),), cells)
@@ -306,7 +306,7 @@ def _best_cut(lesson: Sample, threshold: float | None, cells: Cells) -> Function
 
 
 def _task(lesson: Sample, cells: Cells) -> Function:
-    """What the best cuts gain in the task in which these rows lose most."""
+    """Return the gain of the best cuts in the task in which these rows lose most."""
     cuts = Cuts.of(lesson)
     gain = _gains(cuts, worst_task(cuts), cells)
     return lambda y, v: 2.0 * gain(y, v)
@@ -387,7 +387,7 @@ class Lines:
 
     @classmethod
     def of(cls, units: Units) -> Lines:
-        """Take them from the units, of which there is one of each."""
+        """Take them from the units, one of each."""
         total = float(units.w.sum())
         weight = units.sums(units.w) / units.most
         w, s, y = units.w / total, weight if units.unit is None else weight[units.unit], units.y
@@ -402,7 +402,7 @@ class Lines:
 
 
 def regret_upper_end(units: Units, level: float, threshold: float | None, times: float = 1.0) -> float:
-    """What the population's largest regret, or that at a threshold, exceeds with probability at most `level`.
+    """Return an end, below the population's regret, largest or at a threshold, with probability up to `level`.
 
     With `times` it is what so many times these units would say, for an estimate of how many are needed.
     """

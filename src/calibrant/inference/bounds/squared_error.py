@@ -1,4 +1,4 @@
-"""What an estimated squared calibration error proves of the population: intervals, rows needed, bootstrap.
+"""Proofs by an estimated squared calibration error: intervals for the population, rows needed, bootstrap.
 
 Both theorems bound the deviation of an estimate by c(n) E + sqrt(2 (1 + c(n)) E / n log(2/delta)) + t, where E is the
 squared error that is estimated and t = B / (2 n) log(2 B / delta) for the plug-in estimator,

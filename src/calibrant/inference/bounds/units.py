@@ -26,7 +26,7 @@ _CELLS = 2048  # that witnesses are learned on
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What functions came to that blocks taught: the first where it was taught, all on the block after.
+    """Means of functions that blocks taught: the first where it was taught, all on the block after.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Units:
 
     @property
     def n_units(self) -> int:
-        """How many there are."""
+        """Number of draws."""
         return int(self.copies.sum())
 
     def sums(self, lines: FloatArray) -> FloatArray:
@@ -142,7 +142,7 @@ class Units:
         return {}
 
     def taught(self, learn: Learn) -> Lessons:
-        """What functions that blocks teach come to on the blocks after them; learned once, whatever is bet on them."""
+        """Means of the functions that blocks teach, on the blocks after them; learned once for all bets."""
         if learn not in self._lessons:
             past, first, after = None, None, []
             for before, block in pairwise(self.blocks):

@@ -255,7 +255,7 @@ def compare_pairs_on_rows(
 
 
 def _own(rows: Rows) -> tuple[bytes, bytes]:
-    """What a predictor is sorted by: its predictions, and of permuted ones what happened at each."""
+    """Return the sort keys of a predictor: its predictions, and of permuted ones the outcomes at each."""
     v = rows.y_prob
     order = np.lexsort([*([] if rows.weight is None else [rows.weight]), rows.count, rows.y_true, v])
     happened = [column[order] for column in (rows.y_true, rows.count, rows.weight) if column is not None]
@@ -299,7 +299,7 @@ def _concluded(
 
 
 def _paired(rows: Draws, states: list[State], evaluate: Evaluate, error: float, level: float) -> tuple[float, float]:
-    """Most that the difference can be too large, and too small, in states of which the truth is known.
+    """Return the most that the difference can be too large, and too small, in states with a known truth.
 
     What the standard error does not reach counts; it fades where a state is far from what was seen.
     """
@@ -383,7 +383,7 @@ _LEAST_DRAWS = 39  # of each state, where so many are asked for at all: fewer ha
 
 
 def draws_of_a_state(n_resamples: int, states: int) -> int:
-    """How many of the resamples each of the states has."""
+    """Number of resamples of each state."""
     return min(n_resamples, max(_LEAST_DRAWS, -(-n_resamples // states)))
 
 
@@ -406,11 +406,11 @@ class State:
     missed: FloatArray
 
     def of(self, pair: tuple[int, int]) -> State:
-        """What it says of two of the predictors."""
+        """Compare two of the predictors."""
         return replace(self, missed=self.missed[:, list(pair)])
 
     def far(self, error: float, level: float) -> float:
-        """How far the calibrated predictions' error, as observed, is beyond what chance explains."""
+        """Return by how much the observed error of the calibrated predictions exceeds what chance explains."""
         return max(0.0, error - float(np.quantile(self.noise, 1.0 - level)))
 
 
@@ -506,7 +506,7 @@ _STEPS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DependentOutcomes:
-    """Outcomes that happen where a normal variable is below a quantile, part of which all rows of a group share.
+    """Outcomes that happen where a normal variable is below a quantile; all rows of a group share a part of it.
 
     Attributes
     ----------

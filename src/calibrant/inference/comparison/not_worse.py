@@ -70,7 +70,7 @@ class NotWorse(Result):
     way : {"paired", "two samples", "proved"}
         Of the same rows, of different ones, or from the ends that are proved of either error.
     default_limit : bool
-        Whether `max_worse` is the default for these rows, and nobody gave it.
+        Whether `max_worse` is the default for these rows, and was not given.
     same : bool
         Whether both hold the very same outcomes and predictions, so that a predictor is beside itself.
     """
@@ -112,7 +112,7 @@ class NotWorse(Result):
         )
 
     def cell(self) -> str:
-        """What is proved, in a cell of a table: the difference, the limit, how it holds, and rows that would decide."""
+        """Say in a table's cell what is proved: the difference, the limit, how it holds, and rows that would decide."""
         low, high = outwards(*self.difference, signed=True)
         ends = {"within": f"at most {high}", "beyond": f"at least {low}", "undecided": f"{low} to {high}"}[self.verdict]
         limit = f"limit {self.max_worse:+g}{', the default for these rows' if self.default_limit else ''}"

@@ -352,7 +352,7 @@ _AT_ONCE = 64  # resamples
 
 
 def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[Parts, FloatArray]:
-    """What is looked at, and the statistics of the outcomes and of redrawn signs, shape (1 + n_resamples, names).
+    """Return the components, and statistics of outcomes and of redrawn signs, shape (1 + n_resamples, names).
 
     Each is |s P|^2 less the sum of squares in P, where s holds the signs of the groups, at first all 1, and P each
     group's sums along directions that do not depend on outcomes. Products of different groups are what is left: their

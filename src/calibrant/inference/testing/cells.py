@@ -26,7 +26,7 @@ _ROUNDING = 2.0**-51  # of a sum of squares, for each of its terms
 def calibration_test_on_weighted_cells(
     sample: Sample, level: float, misplaced: float, max_weight: float | None
 ) -> CalibrationTestResult:
-    """Test weighted rows with outcomes 0 or 1 of which cells hold the sums of w, wy and w^2 (docs/calibration-test.md).
+    """Test weighted rows with outcomes 0 or 1, from sums of w, wy and w^2 by cell (docs/calibration-test.md).
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def calibration_test_on_weighted_cells(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bounded:
-    """Of each cell the sum of w; from above those of w^2 and w^2 v (1 - v), and one row's w (1 - v) and w v."""
+    """Sums of w by cell; bounds from above of those of w^2 and w^2 v (1 - v), and of one row's w (1 - v) and w v."""
 
     weight: FloatArray
     squares: FloatArray

@@ -1,4 +1,4 @@
-"""Which classes are mistaken for which more, or less, often than was predicted: every pair, with few false ones."""
+"""Pairs of classes mistaken for one another more, or less, often than predicted: every pair, with few false ones."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _UNIT = 2.0**-50  # what a mean of a cell may be off by, for each row of it
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClassEvidence(Result):
-    """What the outcomes show about one class.
+    """Evidence of the outcomes about one class.
 
     Attributes
     ----------
@@ -294,7 +294,7 @@ def _six_tails(count: FloatArray, chance: FloatArray, ones: FloatArray) -> tuple
 
 
 def quarters(variance: FloatArray) -> IntArray:
-    """Which quarter of the variance, in the order of the predictions, each cell or row lies in."""
+    """Return the quarter of the variance, in the order of the predictions, that each cell or row lies in."""
     total = float(variance.sum())
     if not total > 0.0:
         return np.zeros(variance.size, np.int64)
@@ -303,7 +303,7 @@ def quarters(variance: FloatArray) -> IntArray:
 
 
 def _said(i: int, excess: float) -> Direction:
-    """What a number of events that is larger or smaller than expected says of the predictions."""
+    """Say the direction of the predictions where events are more or fewer than expected."""
     if i == 1:
         return "not confident enough" if excess > 0.0 else "too confident"
     return "too low" if excess > 0.0 else "too high"

@@ -20,7 +20,7 @@ COX, WAVES, GROUPS = "Cox score", "adaptive Neyman", "dyadic chi-square"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What all components look at in given units; nothing here depends on outcomes.
+    """Matrices of all components of the lots; nothing here depends on outcomes.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Parts:
 
 
 def drawn_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[Parts, FloatArray]:
-    """What is looked at, and the statistics of the outcomes and of redrawn ones."""
+    """Return the components, and statistics of the outcomes and of redrawn ones."""
     parts = Parts.of(units)
     return parts, parts.statistics(units, n_resamples, seed)
 

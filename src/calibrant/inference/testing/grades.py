@@ -89,7 +89,7 @@ def grade_test(
     grades : column of shape (n,), optional
         Names of the grades; without it each distinct prediction is a grade, at most 100 of them.
     trials : column of shape (n,), optional
-        Number of trials (obligors) of each row, of which `y_true` is the share of events.
+        Number of trials (obligors) of each row; `y_true` is their share of events.
     alternative : {"greater", "less", "two-sided"}
         The direction: more events than rated (risk understated, the supervisor's question), fewer, or either.
     level : float, default 0.05
@@ -167,7 +167,7 @@ def grade_test(
 
 
 def _names(v: FloatArray, grades: Any) -> tuple[list[str], np.ndarray]:
-    """What grades are called, and each row's."""
+    """Return the names of grades, and each row's."""
     if grades is None:
         values, place = np.unique(v, return_inverse=True)
         if values.size > _MOST:

@@ -125,7 +125,7 @@ def mixed(sides: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, IntArray, F
 
 
 def sums_of_cells(index: IntArray, cells: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Of each cell its events less those expected, those expected, and the variance of independent rows."""
+    """Return by cell the events less those expected, those expected, and the variance of independent rows."""
     weight = cells[:, sketching.WEIGHT]
     expected = (weight * (index // 2) + cells[:, sketching.OFFSET]) / resolution
     mean = np.clip(expected / np.where(weight > 0.0, weight, 1.0), 0.0, 1.0)
@@ -133,7 +133,7 @@ def sums_of_cells(index: IntArray, cells: FloatArray, resolution: int) -> tuple[
 
 
 def contradicted(index: IntArray, cells: FloatArray, resolution: int) -> FloatArray:
-    """Of each cell whether its predictions are exactly 0 or 1 and an outcome is not: 1 too low, -1 too high, else 0."""
+    """Mark cells whose predictions are exactly 0 or 1 and an outcome is not: 1 too low, -1 too high, else 0."""
     events, weight = cells[:, sketching.OUTCOME], cells[:, sketching.WEIGHT]
     low, high = (index == 0) & (events > 0.0), (index == 2 * resolution) & (events < weight)
     return np.asarray(low.astype(np.float64) - high)

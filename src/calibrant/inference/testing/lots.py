@@ -1,4 +1,4 @@
-"""What `calibration_test` redraws: rows of one prediction and weight, or cells of near predictions."""
+"""The lots that `calibration_test` redraws: rows of one prediction and weight, or cells of near predictions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_DRAWN, _MOST = 1e-40, 1.0 - 2.0**-53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Rows that are redrawn together, in the order of their predictions, none of which is exactly 0 or 1.
+    """Rows that are redrawn together, in the order of their predictions; none is exactly 0 or 1.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How unlikely a number of events is among rows with unequal chances, and where their mean chance may lie."""
+"""Probability of a number of events among rows with unequal chances, and an interval for their mean chance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def two_sided_log_pvalues(
 
 
 def mean_chance_interval(ones: FloatArray, count: FloatArray, miss: float) -> tuple[FloatArray, FloatArray]:
-    """Ends of the mean chance of independent rows, each of which fails with probability at most `miss`, below 1/4.
+    """Ends of the mean chance of independent rows; each fails with probability at most `miss`, below 1/4.
 
     Clopper and Pearson's, which hold for unequal chances as well (Hoeffding 1956) except where a single event, or
     a single non-event, was seen: there the bound is the expected number itself. Derived in docs/poisson-binomial.md.

@@ -1,4 +1,4 @@
-"""What a test returns: its decision, with the numbers it rests on."""
+"""The result of a test: its decision, with the numbers it rests on."""
 
 from __future__ import annotations
 

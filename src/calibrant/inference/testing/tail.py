@@ -27,8 +27,8 @@ def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
 
     Directions are 16 mixtures of the constant and the slope, sharing half of the error, and the waves, the k-th with
     the share 1 / (2 k (k + 1)); both signs of each. Only the few that look most extreme are computed, which can only
-    make the p-value larger. Of rows in groups, each direction's sums of groups are bounded instead; of cells of which
-    only sums are known, by the `bound` that these allow.
+    make the p-value larger. Of rows in groups, each direction's sums of groups are bounded instead; of cells
+    known by their sums alone, by the `bound` that these allow.
     """
     excess = units.excess
     bound = bound or sum_bound

@@ -323,7 +323,7 @@ def _test_by_class(label: IntArray, table: FloatArray, plan: TCalPlan, rng: np.r
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedCells:
-    """Where cells of each scale begin, and what is left out of their sums' squares.
+    """First rows of the cells of each scale, and the part left out of the squares of their sums.
 
     The statistic of a scale is the sum over its cells of (S^2 - Q) / (sum of w), over the sum of all w: S adds up the
     cell's w (y - v), and Q the squares that S^2 has of single outcomes, or of the sums of single groups.

@@ -1,4 +1,4 @@
-"""What a T-Cal test is asked to do, whether it can be done, and what it returns."""
+"""The plan of a T-Cal test, whether it can be done, and the result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TCalResult(TestResult):
 
 @dataclass(frozen=True)
 class TCalPlan:
-    """What a test is asked to do besides its rows; InputError if that cannot be done."""
+    """Arguments of a test besides its rows; InputError if it cannot be done."""
 
     level: float
     n_resamples: int

@@ -78,7 +78,7 @@ class OrderedRows:
 
 
 def interval_cells(z: FloatArray, m: int) -> IntArray:
-    """Which of m bins [0, 1/m), ..., [1 - 1/m, 1] each prediction is in."""
+    """Return the one of m bins [0, 1/m), ..., [1 - 1/m, 1] that each prediction is in."""
     return np.asarray(np.minimum(np.floor(z * m), m - 1.0).astype(np.int64))
 
 

@@ -301,7 +301,7 @@ def _compare(
 
 
 def _scales(smaller: int, dimension: int, smoothness: float | None) -> tuple[int, ...]:
-    """Bins per unit for samples of which the smaller has so many rows; none where that is too few."""
+    """Bins per unit, by the rows of the smaller sample; none where these are too few."""
     if smaller < 3:  # log log 2 is negative
         return ()
     if smoothness is not None:

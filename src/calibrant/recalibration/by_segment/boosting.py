@@ -35,12 +35,12 @@ class Boosted(Protocol):
     n_trees: int
 
     def change(self, table: FloatArray) -> FloatArray:
-        """What is added to the log-odds of each row."""
+        """Return the term added to the log-odds of each row."""
         ...
 
 
 def most_moved(trees: Boosted, table: FloatArray, names: Sequence[str | int]) -> str:
-    """How far the trees move the log-odds of these rows, and by which features most, in words.
+    """Say how far the trees move the log-odds of these rows, and by which features most.
 
     A feature counts by how its cells' mean changes spread over the rows; the first column is the prediction.
     """

@@ -35,7 +35,7 @@ def _numbers(values: Values) -> FloatArray:
 
 
 class Cut(NamedTuple):
-    """How one feature falls into cells; the last is of missing values, that before it of all other categories.
+    """Cells of one feature; the last is of missing values, that before it of all other categories.
 
     Attributes
     ----------

@@ -51,7 +51,7 @@ class Block(NamedTuple):
 
 
 class _Start(NamedTuple):
-    """What may be corrected next: all cells of a block, or one of them alone."""
+    """Candidate for the next correction: all cells of a block, or one of them alone."""
 
     gain: float
     spread: float
@@ -173,7 +173,7 @@ def _most_promising(
     cells: list[IntArray],
     cuts: list[Cut],
 ) -> tuple[_Start, float]:
-    """What has the highest posterior odds, by a quadratic at no correction, and the log likelihood ratio it needs."""
+    """Return the candidate of the highest posterior odds, by a quadratic, and the log likelihood ratio it needs."""
     residual, information = rows.residual_and_information(score)
     whole = alone = _Start(-np.inf, 1.0, (), None)
     singles = 0
@@ -219,14 +219,14 @@ def _newton(rows: Fitting, others: FloatArray, part: _Part) -> tuple[float, Floa
 
 
 def _price(part: _Part, bend: FloatArray) -> float:
-    """What the corrections of a part must gain in likelihood, by Laplace's approximation."""
+    """Return the gain in likelihood that the corrections of a part need, by Laplace's approximation."""
     return 0.5 * float(part.change @ part.change / part.spread + np.log1p(bend * part.spread).sum())
 
 
 def _without_nested(
     rows: Fitting, score: FloatArray, shift: float, parts: list[_Part]
 ) -> tuple[FloatArray, float, list[_Part]]:
-    """What remains when features whose pairs explain as much are taken out, one after another."""
+    """Take out features whose pairs explain as much, one after another."""
     for part in parts:
         rest = [replace(other) for other in parts if other is not part]
         if not any(set(part.features) < set(other.features) for other in rest):

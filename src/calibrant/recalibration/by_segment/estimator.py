@@ -92,7 +92,7 @@ class RepairScore(Result):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SegmentCorrection(Result):
-    """What a repair adds to the log-odds of the rows of one segment.
+    """Term that a repair adds to the log-odds of the rows of one segment.
 
     Attributes
     ----------
@@ -523,7 +523,7 @@ _MANY_ROWS = 10_000  # of which one part is enough to count them
 
 
 class Cuts(NamedTuple):
-    """How all features are cut: for each depth of segments, and finely for trees; the prediction is the first."""
+    """Cuts of all features: for each depth of segments, and finely for trees; the prediction is the first."""
 
     by_depth: list[list[Cut]]
     fine: list[Cut]
@@ -550,7 +550,7 @@ class Cuts(NamedTuple):
 
     @property
     def categories(self) -> dict[int, int]:
-        """Which columns of the table are categories, and how many cells each has besides that of missing values."""
+        """Columns of the table that are categories, and the number of cells of each besides that of missing values."""
         return {at: cut.size - 1 for at, cut in enumerate(self.fine) if cut.values is not None}
 
 

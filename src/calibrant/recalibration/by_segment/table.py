@@ -153,7 +153,7 @@ def refuse_outcome(name: Name, values: Values, outcome: FloatArray) -> None:
 
 @contextmanager
 def in_words_of(prediction: Name) -> Iterator[None]:
-    """What is wrong with y_true and y_prob is said of y, and of the column of X that holds the prediction."""
+    """Name y, and the column of X that holds the prediction, in errors about y_true and y_prob."""
     try:
         yield
     except InputError as problem:

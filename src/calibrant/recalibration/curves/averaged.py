@@ -327,7 +327,7 @@ _WORDS = {
 
 
 def _clip(prediction: FloatArray, rows: FloatArray) -> FloatArray:
-    """How near to 0 and to 1 predictions are read: as near as any that was not certain, or as certain ones allow."""
+    """Distance from 0 and 1 at which predictions are read: the least of those not certain, or as certain ones allow."""
 
     def nearest(distance: FloatArray) -> float:
         certain, others = float(rows[distance == 0.0].sum()), distance[distance > 0.0]

@@ -1,4 +1,4 @@
-"""What every map of one probability is: fitted to outcomes by level of the prediction, and said in words."""
+"""Base of every map of one probability: fitted to outcomes by level of the prediction, and said in words."""
 
 from __future__ import annotations
 

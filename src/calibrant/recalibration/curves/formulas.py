@@ -209,7 +209,7 @@ def _best_terms(
 def what_a_line_does(
     slope: float, intercept: float, domain: tuple[float, float], corrected: Callable[[FloatArray], FloatArray]
 ) -> str:
-    """What a line in the log-odds does to the predictions between two ends, as a clause; "" where it cannot be said.
+    """Say in a clause what a line in the log-odds does to predictions between two ends; "" where it cannot be said.
 
     It moves log-odds x by (slope - 1) x + intercept, which changes sign at most once: how the ends move says it all.
     Neither slope nor intercept does alone: a slope above 1 and a shift may lower every prediction there is.
