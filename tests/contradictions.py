@@ -16,10 +16,9 @@ import pandas as pd
 from scipy.special import expit, logit
 
 import calibrant
+from calibrant.door.request import GateRequest, Listener
 from calibrant.findings.decision import found_off
-from calibrant.findings.tables import Told
 from calibrant.gate.checks import check_opened
-from calibrant.gate.table import Asked as GateAsked
 from calibrant.tables.frames import OpenedFrame
 
 LEAVE = ("leave unchanged",)
@@ -103,7 +102,7 @@ def searched(seed):
     of = {"y_true": "y", "y_prob": "p", "find": ("site", "plan"), "max_distance": limit}
     of |= {"groups": "customer", "max_weight": 3} if rng.random() < 0.4 else {}
     audit = calibrant.audit_table(frame, **of, n_resamples=999, random_state=0)
-    return audit, check_opened(OpenedFrame(frame), GateAsked(**of, level=0.05), Told())
+    return audit, check_opened(OpenedFrame(frame), GateRequest(**of, level=0.05), Listener())
 
 
 def apart(audit, gated):

@@ -9,9 +9,8 @@ import polars as pl
 
 import calibrant
 from calibrant.door.errors import InputError
-from calibrant.findings.tables import Told
+from calibrant.door.request import GateRequest, Listener
 from calibrant.gate.checks import check_opened, check_state
-from calibrant.gate.table import Asked
 from calibrant.report.schema import gate_as_json
 from calibrant.tables.entry import open_table
 from tests.published import AUDIT, GATE, REGRET, Document
@@ -184,17 +183,17 @@ def of_gate(rng, folder):
         pd.DataFrame({"y": y, "p": p}).to_csv(more["baseline"], index=False)
     if what[3] < 0.3:
         more |= {"groups": "who", "max_weight": 50.0}
-    asked = Asked(**names, **more)
-    return gated(GATE, check_opened(open_table(table), asked, Told()))
+    asked = GateRequest(**names, **more)
+    return gated(GATE, check_opened(open_table(table), asked, Listener()))
 
 
 def of_regret(rng, _):
     table, names = frame(rng)
     more = {"threshold": float(rng.choice([1e-3, 0.5]))} if rng.random() < 0.5 else {}
-    asked = Asked(
-        None, float(rng.choice([0.05, 1e-9])), max_regret=float(rng.choice([1e-6, 0.01, 0.5])), **names, **more
+    asked = GateRequest(
+        level=float(rng.choice([0.05, 1e-9])), max_regret=float(rng.choice([1e-6, 0.01, 0.5])), **names, **more
     )
-    return gated(REGRET, check_opened(open_table(table), asked, Told()))
+    return gated(REGRET, check_opened(open_table(table), asked, Listener()))
 
 
 def of_anytime(rng, folder):
@@ -202,8 +201,8 @@ def of_anytime(rng, folder):
     limit = float(rng.choice([0.02, 0.4]))
     for _ in range(int(rng.integers(1, 3))):
         y, p = rows(rng, (1, 20, 200))
-        asked = Asked(limit, 0.05, "y", "p", state=state)
-        found = check_opened(open_table(pd.DataFrame({"y": y, "p": p})), asked, Told())
+        asked = GateRequest(max_distance=limit, y_true="y", y_prob="p", anytime=state)
+        found = check_opened(open_table(pd.DataFrame({"y": y, "p": p})), asked, Listener())
     return gated(GATE, check_state(state) if rng.random() < 0.5 else found)
 
 

@@ -11,15 +11,14 @@ from sklearn.linear_model import LogisticRegression
 import calibrant
 from calibrant import InputError, inference
 from calibrant.decisions.curve import acting_from_sample
+from calibrant.door.request import GateRequest, Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
-from calibrant.findings.tables import Told
 from calibrant.gate.checks import check_opened
-from calibrant.gate.table import Asked as GateAsked
 from calibrant.inference.comparison.compare import compare_calibration_on_rows
 from calibrant.report.html import bars, document
 from calibrant.segments.gate_bounds import read_to_bound
-from calibrant.segments.request import Asked
+from calibrant.segments.request import Search
 from calibrant.tables import frames
 from calibrant.tables.frames import OpenedFrame
 from tests.public import FUNCTIONS
@@ -93,8 +92,8 @@ def viewed(found):
 
 def searched(lazy, **names):
     opened = OpenedFrame(pl_lazy() if lazy else TABLE)
-    held = read_to_bound(opened, {**NAMES, **names}, ("place",), Asked(level=LEVEL, **DRAWN))
-    return held.called_off(Asked(level=LEVEL, **DRAWN))
+    held = read_to_bound(opened, {**NAMES, **names}, ("place",), Search(level=LEVEL, **DRAWN))
+    return held.called_off(Search(level=LEVEL, **DRAWN))
 
 
 def pl_lazy():
@@ -143,8 +142,8 @@ CALLS = {
     "test, sketch": lambda: calibrant.CalibrationSketch().update(Y, V).test(level=LEVEL),
     "gate, by": lambda: check_opened(
         OpenedFrame(TABLE.select(["y", "p", "place"])),
-        GateAsked(**NAMES, max_distance=0.1, level=LEVEL, by=("place",)),
-        Told(),
+        GateRequest(**NAMES, max_distance=0.1, level=LEVEL, by=("place",)),
+        Listener(),
     ),
     "segments": lambda: calibrant.calibration_by_segment(TABLE, by=["place"], level=LEVEL, **NAMES),
     "segments, groups": lambda: calibrant.calibration_by_segment(

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from calibrant.cli.app import app
-from calibrant.exits import _OPTIONS
+from calibrant.exits import OPTIONS
 from tests import option_data
 from tests.strategies import examples
 
@@ -172,7 +172,7 @@ VALUES = {
 }
 
 PYTHON = (
-    rf"\b({'|'.join(sorted(name for name in _OPTIONS if '_' in name and not name.startswith('y_')))})\b|\btable is\b"
+    rf"\b({'|'.join(sorted(name for name in OPTIONS if '_' in name and not name.startswith('y_')))})\b|\btable is\b"
 )
 """Words that Python's callers know, and the command line's do not."""
 

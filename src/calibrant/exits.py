@@ -33,36 +33,8 @@ _USERS = {
     *(errno.EROFS, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO),
 }
 """What an operating system refuses for a reason that the user can see and change."""
-_OPTIONS = {
-    "y_true": "--y-true",
-    "y_prob": "--y-prob",
-    "sample_weight": "--sample-weight",
-    "unweighted": "--unweighted",
-    "level": "--level",
-    "by": "--by",
-    "find": "--find",
-    "max_depth": "--max-depth",
-    "max_distance": "--max-distance",
-    "max_weight": "--max-weight",
-    "max_regret": "--max-regret",
-    "threshold": "--threshold",
-    "max_worse": "--max-worse",
-    "baseline": "--baseline",
-    "trials": "--trials",
-    "groups": "--groups",
-    "pos_label": "--pos-label",
-    "drift": "--drift",
-    "filesystem": "--filesystem",
-    "reference": "--reference",
-    "exclude_bad": "--exclude-bad",
-    "anytime": "--anytime",
-    "distinct": "--distinct",
-    "so_far": "--so-far",
-    "n_resamples": "--resamples",
-    "random_state": "--seed",
-    "out": "--out",
-}
-"""What an argument of the audit is called here."""
+OPTIONS = {"so_far": "--so-far", "out": "--out"}
+"""What an argument is called on the command line; the commands add the options that they declare."""
 
 _received: list[int] = []
 _waiting: list[int] = []
@@ -166,7 +138,7 @@ def in_words(problem: InputError | OSError) -> str:
     """What is wrong, in the command line's words."""
     if isinstance(problem, OSError):
         return f"{problem.filename or 'output'}: {problem.strerror or problem}"
-    argument = _OPTIONS.get(problem.argument, problem.argument)
+    argument = OPTIONS.get(problem.argument, problem.argument)
     allowed = problem.allowed.command if isinstance(problem.allowed, Ways) else problem.allowed
     return str(InputError(argument, problem.problem, allowed=allowed))
 

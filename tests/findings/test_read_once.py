@@ -11,8 +11,8 @@ import pytest
 import calibrant
 from calibrant import inference
 from calibrant.door import columns
-from calibrant.findings.tables import Told
-from calibrant.gate.table import Asked, gate_opened
+from calibrant.door.request import GateRequest, Listener
+from calibrant.gate.table import gate_opened
 from calibrant.tables import files, relations
 
 RNG = np.random.default_rng(0)
@@ -84,7 +84,7 @@ def test_the_gate_of_a_file_reads_its_columns_once(reads, monkeypatch, tmp_path)
     fetched = []
     fetch = relations.fetch
     monkeypatch.setattr(relations, "fetch", lambda *arguments: fetched.append(arguments) or fetch(*arguments))
-    found = gate_opened(files.OpenedFile(path), Asked(max_distance=0.1, level=0.05), Told())
+    found = gate_opened(files.OpenedFile(path), GateRequest(max_distance=0.1, level=0.05), Listener())
     assert reads == ONCE
     assert len(fetched) == 1
     assert found == calibrant.calibration_gate(Y, V, max_distance=0.1)

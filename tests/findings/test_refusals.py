@@ -7,11 +7,11 @@ import pytest
 
 from calibrant import CalibrationGate, CalibrationSketch, InputError
 from calibrant.door.errors import FileError
+from calibrant.door.request import AuditRequest, GateRequest, Listener
 from calibrant.findings import tables as of_audit
-from calibrant.findings.tables import Told, keep_rows
+from calibrant.findings.tables import keep_rows
 from calibrant.gate.anytime import gate_so_far
 from calibrant.gate.checks import check_opened, check_state
-from calibrant.gate.table import Asked
 from calibrant.tables import files
 from calibrant.tables.entry import open_table
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("one_database")
 
 
 def asking(**options):
-    return Asked(**{"max_distance": None, "level": 0.05, **options})
+    return GateRequest(**{"max_distance": None, "level": 0.05, **options})
 
 
 RNG = np.random.default_rng(0)
@@ -48,9 +48,9 @@ def classes(tmp_path):
         ({}, "max_distance", "is missing"),
         ({"max_distance": 0.1, "max_regret": 0.1}, "max_distance", "is given beside --max-regret"),
         ({"max_distance": 0.1, "threshold": 0.2}, "threshold", "needs --max-regret"),
-        ({"max_regret": 0.1, "state": "s"}, "anytime", "needs --max-distance"),
-        ({"max_distance": 0.1, "state": "s", "trials": "n"}, "trials", "cannot be used with --anytime"),
-        ({"max_distance": 0.1, "state": "s", "groups": "g"}, "groups", "cannot be used with --anytime"),
+        ({"max_regret": 0.1, "anytime": "s"}, "anytime", "needs --max-distance"),
+        ({"max_distance": 0.1, "anytime": "s", "trials": "n"}, "trials", "cannot be used with --anytime"),
+        ({"max_distance": 0.1, "anytime": "s", "groups": "g"}, "groups", "cannot be used with --anytime"),
         ({"max_distance": 0.1, "trials": "n", "sample_weight": "w"}, "sample_weight", "cannot be used with --trials"),
         ({"max_distance": 0.1, "max_weight": 0.0}, "max_weight", "is 0.0"),
         ({"max_distance": 0.0}, "max_distance", "is 0.0"),
@@ -67,7 +67,7 @@ def test_what_can_be_no_gate_is_refused_before_anything_is_read(asked, argument,
 
 def test_what_can_be_one_is_taken():
     for asked in (
-        {"max_distance": 0.1, "state": "s", "distinct": True},
+        {"max_distance": 0.1, "anytime": "s", "distinct": True},
         {"max_regret": 0.1, "threshold": 0.2},
         {"max_distance": 0.1, "trials": "n"},
         {"max_distance": 0.1, "groups": "g", "max_weight": 3.0},
@@ -86,47 +86,51 @@ def test_classes_and_sketches_have_no_columns_for_options_of_rows(classes, rows,
     for option in ("by", "find"):
         asked = asking(max_distance=0.1, **{option: ("y_true",)})
         refused(
-            lambda asked=asked: check_opened(open_table(classes), asked, Told()), option, "is for single predictions"
+            lambda asked=asked: check_opened(open_table(classes), asked, Listener()),
+            option,
+            "is for single predictions",
         )
-        audit = of_audit.Asked(**{option: ("y_true",)})
+        audit = AuditRequest(**{option: ("y_true",)})
         refused(
-            lambda audit=audit: of_audit.audit_opened(open_table(classes), audit, Told()),
+            lambda audit=audit: of_audit.audit_opened(open_table(classes), audit, Listener()),
             option,
             "is for single predictions",
         )
     sketch = tmp_path / "kept.parquet"
-    keep_rows(open_table(rows), sketch, of_audit.Asked(unweighted=True), Told())
+    keep_rows(open_table(rows), sketch, AuditRequest(unweighted=True), Listener())
     for option in ("groups", "pos_label"):
         asked = asking(max_distance=0.1, **{option: "place"})
         with pytest.raises(InputError) as told:
-            check_opened(open_table(sketch), asked, Told())
+            check_opened(open_table(sketch), asked, Listener())
         assert told.value.argument in (option, "max_weight")
     refused(
-        lambda: keep_rows(open_table(sketch), tmp_path / "again.parquet", of_audit.Asked(), Told()),
+        lambda: keep_rows(open_table(sketch), tmp_path / "again.parquet", AuditRequest(), Listener()),
         "FILE",
         "holds sketches already",
     )
     refused(
-        lambda: keep_rows(open_table(classes), tmp_path / "of.parquet", of_audit.Asked(), Told()),
+        lambda: keep_rows(open_table(classes), tmp_path / "of.parquet", AuditRequest(), Listener()),
         "y_prob",
         "names columns of classes",
     )
 
 
 def test_weights_need_their_bound_and_a_bound_needs_weights(rows, tmp_path, monkeypatch):
-    refused(lambda: check_opened(open_table(rows), asking(max_distance=0.1, max_weight=None), Told()), "max_weight", "")
+    refused(
+        lambda: check_opened(open_table(rows), asking(max_distance=0.1, max_weight=None), Listener()), "max_weight", ""
+    )
     plain = tmp_path / "plain.parquet"
     pq.write_table(pq.read_table(rows).select(["y_true", "y_prob"]), plain)
     monkeypatch.setattr(files, "MANY_ROWS", 0)
-    audit = of_audit.Asked(max_weight=2.0)
-    refused(lambda: of_audit.audit_opened(open_table(plain), audit, Told()), "max_weight", "has no effect")
-    groups = of_audit.Asked(groups="place")
-    refused(lambda: of_audit.audit_opened(open_table(rows), groups, Told()), "groups", "does not tell groups apart")
+    audit = AuditRequest(max_weight=2.0)
+    refused(lambda: of_audit.audit_opened(open_table(plain), audit, Listener()), "max_weight", "has no effect")
+    groups = AuditRequest(groups="place")
+    refused(lambda: of_audit.audit_opened(open_table(rows), groups, Listener()), "groups", "does not tell groups apart")
 
 
 def test_a_period_is_compared_only_where_there_are_periods():
-    refused(lambda: of_audit.Asked(reference="2020"), "reference", "is one of the periods")
-    assert of_audit.Asked(reference="2020", drift="day").reference == "2020"
+    refused(lambda: AuditRequest(reference="2020"), "reference", "is one of the periods")
+    assert AuditRequest(reference="2020", drift="day").reference == "2020"
 
 
 def test_the_state_of_a_gate_is_what_it_was_begun_with(tmp_path, rows):
@@ -134,24 +138,24 @@ def test_the_state_of_a_gate_is_what_it_was_begun_with(tmp_path, rows):
     refused(lambda: gate_so_far(state), "--anytime", "does not exist")
     plain = tmp_path / "plain.parquet"
     pq.write_table(pq.read_table(rows).select(["y_true", "y_prob"]), plain)
-    asked = asking(max_distance=0.1, state=state)
-    check_opened(open_table(plain), asked, Told())
+    asked = asking(max_distance=0.1, anytime=state)
+    check_opened(open_table(plain), asked, Listener())
     same = check_state(state, max_distance=0.1)
     assert same.checks[0].result == check_state(state).checks[0].result == gate_so_far(state)[0]
     assert same.premises == gate_so_far(state)[1]
     for name, value in (("max_distance", 0.2), ("level", 0.01), ("max_weight", 2.0)):
         refused(lambda name=name, value=value: check_state(state, **{name: value}), name, "was begun with")
     for other, name in (
-        (asking(max_distance=0.2, state=state), "max_distance"),
-        (asking(max_distance=0.1, level=0.01, state=state), "level"),
-        (asking(max_distance=0.1, max_weight=2.0, state=state), "max_weight"),
+        (asking(max_distance=0.2, anytime=state), "max_distance"),
+        (asking(max_distance=0.1, level=0.01, anytime=state), "level"),
+        (asking(max_distance=0.1, max_weight=2.0, anytime=state), "max_weight"),
     ):
-        refused(lambda other=other: check_opened(open_table(plain), other, Told()), name, "was begun with")
-    refused(lambda: check_opened(open_table(plain), asked, Told()), "FILE", "nothing was added")
-    twice = check_opened(open_table(plain), asking(max_distance=0.1, state=state, distinct=True), Told())
+        refused(lambda other=other: check_opened(open_table(plain), other, Listener()), name, "was begun with")
+    refused(lambda: check_opened(open_table(plain), asked, Listener()), "FILE", "nothing was added")
+    twice = check_opened(open_table(plain), asking(max_distance=0.1, anytime=state, distinct=True), Listener())
     assert twice.checks[0].result.n_rows == 800
     state.write_bytes(b"no state")
-    for call in (lambda: gate_so_far(state), lambda: check_opened(open_table(plain), asked, Told())):
+    for call in (lambda: gate_so_far(state), lambda: check_opened(open_table(plain), asked, Listener())):
         with pytest.raises(FileError) as told:
             call()
         assert told.value.argument == "--anytime"

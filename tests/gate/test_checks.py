@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, InputError, calibration_gate, compare_calibration, population_bounds
 from calibrant.cli.app import app
 from calibrant.door.premises import Premises
-from calibrant.findings.tables import Told
+from calibrant.door.request import GateRequest, Listener
 from calibrant.gate.checks import check_opened
 from calibrant.gate.result import Check, Gated
-from calibrant.gate.table import Asked
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
@@ -54,7 +53,7 @@ def copied(path):
 
 def gated(path, **asked):
     asked = {"max_distance": 0.1, "level": 0.05, **asked}
-    return check_opened(files.OpenedFile(path), Asked(**asked), Told())
+    return check_opened(files.OpenedFile(path), GateRequest(**asked), Listener())
 
 
 @pytest.fixture

@@ -13,12 +13,11 @@ from typer.testing import CliRunner
 
 from calibrant import calibration_gate, find_segments
 from calibrant.cli.app import app
-from calibrant.findings import tables as table
+from calibrant.door.request import GateRequest, Listener
 from calibrant.findings.decision import found_off
 from calibrant.gate.checks import check_opened
-from calibrant.gate.table import Asked as GateAsked
 from calibrant.segments.gate_bounds import CalledOff, _not_within, read_to_bound
-from calibrant.segments.request import Asked
+from calibrant.segments.request import Search
 from calibrant.tables import files, frames
 from calibrant.tables.frames import OpenedFrame
 from tests.segments.test_row_bets import last_refuted
@@ -53,7 +52,7 @@ def gated(path, kind, monkeypatch, **asked):
     monkeypatch.setattr(files, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
     groups = {"groups": "patient", "max_weight": MOST} if kind == "groups" else {}
     asked = {"max_distance": 0.1, "level": 0.05, "y_true": "y", "y_prob": "p", "find": ("store", "plan")} | asked
-    return check_opened(files.OpenedFile(path), GateAsked(**asked, **groups), table.Told()).checks[1].result
+    return check_opened(files.OpenedFile(path), GateRequest(**asked, **groups), Listener()).checks[1].result
 
 
 def audited(path, kind, max_distance):
@@ -108,7 +107,7 @@ def test_a_gate_calls_off_what_the_search_does(seed, kind, off, level):
     """Also where it stops after a few redraws."""
     frame = drawn(seed, 900, off, 0.3, kind)
     names = {"y_true": "y", "y_prob": "p"} | ({"groups": "patient"} if kind == "groups" else {})
-    asked = Asked(level=level, random_state=seed)
+    asked = Search(level=level, random_state=seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames, "MANY_ROWS", 0 if kind == "sums" else 5_000_000)
         table = pl.from_pandas(frame).lazy() if kind == "sums" else frame

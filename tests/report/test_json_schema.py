@@ -11,10 +11,9 @@ import pytest
 import calibrant
 from calibrant.door.ends import Interval
 from calibrant.door.premises import Premises
-from calibrant.findings.tables import Told
+from calibrant.door.request import GateRequest, Listener
 from calibrant.gate.checks import check_opened
 from calibrant.gate.result import Check, Gated
-from calibrant.gate.table import Asked
 from calibrant.inference import regret_bounds
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.report.schema import SCHEMA
@@ -78,10 +77,10 @@ def everything(kind, folder):
         return audited(calibrant.audit_table(frame, y_true="y", y_prob=["p", "q", "r"], **options))
     frame.to_csv(folder / "before.csv", index=False)
     limits = {"max_distance": 0.05, "by": ("k",), "find": ("k", "day"), "baseline": str(folder / "before.csv")}
-    asked = Asked(
+    asked = GateRequest(
         **({"max_distance": None, "max_regret": 0.01} if kind == "regret gate" else limits), **names, level=0.05
     )
-    return gated(REGRET if kind == "regret gate" else GATE, check_opened(open_table(frame), asked, Told()))
+    return gated(REGRET if kind == "regret gate" else GATE, check_opened(open_table(frame), asked, Listener()))
 
 
 @pytest.mark.parametrize("number", range(len(WAYS)))

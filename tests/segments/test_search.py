@@ -17,7 +17,7 @@ from calibrant.segments import candidates as formed_module
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.evidence import search, stepped_down
 from calibrant.segments.features import Feature, most_frequent, read_features
-from calibrant.segments.request import Asked
+from calibrant.segments.request import Search
 from calibrant.segments.search import find_in_rows
 from calibrant.segments.totals import holm, totals_of
 from tests.oracles import found_segments as oracle
@@ -89,7 +89,7 @@ def test_neither_the_order_of_rows_nor_threads_show(table, seed):
     rows, features = table
     order = np.random.default_rng(seed).permutation(rows.y_prob.size)
     again = [Feature(each.name, each.code[order], each.labels) for each in features]
-    asked = Asked(2, 10, 5, 0.1, 19, seed)
+    asked = Search(2, 10, 5, 0.1, 19, seed)
     try:
         first = find_in_rows(rows, features, asked)
     except InputError:
@@ -103,9 +103,9 @@ def test_blocks_do_not_show(monkeypatch):
     v = rng.random(300)
     rows = Rows.of((rng.random(300) < v).astype(float), v)
     features = coded(rng.integers(0, 3, 300), rng.integers(0, 3, 300))
-    whole = find_in_rows(rows, features, Asked(n_resamples=299, random_state=1))
+    whole = find_in_rows(rows, features, Search(n_resamples=299, random_state=1))
     monkeypatch.setattr("calibrant.resampling.threads.WORTH_A_THREAD", 1)
-    assert find_in_rows(rows, features, Asked(n_resamples=299, random_state=1)) == whole
+    assert find_in_rows(rows, features, Search(n_resamples=299, random_state=1)) == whole
 
 
 def test_redrawn_events_have_their_distribution():
@@ -231,7 +231,7 @@ def features_of(columns, n=200, n_bins=4, min_rows=5, chosen=True):
     return read_features(
         {name: pa.chunked_array([pa.array(c)]) for name, c in columns.items()},
         rows,
-        Asked(n_bins=n_bins, min_rows=min_rows),
+        Search(n_bins=n_bins, min_rows=min_rows),
         chosen=chosen,
     )
 
@@ -264,16 +264,16 @@ def test_a_category_with_rows_enough_for_a_segment_is_told_apart_however_many_th
 
 
 def test_many_texts_make_no_more_combinations_than_can_be_tested():
-    assert (Asked().categories(5, [300]), Asked().categories(4, [5, 3, 900])) == (1_000, 851)
+    assert (Search().categories(5, [300]), Search().categories(4, [5, 3, 900])) == (1_000, 851)
     many = [2_000] * 8
     for depth in (1, 2, 3):
-        asked = Asked(max_depth=depth)
+        asked = Search(max_depth=depth)
         most = asked.categories(4, many)
         assert asked._possible(4, many, most) <= 50_000 or most == 9
         assert asked._possible(4, many, most + 1) > 50_000 or most == 1_000
-    assert [Asked(max_depth=depth).categories(4, many) for depth in (1, 2, 3)] == [1_000, 33, 9]
-    assert Asked().categories(0, [500] * 40) == 9
-    assert Asked(n_bins=80).categories(60, [500] * 40) == 79
+    assert [Search(max_depth=depth).categories(4, many) for depth in (1, 2, 3)] == [1_000, 33, 9]
+    assert Search().categories(0, [500] * 40) == 9
+    assert Search(n_bins=80).categories(60, [500] * 40) == 79
 
 
 @given(
@@ -450,7 +450,7 @@ def test_identifiers_beyond_doubles_are_refused_and_certain_rows_are_told():
 def test_long_texts_that_begin_alike_have_labels_of_their_own():
     start = "a street of fifty-seven letters and more, the same in every row, "
     places = [f"{start}{name}" for name in ("north", "south", "b" * 80)]
-    labels = most_frequent("place", places, np.array([100, 100, 100]), Asked(n_bins=8, min_rows=10), 60)[1]
+    labels = most_frequent("place", places, np.array([100, 100, 100]), Search(n_bins=8, min_rows=10), 60)[1]
     assert len(set(labels)) == len(labels) == 3
 
 

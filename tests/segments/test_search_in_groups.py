@@ -18,7 +18,7 @@ from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.candidates import form, units_of
 from calibrant.segments.features import Feature
 from calibrant.segments.gate_bounds import at_knots, ends_at_knots
-from calibrant.segments.request import Asked
+from calibrant.segments.request import Search
 from calibrant.segments.search import find_in_rows
 from calibrant.segments.totals import Draws, holm, totals_of
 from tests.oracles import found_in_groups as oracle
@@ -210,7 +210,7 @@ def test_intervals_and_average_errors_by_group():
         assert proved[0][i] == pytest.approx(max(bias - reach, -np.mean(v[inside])))
         assert high[i] - low[i] < proved[1][i] - proved[0][i]
         assert totals.marginal[i] == pytest.approx(min(1, 2 * math.exp(-2 * r.sum() ** 2 / (size @ size))))
-    found = find_in_rows(rows, features, Asked(n_resamples=99, random_state=0))
+    found = find_in_rows(rows, features, Search(n_resamples=99, random_state=0))
     assert found.strongest.marginal_pvalue == pytest.approx(float(holm(totals.marginal).min()))
 
 
@@ -222,7 +222,7 @@ def test_a_proof_takes_over_where_few_groups_are_surely_wrong():
     part = (group < 120) * 1
     y = np.where((part == 1) & (group >= 25), 0, rng.random(group.size) < v) * 1  # most of that part never has any
     rows = Rows.of(y, v, groups=group)
-    found = find_in_rows(rows, coded(part), Asked(n_resamples=99, random_state=0))
+    found = find_in_rows(rows, coded(part), Search(n_resamples=99, random_state=0))
     assert found.n_by_bound == 1
     assert [(each.name, each.direction) for each in found.segments] == [("f0 = 1", "too high")]
     assert "1 is tested by a bound alone, which sees large errors only: too few groups" in found.summary()

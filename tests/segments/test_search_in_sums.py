@@ -16,7 +16,7 @@ from calibrant import InputError, audit_table, find_segments
 from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.kernels import sketching
 from calibrant.segments.gate_bounds import bounded_in_table, read_to_bound
-from calibrant.segments.request import Asked
+from calibrant.segments.request import Search
 from calibrant.segments.sums import _detectable
 from calibrant.segments.tails import SHARES
 from calibrant.segments.totals import Totals
@@ -123,7 +123,7 @@ def test_the_same_segments_are_formed_and_bounded_of_sums(seed, counted_by):
         return
     assert set(read.made_of) == set(summed.made_of)
     if counted_by is None:
-        asked, of = Asked(min_rows=5), {"level": 0.05, "max_distance": 0.01}
+        asked, of = Search(min_rows=5), {"level": 0.05, "max_distance": 0.01}
         found, of_sums = (
             bounded_in_table(OpenedFrame(each), NAMES, ("a", "b"), asked, **of)
             for each in (table, pl.from_arrow(table).lazy())
@@ -303,14 +303,14 @@ def test_a_segment_is_called_off_from_its_pvalue_on(summed):
     """At a level right below the smallest p-value nothing is called off, at the p-value itself a segment is."""
     table = planted(4_000, times=1.6).select(["y", "p", "country"])
     opened_table = OpenedFrame(pl.from_arrow(table).lazy() if summed else table)
-    held = read_to_bound(opened_table, NAMES, ("country",), Asked(level=0.3, n_resamples=199, random_state=0))
-    first = held.called_off(Asked(level=0.3, n_resamples=199, random_state=0))
+    held = read_to_bound(opened_table, NAMES, ("country",), Search(level=0.3, n_resamples=199, random_state=0))
+    first = held.called_off(Search(level=0.3, n_resamples=199, random_state=0))
     assert type(held).__name__ == ("OfSums" if summed else "OfRows")
     least = min(each.pvalue() for each in first)
     assert len(first) >= 1
     if summed:
         for share, n in ((1.0 + 1e-9, 1), (1.0 - 1e-9, 0), (0.6, 0)):
-            found = held.called_off(Asked(level=min(least * share, 0.5), n_resamples=199, random_state=0))
+            found = held.called_off(Search(level=min(least * share, 0.5), n_resamples=199, random_state=0))
             assert (len(found) > 0) == bool(n)
     assert {held.conditions(each.at)[0] for each in first} <= {f"country = {name}" for name in ("de", "fr", "jp", "us")}
     gate = held.gate(first[0].at, 0.01, 0.05)

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.segments.gate_bounds import BoundedSegments, bounded, bounded_in_table, read_to_bound
-from calibrant.segments.request import Asked
+from calibrant.segments.request import Search
 from calibrant.tables.frames import OpenedFrame
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
@@ -228,8 +228,8 @@ def _table(
 def _said(rows: pa.Table, most: int | None, level: float, limit: float, min_rows: int) -> BoundedSegments:
     """What the gate's bounds say of segments that it finds."""
     names = {"y_true": "y", "y_prob": "v"} | ({} if most is None else {"groups": "group"})
-    held = read_to_bound(OpenedFrame(rows), names, _FEATURES, Asked(min_rows=min_rows), max_weight=most)
-    return bounded(held, Asked().max_depth, level, limit)[0]
+    held = read_to_bound(OpenedFrame(rows), names, _FEATURES, Search(min_rows=min_rows), max_weight=most)
+    return bounded(held, Search().max_depth, level, limit)[0]
 
 
 def _gated(rows: pa.Table, most: int | None) -> BoundedSegments:
@@ -239,7 +239,7 @@ def _gated(rows: pa.Table, most: int | None) -> BoundedSegments:
         OpenedFrame(rows),
         names,
         _FEATURES,
-        Asked(random_state=0),
+        Search(random_state=0),
         level=LEVELS[0],
         max_distance=LIMIT,
         shares=round(1.0 / _PART),

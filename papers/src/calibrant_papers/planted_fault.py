@@ -16,7 +16,7 @@ from scipy.stats import norm
 from calibrant.door.columns import FloatArray
 from calibrant.measures.binned import expected_calibration_error
 from calibrant.segments.features import read_features
-from calibrant.segments.request import MIN_ROWS, N_BINS, Asked
+from calibrant.segments.request import MIN_ROWS, N_BINS, Search
 from calibrant.segments.results import FoundSegments
 from calibrant.segments.search import find_segments
 from calibrant_papers.registry import Reproduction, table
@@ -112,7 +112,7 @@ def _found(part: Part) -> tuple[FoundSegments, list[Mask]]:
     found = find_segments(frame, y_true="clicked", y_prob="score", random_state=0)
     rows = {"y_true": part.outcome.astype(np.float64), "y_prob": part.prediction}
     columns = {name: frame[name] for name in found.features}
-    features, _ = read_features(columns, rows, Asked(), chosen=True)
+    features, _ = read_features(columns, rows, Search(), chosen=True)
     fixed = [tuple(zip(*each, strict=True)) or ((), ()) for each in found.made_of]
     return found, [inside_of(features, *each) for each in fixed]
 

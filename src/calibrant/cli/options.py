@@ -1,24 +1,24 @@
-"""What several commands take: shares, names with commas between, and what such options are told as."""
+"""The options of the commands, made from the fields of what they ask for; and how a command line is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from types import GenericAlias
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from calibrant.cli.terminal import tell_junit
 from calibrant.door.lists import in_list
-from calibrant.exits import BAD_INPUT, tell
-
-EXCLUDE_BAD = "Leave out rows with nulls, NaN, text or numbers out of range."
-DISTINCT = "Count all rows as other ones, whatever they hold; the same file twice is refused all the same."
-FILESYSTEM = "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine."
+from calibrant.door.request import Kind, Option, Request
+from calibrant.exits import BAD_INPUT, OPTIONS, tell
 
 
 def _share(text: str) -> float:
@@ -32,8 +32,56 @@ def _share(text: str) -> float:
         raise typer.BadParameter(f"{said!r} is not a number; write it like 0.05 or 5%") from None
 
 
-SHARE: dict[str, Any] = {"parser": _share, "metavar": "SHARE"}
-"""Of options that take a number from 0 to 1, or a percentage."""
+_TYPES: dict[Kind, Any] = {
+    **dict.fromkeys(("text", "names", "values", "any"), str),
+    **dict.fromkeys(("share", "number"), float),
+    "whole": int,
+    "flag": bool,
+    "path": Path,
+}
+"""What the command line reads a value of each kind as."""
+
+
+def takes(request: type[Request], *, several: Collection[str] = ()) -> Callable[[Callable[..., None]], Any]:
+    """Let a command take a request's options, which it is given as one mapping; `several` may stand more than once.
+
+    They stand behind what the command needs, and before its own options.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = dict(inspect.signature(command, eval_str=True).parameters)
+        del own["options"]
+        declared = {name: each for name, each in request.options().items() if each.help is not None}
+        defaults = {each.name: each.default for each in fields(request)}
+        parameters = [_parameter(name, each, defaults[name], name in several) for name, each in declared.items()]
+        first = [each for each in own.values() if each.default is each.empty]
+        rest = [each for each in own.values() if each.default is not each.empty]
+
+        def run(**values: Any) -> None:
+            options = {name: values.pop(name) for name in declared}
+            command(**values, options=options)
+
+        signature = inspect.Signature([*first, *parameters, *rest])
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+        run.__signature__ = signature  # type: ignore[attr-defined]  # where `inspect`, and typer, look first
+        return run
+
+    return decorate
+
+
+def _parameter(name: str, option: Option, default: Any, several: bool) -> inspect.Parameter:
+    """An option as typer takes it from a signature."""
+    flags = option.flags or ("--" + name.replace("_", "-"),)
+    OPTIONS[name] = flags[0]
+    share: dict[str, Any] = {"parser": _share, "metavar": "SHARE"} if option.kind == "share" else {}
+    more = {"metavar": option.metavar} if option.metavar else share
+    declared = typer.Option(*flags, help=option.help, min=option.least, max=option.most, **more)
+    kind: Any = GenericAlias(list, (_TYPES[option.kind],)) if several else _TYPES[option.kind]
+    if option.kind == "names" or default is None:
+        default = option.command
+    annotation = cast("Any", Annotated)[kind if default is not None else kind | None, declared]
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
 def names(listed: str | None) -> tuple[str, ...]:
@@ -41,8 +89,6 @@ def names(listed: str | None) -> tuple[str, ...]:
     return () if listed is None else in_list(listed)
 
 
-_ARGUMENTS = {"resamples": "n_resamples", "seed": "random_state"}
-"""What an option is called in Python, where that is another name."""
 _given: ContextVar[frozenset[str]] = ContextVar("given", default=frozenset())
 
 
@@ -116,7 +162,7 @@ class Once(TyperCommand):
         """Call the command, which may ask what was `given`."""
         sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
         found = {name for name, source in sources.items() if source.name not in ("DEFAULT", "DEFAULT_MAP")}
-        _given.set(frozenset(_ARGUMENTS.get(name, name) for name in found))
+        _given.set(frozenset(found))
         return super().invoke(ctx)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from calibrant.cli.options import DISTINCT, EXCLUDE_BAD, FILESYSTEM, names
+from calibrant.cli.options import names, takes
 from calibrant.cli.terminal import check_target, writing
+from calibrant.door.request import Listener, Request
 from calibrant.exits import explained, show, tell
 from calibrant.progress import Progress
 
@@ -16,21 +18,13 @@ _OUT = typer.Option("--out", "-o", help="File to write, ending in .sketch or .pa
 _OVERWRITE = typer.Option("--overwrite", help="Replace OUT if it exists.")
 
 
+@takes(Request)
 def sketch(
     file: Annotated[str, typer.Argument(metavar="FILE", help="CSV, Parquet, JSON lines, Arrow; a folder; a pattern.")],
     out: Annotated[Path, _OUT],
-    y_true: Annotated[str | None, typer.Option(help="Column of outcomes: 0 or 1, or event rates.")] = None,
-    y_prob: Annotated[str | None, typer.Option(help="Column of predicted probabilities.")] = None,
-    sample_weight: Annotated[str | None, typer.Option(help="Column of weights.")] = None,
-    by: Annotated[
-        str | None, typer.Option(help="Columns, separated by commas: a sketch for each of their values, in Parquet.")
-    ] = None,
-    exclude_bad: Annotated[bool, typer.Option("--exclude-bad", help=EXCLUDE_BAD)] = False,
-    unweighted: Annotated[bool, typer.Option("--unweighted", help="Leave the column of weights out.")] = False,
-    pos_label: Annotated[str | None, typer.Option(help="Label of the event, if outcomes are two labels.")] = None,
-    filesystem: Annotated[str | None, typer.Option(help=FILESYSTEM)] = None,
     overwrite: Annotated[bool, _OVERWRITE] = False,
-    distinct: Annotated[bool, typer.Option("--distinct", help=DISTINCT)] = False,
+    *,
+    options: Mapping[str, Any],
 ) -> None:
     """Write the calibration sketch of FILE's rows: a few megabytes that audit, gate and merge take instead of the rows.
 
@@ -39,14 +33,20 @@ def sketch(
     For example: calibrant sketch 'logs/day=2026-01-31/*.parquet' --y-true clicked --y-prob score -o 2026-01-31.sketch
     """
     with explained(), Progress() as progress:
-        from calibrant.findings.tables import Asked, Told, keep_rows
+        from calibrant.findings.tables import keep_rows
         from calibrant.tables.entry import open_table
 
-        opened = open_table(file, filesystem=filesystem, pos_label=pos_label, distinct=distinct, argument="FILE")
+        request = Request.from_command(options)
+        opened = open_table(
+            file,
+            filesystem=request.filesystem,
+            pos_label=request.pos_label,
+            distinct=request.distinct,
+            argument="FILE",
+        )
         check_target(out, "--out", opened.sources)
-        asked = Asked(y_true, y_prob, sample_weight, by=names(by), exclude_bad=exclude_bad, unweighted=unweighted)
         with writing("--out"):
-            found = keep_rows(opened, out, asked, Told(progress, tell), overwrite=overwrite)
+            found = keep_rows(opened, out, request, Listener(progress, tell), overwrite=overwrite)
         progress.stop()
         show(found.summary(out))
 
@@ -61,7 +61,7 @@ def merge(
         str | None, typer.Option(help="Columns, separated by commas: add up the sketches of each of their values.")
     ] = None,
     overwrite: Annotated[bool, _OVERWRITE] = False,
-    distinct: Annotated[bool, typer.Option("--distinct", help=DISTINCT)] = False,
+    distinct: Annotated[bool, typer.Option("--distinct", help=Request.options()["distinct"].help)] = False,
 ) -> None:
     """Add up sketches into one, or with --by into one for each day, segment, ...
 

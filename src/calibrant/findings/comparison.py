@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import seeded
 from calibrant.door.columns import IntArray
+from calibrant.door.effects import AUDIT, refuse_idle
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.outwards import in_short
 from calibrant.findings.catalogue import most_in_short
-from calibrant.findings.effects import AUDIT, refuse_idle
 from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding
 from calibrant.findings.words import number

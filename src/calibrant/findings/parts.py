@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from calibrant.door.coding import equalities
 from calibrant.door.errors import InputError, Ways
+from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
-from calibrant.segments.request import names_of
+from calibrant.segments.request import Search, names_of
 
 if TYPE_CHECKING:
     from calibrant.findings.results import Audit
-    from calibrant.findings.tables import Asked, Told
     from calibrant.segments.results import FoundSegments
     from calibrant.tables.table import Table
 
@@ -22,37 +22,37 @@ EVERY = ("all",)
 """What stands for every column where segments are to be found."""
 
 
-def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
+def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listener) -> Audit:
     """The audit with the segments and the periods that are asked for, of the columns that it is of."""
     names = {argument: name for argument, name in audit.columns.items() if argument != "groups"}
-    more = [asked.groups] if asked.groups else []
-    grouped = {"grouped": bool(more), "exclude_bad": asked.exclude_bad}
-    refuse_own_columns(audit.columns, by=asked.by)
-    refuse_own_columns(names, drift=[asked.drift])
-    if asked.by:
+    more = [request.groups] if request.groups else []
+    grouped = {"grouped": bool(more), "exclude_bad": request.exclude_bad}
+    refuse_own_columns(audit.columns, by=request.by)
+    refuse_own_columns(names, drift=[request.drift])
+    if request.by:
         from calibrant.segments.by_column import RESOLUTION, segments_of_groups
 
-        told.progress("Segments")
-        groups = table.groups(names, [*asked.by, *more], RESOLUTION, exclude_bad=asked.exclude_bad)
-        segments, weightless = segments_of_groups(groups, float(asked.level), **grouped)
-        words = tuple(f"{equalities(asked.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
-        audit = replace(audit, segments=tuple(segments), segmented_by=asked.by, weightless_segments=words)
-    if asked.find:
-        told.progress("Finding segments")
-        audit = replace(audit, found_segments=_found(table, audit, asked))
-    if asked.drift:
+        listener.stage("Segments")
+        groups = table.groups(names, [*request.by, *more], RESOLUTION, exclude_bad=request.exclude_bad)
+        segments, weightless = segments_of_groups(groups, float(request.level), **grouped)
+        words = tuple(f"{equalities(request.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
+        audit = replace(audit, segments=tuple(segments), segmented_by=request.by, weightless_segments=words)
+    if request.find:
+        listener.stage("Finding segments")
+        audit = replace(audit, found_segments=_found(table, audit, request))
+    if request.drift:
         from calibrant.drift import periods as drift
         from calibrant.drift.reference import FINE, beside_reference
 
-        told.progress("Drift")
-        keys = [asked.drift, *more]
-        groups = table.groups(names, keys, drift.RESOLUTION, exclude_bad=asked.exclude_bad, option="drift")
+        listener.stage("Drift")
+        keys = [request.drift, *more]
+        groups = table.groups(names, keys, drift.RESOLUTION, exclude_bad=request.exclude_bad, option="drift")
         try:
-            periods = drift.periods_of_groups(groups, asked.level, **grouped)
-            if asked.reference is not None:
-                told.progress("Since the reference")
-                fine = table.groups(names, keys, FINE, exclude_bad=asked.exclude_bad, option="drift")
-                periods = beside_reference(periods, fine, asked.reference, asked.level, grouped=bool(more))
+            periods = drift.periods_of_groups(groups, request.level, **grouped)
+            if request.reference is not None:
+                listener.stage("Since the reference")
+                fine = table.groups(names, keys, FINE, exclude_bad=request.exclude_bad, option="drift")
+                periods = beside_reference(periods, fine, request.reference, request.level, grouped=bool(more))
         except InputError as problem:
             if problem.argument != "by":
                 raise
@@ -61,24 +61,21 @@ def in_parts(table: Table, audit: Audit, asked: Asked, told: Told) -> Audit:
     return audit
 
 
-def _found(table: Table, audit: Audit, asked: Asked) -> FoundSegments:
+def _found(table: Table, audit: Audit, request: AuditRequest) -> FoundSegments:
     """The segments that are found in the columns that are asked for, by the audit's own seed."""
     from calibrant.segments.search import found_in_table
 
-    of_search = asked.of_search
-    assert of_search is not None
-    if audit.seed is not None:
-        of_search = replace(of_search, random_state=audit.seed)
-    features = None if asked.find == EVERY else names_of(asked.find, "find")
+    search = Search.of(request if audit.seed is None else replace(request, random_state=audit.seed))
+    features = None if request.find == EVERY else names_of(request.find, "find")
     try:
-        return found_in_table(table, audit.columns, features, of_search, exclude_bad=asked.exclude_bad, option="find")
+        return found_in_table(table, audit.columns, features, search, exclude_bad=request.exclude_bad, option="find")
     except InputError as problem:
         raise or_left_out(in_table(problem, table, audit.columns)) from None
 
 
-def check_drift(asked: Asked, names: Mapping[str, str]) -> None:
+def check_drift(request: AuditRequest, names: Mapping[str, str]) -> None:
     """Refuse weights: the evidence of drift has no place for them."""
-    if asked.drift and "sample_weight" in names:
+    if request.drift and "sample_weight" in names:
         from calibrant.drift.periods import SINGLE
 
         column = names["sample_weight"]

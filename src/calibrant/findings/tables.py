@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, flag, seeded, text, texts
+from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError, Ways
+from calibrant.door.request import MAX_DEPTH, AuditRequest, Listener, Request
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample
 from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
-from calibrant.findings.effects import AUDIT, changed, refuse_idle
 from calibrant.findings.faults import in_table, or_left_out, or_several, refuse_own_columns
 from calibrant.findings.parts import EVERY, check_drift, in_parts
 from calibrant.findings.results import Audit
 from calibrant.findings.rows import given
 from calibrant.findings.sketch import road_of, with_bounds
 from calibrant.progress import watched
-from calibrant.segments import request as search
-from calibrant.segments.request import MAX_DEPTH
+from calibrant.segments.request import Search
 from calibrant.sketch.bounds import ARITHMETIC
 from calibrant.sketch.sample import draws_of_cells, weights_differ
 from calibrant.tables.columns import perhaps_groups
@@ -49,96 +48,6 @@ _FEW_COLUMNS = 3
 ROLES = {"y_true": "outcomes", "y_prob": "predictions", "sample_weight": "weights"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of a table; columns that are None are guessed by their names."""
-
-    y_true: str | None = None
-    y_prob: str | None = None
-    sample_weight: str | None = None
-    by: tuple[str, ...] = ()
-    drift: str | None = None
-    exclude_bad: bool = False
-    unweighted: bool = False
-    max_distance: float | None = None
-    threshold: float | None = None
-    level: float = 0.05
-    n_resamples: int = N_RESAMPLES
-    random_state: RandomState = None
-    title: str | None = None
-    groups: str | None = None
-    max_weight: float | None = None
-    pos_label: Any = None
-    reference: Any = None
-    find: tuple[str, ...] = ()
-    max_depth: int = search.MAX_DEPTH
-    given: frozenset[str] | None = None
-    """Options that were given, of the command line even where they are as by default."""
-
-    def __post_init__(self) -> None:
-        """Refuse what names no column, before anything is read."""
-        for argument in ("y_true", "y_prob", "sample_weight", "drift", "title", "groups"):
-            text(getattr(self, argument), argument)
-        texts(self.by, "by")
-        texts(self.find, "find")
-        flag(self.exclude_bad, "exclude_bad")
-        flag(self.unweighted, "unweighted")
-        self.refuse("search" if self.find else "no search", "drift" if self.drift else "no drift")
-
-    def refuse(self, *modes: str) -> None:
-        """Raise for an option that was given and has no effect in one of these modes."""
-        refuse_idle(AUDIT, tuple(changed(self)) if self.given is None else self.given, modes)
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns, as `Table.choose` takes them."""
-        return {
-            "y_true": self.y_true,
-            "y_prob": self.y_prob,
-            "sample_weight": self.sample_weight,
-            "unweighted": self.unweighted,
-            "grouped_by": self.keys,
-        }
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Columns of keys: segments, periods, groups and features."""
-        return (*self.by, *(name for name in (self.drift, self.groups) if name), *self.find)
-
-    @property
-    def of_search(self) -> search.Asked | None:
-        """How segments are to be found, where they are."""
-        if not self.find:
-            return None
-        return search.Asked(
-            max_depth=self.max_depth, level=self.level, n_resamples=self.n_resamples, random_state=self.random_state
-        )
-
-    @property
-    def of_audit(self) -> dict[str, Any]:
-        """What `audit_sample` and `audit_classes` take as it is."""
-        return {
-            "max_distance": self.max_distance,
-            "threshold": self.threshold,
-            "level": self.level,
-            "n_resamples": self.n_resamples,
-            "random_state": self.random_state,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Who is told of the stages of the work, of what was guessed or left out, and of premises by name.
-
-    A `hint` is a premise with what to do about it, for whoever does not see the page, which has it.
-    """
-
-    progress: Callable[[str], None] = lambda _stage: None
-    say: Callable[[str], None] = lambda _said: None
-    premise: Callable[[str, Any], None] = lambda _name, _value: None
-    hint: Callable[[str], None] = lambda _said: None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Audited:
     """An audit, and outcomes, predictions and groups of its rows, if read whole, single and without weights."""
@@ -157,46 +66,46 @@ def names_of(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
     return tuple(by)
 
 
-def audit_opened(table: Table, asked: Asked, told: Told, *, last: bool = True) -> Audited:
+def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, last: bool = True) -> Audited:
     """`audit_table` of a table that is open, and of which nothing more is asked where this is the last."""
-    told.progress("Reading")
+    listener.stage("Reading")
     if isinstance(table, InDuckDB) and len(table.files) > 1:
-        told.say(f"{len(table.files):,} files are read as one table.")
-    harness = is_harness_log(table, asked.y_true, asked.y_prob)
-    asked.refuse(*kinds_of(table, asked.y_true, asked.y_prob))
-    classes = None if harness else table.choose_classes(asked.y_prob)
+        listener.note(f"{len(table.files):,} files are read as one table.")
+    harness = is_harness_log(table, request.y_true, request.y_prob)
+    request.refuse(*kinds_of(table, request.y_true, request.y_prob))
+    classes = None if harness else table.choose_classes(request.y_prob)
     if classes is not None:
-        audit = _audit_of_classes(table, classes, asked, told)
-        return Audited(replace(audit, unweighted=asked.unweighted, distinct=table.distinct))
-    table.require(asked.by, "by")
-    table.require([asked.drift] if asked.drift else [], "drift")
-    table.require([asked.groups] if asked.groups else [], "groups")
-    table.require(asked.find if asked.find != EVERY else (), "find")
-    if asked.find == EVERY and "all" in table.columns:
+        audit = _audit_of_classes(table, classes, request, listener)
+        return Audited(replace(audit, unweighted=request.unweighted, distinct=table.distinct))
+    table.require(request.by, "by")
+    table.require([request.drift] if request.drift else [], "drift")
+    table.require([request.groups] if request.groups else [], "groups")
+    table.require(request.find if request.find != EVERY else (), "find")
+    if request.find == EVERY and "all" in table.columns:
         raise InputError("find", "is 'all', which means every column and is the name of one; rename that")
-    if asked.find and asked.groups and table.many:
+    if request.find and request.groups and table.many:
         from calibrant.segments.search import many_in_groups
 
         raise many_in_groups()
     summed = not harness and table.summed
-    if summed and asked.groups and isinstance(table, InDuckDB):
+    if summed and request.groups and isinstance(table, InDuckDB):
         why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
         raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
-    summed = summed and not asked.groups
-    done = _audit_of_sums(table, asked, told, last) if summed else _audit_of_rows(table, asked, told)
+    summed = summed and not request.groups
+    done = _audit_of_sums(table, request, listener, last) if summed else _audit_of_rows(table, request, listener)
     audit = replace(
         done.audit,
-        unweighted=asked.unweighted,
-        exclude_bad=asked.exclude_bad,
+        unweighted=request.unweighted,
+        exclude_bad=request.exclude_bad,
         distinct=table.distinct,
         complete=not isinstance(table, KeptSketches),
     )
-    audit = in_parts(table, audit, asked, told)
-    cannot = harness or audit.rates or isinstance(table, KeptSketches) or (asked.groups and table.many)
-    if not cannot and asked.find != EVERY:
-        taken = {*audit.columns.values(), *asked.keys}
+    audit = in_parts(table, audit, request, listener)
+    cannot = harness or audit.rates or isinstance(table, KeptSketches) or (request.groups and table.many)
+    if not cannot and request.find != EVERY:
+        taken = {*audit.columns.values(), *request.keys}
         rest = tuple(name for name in table.columns if name not in taken)
-        audit = replace(audit, not_looked_at=searchable(table, audit.columns, rest, exclude_bad=asked.exclude_bad))
+        audit = replace(audit, not_looked_at=searchable(table, audit.columns, rest, exclude_bad=request.exclude_bad))
     return replace(done, audit=audit)
 
 
@@ -212,7 +121,7 @@ def searchable(table: Table, names: Mapping[str, str], rest: tuple[str, ...], *,
     prediction = {"y_prob": names["y_prob"]}
     try:
         held = table.with_features(prediction, rest, "find", exclude_bad=exclude_bad)
-        read_features(held.keys, {"y_true": None}, search.Asked(), chosen=False, option="find")
+        read_features(held.keys, {"y_true": None}, Search(), chosen=False, option="find")
     except FileError:
         return rest  # a search says which column is to be written otherwise, and how
     except InputError:
@@ -235,74 +144,76 @@ def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool
     return not named_columns and isinstance(table, OpenedFile) and table.is_harness_log
 
 
-def _audit_of_rows(table: Table, asked: Asked, told: Told) -> Audited:
+def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> Audited:
     try:
-        read = table.read(**asked.columns, groups=asked.groups, exclude_bad=asked.exclude_bad)
+        read = table.read(**request.columns, groups=request.groups, exclude_bad=request.exclude_bad)
     except InputError as problem:
         raise or_left_out(problem) from None
-    refuse_own_columns(read.names, groups=[asked.groups])
-    say_guessed(read.names, read.guessed, told.say)
-    say_excluded(read.n_excluded, told)
-    check_drift(asked, read.names)
-    told.progress("Pooling")
+    refuse_own_columns(read.names, groups=[request.groups])
+    say_guessed(read.names, read.guessed, listener.note)
+    say_excluded(read.n_excluded, listener)
+    check_drift(request, read.names)
+    listener.stage("Pooling")
     try:
         columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
-        asked.refuse(*chance_of(bool(np.isin(columns[0], (0.0, 1.0)).all()), asked.n_resamples))
-        rows = given(*columns, groups=read.groups, max_weight=asked.max_weight)
+        request.refuse(*chance_of(bool(np.isin(columns[0], (0.0, 1.0)).all()), request.n_resamples))
+        rows = given(*columns, groups=read.groups, max_weight=request.max_weight)
         if rows.draws is None and (read.groups is not None or weights_differ(rows.sample)):
-            asked.refuse("unbounded")
+            request.refuse("unbounded")
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
-    options = asked.of_audit | {"title": asked.title or table.name}
-    audit = audit_given(rows, **options, progress=told.progress)
+    options = request.of_audit | {"title": request.title or table.name}
+    audit = audit_given(rows, **options, progress=listener.stage)
     single = rows.sample.binary and read.sample_weight is None
-    perhaps = None if asked.groups else _belonging(table, read.names.values())
+    perhaps = None if request.groups else _belonging(table, read.names.values())
     audit = replace(
         audit,
         columns=read.names,
         n_excluded=read.n_excluded,
         perhaps_groups=perhaps,
-        pos_label=asked.pos_label,
+        pos_label=request.pos_label,
     )
     return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
 
 
-def _audit_of_sums(table: Table, asked: Asked, told: Told, last: bool) -> Audited:
-    chosen = table.choose(**asked.columns)
+def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last: bool) -> Audited:
+    chosen = table.choose(**request.columns)
     kept = isinstance(table, KeptSketches)
-    if asked.max_weight is not None and "sample_weight" not in chosen.names and not kept:
+    if request.max_weight is not None and "sample_weight" not in chosen.names and not kept:
         raise InputError("max_weight", "has no effect: there are no weights")
-    check_drift(asked, chosen.names)
+    check_drift(request, chosen.names)
     begun = time.monotonic()
-    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=asked.exclude_bad)
+    sketch, n_excluded = table.sketched(chosen.names, exclude_bad=request.exclude_bad)
     seconds = time.monotonic() - begun
-    if last and not (asked.by or asked.drift or asked.find):
+    if last and not (request.by or request.drift or request.find):
         table.close()
-    say_guessed(chosen.names, chosen.guessed, told.say)
-    say_excluded(n_excluded, told)
-    title = asked.title or table.name
+    say_guessed(chosen.names, chosen.guessed, listener.note)
+    say_excluded(n_excluded, listener)
+    title = request.title or table.name
     title = f"{title}, rows" if title else "Rows"
     title += f" pooled into {counted(sketch.n_cells, 'cell')}"
     sample = sketch.sample
-    asked.refuse(*chance_of(sample.binary, asked.n_resamples))
+    request.refuse(*chance_of(sample.binary, request.n_resamples))
     if weights_differ(sample):
-        asked.refuse(*(["unbounded"] if asked.max_weight is None else []), *([] if asked.find else ["weighted sums"]))
-    draws = None if asked.max_weight is None else draws_of_cells(sample, sketch.moments(), asked.max_weight)[1]
+        request.refuse(
+            *(["unbounded"] if request.max_weight is None else []), *([] if request.find else ["weighted sums"])
+        )
+    draws = None if request.max_weight is None else draws_of_cells(sample, sketch.moments(), request.max_weight)[1]
     audit = audit_sample(
         sample,
-        **asked.of_audit,
+        **request.of_audit,
         title=title,
-        progress=told.progress,
+        progress=listener.stage,
         displacement=sketch.displacement + ARITHMETIC,
         draws=draws,
     )
-    told.progress("Bounds")
+    listener.stage("Bounds")
     audit = with_bounds(audit, sketch, draws)
     road = road_of(table, sketch)
-    told.say(f"{road}" if kept else f"{road} That took {seconds:.1f} s.")
+    listener.note(f"{road}" if kept else f"{road} That took {seconds:.1f} s.")
     # Whether values repeat is not looked up among so many rows: what is said is true either way.
     perhaps = None if kept else perhaps_groups(table.columns, set(chosen.names.values()))
-    audit = replace(audit, columns=chosen.names, n_excluded=n_excluded, pos_label=asked.pos_label, road=road)
+    audit = replace(audit, columns=chosen.names, n_excluded=n_excluded, pos_label=request.pos_label, road=road)
     return Audited(replace(audit, perhaps_groups=perhaps))
 
 
@@ -311,27 +222,27 @@ def chance_of(binary: bool, n_resamples: int) -> list[str]:
     return [*([] if binary else ["rates"]), *([] if n_resamples else ["nothing drawn"])]
 
 
-def _audit_of_classes(table: Table, columns: Sequence[str], asked: Asked, told: Told) -> Audit:
-    asked.refuse(*chance_of(True, asked.n_resamples))
-    table.require([asked.groups] if asked.groups else [], "groups")
+def _audit_of_classes(table: Table, columns: Sequence[str], request: AuditRequest, listener: Listener) -> Audit:
+    request.refuse(*chance_of(True, request.n_resamples))
+    table.require([request.groups] if request.groups else [], "groups")
     read = table.read_classes(
         columns,
-        y_true=asked.y_true,
-        sample_weight=asked.sample_weight,
-        unweighted=asked.unweighted,
-        groups=asked.groups,
+        y_true=request.y_true,
+        sample_weight=request.sample_weight,
+        unweighted=request.unweighted,
+        groups=request.groups,
     )
-    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in columns}, groups=[asked.groups])
-    say_guessed(read.names, (*read.guessed, "y_prob"), told.say)
+    refuse_own_columns(read.names | {f"y_prob ({name})": name for name in columns}, groups=[request.groups])
+    say_guessed(read.names, (*read.guessed, "y_prob"), listener.note)
     try:
         sample = multiclass_sample(read.y_true, read.y_prob, sample_weight=read.sample_weight, classes=read.classes)
     except InputError as problem:
-        raise or_several(in_table(problem, table, read.names), asked.y_prob) from None
-    if asked.max_weight is None and (read.groups is not None or read.sample_weight is not None):
-        asked.refuse("unbounded")
-    options = asked.of_audit | {"groups": read.groups, "max_weight": asked.max_weight}
-    audit = audit_classes(sample, **options, title=asked.title or table.name, progress=told.progress)
-    perhaps = None if asked.groups else _belonging(table, {*read.names.values(), *columns})
+        raise or_several(in_table(problem, table, read.names), request.y_prob) from None
+    if request.max_weight is None and (read.groups is not None or read.sample_weight is not None):
+        request.refuse("unbounded")
+    options = request.of_audit | {"groups": read.groups, "max_weight": request.max_weight}
+    audit = audit_classes(sample, **options, title=request.title or table.name, progress=listener.stage)
+    perhaps = None if request.groups else _belonging(table, {*read.names.values(), *columns})
     return replace(audit, columns=read.names, perhaps_groups=perhaps)
 
 
@@ -347,12 +258,12 @@ def _belonging(table: Table, used: Iterable[str]) -> str | None:
     return name if np.unique(rank[rank >= 0]).size < np.count_nonzero(rank >= 0) else None
 
 
-def say_excluded(n_rows: int, told: Told) -> None:
+def say_excluded(n_rows: int, listener: Listener) -> None:
     """Say how many bad rows were left out, if any were."""
-    told.premise("n_excluded", n_rows)
+    listener.premise("n_excluded", n_rows)
     if n_rows:
         what = "is null, no number" if n_rows == 1 else "are null, no numbers"
-        told.say(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")
+        listener.note(f"Left out {counted(n_rows, 'row')} that {what}, NaN or out of range.")
 
 
 def say_guessed(names: Mapping[str, str], guessed: tuple[str, ...], say: Callable[[str], None]) -> None:
@@ -530,34 +441,35 @@ def audit_table(
     """
     one = y_prob if y_prob is None or isinstance(y_prob, str) else None
     several = () if y_prob is None or isinstance(y_prob, str) else check_forecasts(y_prob)
-    asked = Asked(
-        y_true,
-        one,
-        sample_weight,
-        names_of(by, "by"),
-        drift,
-        exclude_bad,
-        unweighted,
-        max_distance,
-        threshold,
-        level,
-        n_resamples,
-        random_state,
-        title,
-        groups,
-        max_weight,
-        pos_label,
-        reference,
-        names_of(find, "find"),
-        max_depth,
+    request = AuditRequest(
+        y_true=y_true,
+        y_prob=one,
+        by=names_of(by, "by"),
+        find=names_of(find, "find"),
+        sample_weight=sample_weight,
+        drift=drift,
+        exclude_bad=exclude_bad,
+        unweighted=unweighted,
+        groups=groups,
+        max_weight=max_weight,
+        pos_label=pos_label,
+        max_distance=max_distance,
+        threshold=threshold,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        title=title,
+        max_depth=max_depth,
+        reference=reference,
+        filesystem=filesystem,
+        distinct=distinct,
     )
-    check_band(level, n_resamples)  # before anything that takes longer
-    asked.of_search  # noqa: B018 - refused before anything is read
+    Search.of(request)  # refused before anything is read
     opened = open_table(table, filesystem=filesystem, pos_label=pos_label, distinct=distinct)
     with watched(progress) as tell:
         if several:
-            return audit_forecasts(opened, several, asked, Told(tell))
-        return audit_opened(opened, asked, Told(tell)).audit
+            return audit_forecasts(opened, several, request, Listener(tell))
+        return audit_opened(opened, request, Listener(tell)).audit
 
 
 MOST = 8
@@ -587,7 +499,7 @@ def check_forecasts(names: Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def audit_forecasts(table: Table, names: Sequence[str], asked: Asked, told: Told) -> Comparison:
+def audit_forecasts(table: Table, names: Sequence[str], request: AuditRequest, listener: Listener) -> Comparison:
     """Audit each forecast, and compare them as files that hold the same rows are compared.
 
     Raises
@@ -597,23 +509,23 @@ def audit_forecasts(table: Table, names: Sequence[str], asked: Asked, told: Told
     """
     forecasts = check_forecasts(names)
     table.require(forecasts, "y_prob")
-    rng, seed = seeded(asked.random_state)
+    rng, seed = seeded(request.random_state)
     shared = int(rng.integers(2**31)) if seed is None else seed
-    asked = replace(asked, random_state=shared)
-    given = None if asked.given is None else asked.given - {"random_state"}  # the comparison draws by it
+    request = replace(request, random_state=shared)
+    given = None if request.given is None else request.given - {"random_state"}  # the comparison draws by it
     audited = []
     for name in forecasts:
-        title = f"{name} of {asked.title or table.name}" if asked.title or table.name else name
-        told_of = replace(told, say=partial(_say_of, name, told.say))
-        one = replace(asked, y_prob=name, title=title, given=given)
-        done = audit_opened(table, one, told_of, last=name == forecasts[-1])
+        title = f"{name} of {request.title or table.name}" if request.title or table.name else name
+        listener_of = replace(listener, note=partial(_say_of, name, listener.note))
+        one = replace(request, y_prob=name, title=title, given=given)
+        done = audit_opened(table, one, listener_of, last=name == forecasts[-1])
         rest = tuple(each for each in done.audit.not_looked_at if each not in forecasts)
         audited.append(replace(done, audit=replace(done.audit, not_looked_at=rest)))
-    told.progress("Comparison")
+    listener.stage("Comparison")
     audits, rows = [each.audit for each in audited], [each.rows for each in audited]
     groups = [each.groups for each in audited]
-    found = compare(forecasts, audits, rows, groups=groups, level=asked.level, seed=shared)
-    refuse_idle_seed(found, asked.given)
+    found = compare(forecasts, audits, rows, groups=groups, level=request.level, seed=shared)
+    refuse_idle_seed(found, request.given)
     return found
 
 
@@ -622,7 +534,7 @@ def _say_of(name: str, say: Callable[[str], None], said: str) -> None:
 
 
 def keep_rows(
-    table: Table, path: str | os.PathLike[str], asked: Asked, told: Told, *, overwrite: bool = False
+    table: Table, path: str | os.PathLike[str], request: Request, listener: Listener, *, overwrite: bool = False
 ) -> Written:
     """Write the sketch of a table's rows, or one for each combination of the columns that are asked for.
 
@@ -631,17 +543,17 @@ def keep_rows(
     InputError
         If a column cannot be used or rows are bad. FileError if the place cannot be written to.
     """
-    check_place(path, asked.by, overwrite)
+    check_place(path, request.by, overwrite)
     if isinstance(table, KeptSketches):
         raise InputError("FILE", "holds sketches already", allowed="calibrant merge adds them up")
-    classes = table.choose_classes(asked.y_prob)
+    classes = table.choose_classes(request.y_prob)
     if classes is not None:
         raise InputError("y_prob", "names columns of classes, and a sketch is of one; name one column as y_prob")
-    told.progress("Reading")
-    table.require(asked.by, "by")
-    chosen = table.choose(**asked.columns)
-    refuse_own_columns(chosen.names, by=asked.by)
-    say_guessed(chosen.names, chosen.guessed, told.say)
-    written = write_rows(table, path, names=chosen.names, by=asked.by, exclude_bad=asked.exclude_bad)
-    say_excluded(written.n_excluded, told)
+    listener.stage("Reading")
+    table.require(request.by, "by")
+    chosen = table.choose(**request.columns)
+    refuse_own_columns(chosen.names, by=request.by)
+    say_guessed(chosen.names, chosen.guessed, listener.note)
+    written = write_rows(table, path, names=chosen.names, by=request.by, exclude_bad=request.exclude_bad)
+    say_excluded(written.n_excluded, listener)
     return written

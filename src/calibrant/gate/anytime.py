@@ -27,13 +27,13 @@ from calibrant.door.identity import Identity, remembered
 from calibrant.door.output import alone_with, write_whole_bytes
 from calibrant.door.overlap import Overlap, find_overlap
 from calibrant.door.premises import Premises
+from calibrant.door.request import GateRequest, Listener
 from calibrant.door.row_samples import ENOUGH
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
-from calibrant.findings.tables import Told
 from calibrant.gate.provenance import Provenance
-from calibrant.gate.table import Asked, loose_limit_of, named_as_in_table, read_opened
+from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
 from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, OtherPopulationError, Won
 from calibrant.inference.bounds.cells import Cells
 from calibrant.inference.bounds.draws import read_draws
@@ -237,22 +237,22 @@ class CalibrationGate:
         """As `update_sketch`, of rows that are known by these identities."""
         batch = CalibrationSketch.merge([sketch])  # of one moment, should others add rows meanwhile
         digest = _digest(*batch.cells()) if self._digests else ""
-        told = Batch(claims or batch.claims(), digest, after.sources, once, distinct, origin)
+        listener = Batch(claims or batch.claims(), digest, after.sources, once, distinct, origin)
         return self._add(
-            self._draws(batch)[1], lambda seen: CalibrationSketch.merge([seen, batch], distinct=True), told
+            self._draws(batch)[1], lambda seen: CalibrationSketch.merge([seen, batch], distinct=True), listener
         )
 
     def _add(
-        self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch], told: Batch
+        self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch], listener: Batch
     ) -> GateResult:
-        flag(told.once, "once")
-        flag(told.distinct, "distinct")
-        if told.once and told.distinct:
+        flag(listener.once, "once")
+        flag(listener.distinct, "distinct")
+        if listener.once and listener.distinct:
             raise InputError("distinct", "says that the rows are others, and once asks whether they are", allowed=_ONE)
         with self._lock:  # batches of several threads come one after the other
-            held = tuple(each for at, each in enumerate(self._held) if at not in told.replaces)
-            if not told.distinct:
-                self._refuse_again(told, held)
+            held = tuple(each for at, each in enumerate(self._held) if at not in listener.replaces)
+            if not listener.distinct:
+                self._refuse_again(listener, held)
             past, before = None, float(self._seen.n_rows)
             if self._seen.has_weight:
                 past = self._draws(self._seen)[1].pooled
@@ -262,17 +262,17 @@ class CalibrationGate:
             result = self._result(seen, won, squared)
             self._seen, self._won, self._squared, self._proved = seen, won, squared, result.lower_distance
             self._n_batches += 1
-            self._held = remembered((*held, *told.kept()))
+            self._held = remembered((*held, *listener.kept()))
             return result
 
-    def _refuse_again(self, told: Batch, held: Sequence[Identity]) -> None:
-        if told.digest in self._digests:
+    def _refuse_again(self, listener: Batch, held: Sequence[Identity]) -> None:
+        if listener.digest in self._digests:
             raise _again("once", "are exactly those of an earlier batch")
         # Where the first rows are known, what else begins as they do was settled when they came.
-        claims = [replace(each, head=None) for each in told.claims] if told.replaces else told.claims
+        claims = [replace(each, head=None) for each in listener.claims] if listener.replaces else listener.claims
         sources = [*([each] for each in held), claims]
         overlap = find_overlap(sources, about=len(held))
-        if overlap is not None and (overlap.certain or told.once):
+        if overlap is not None and (overlap.certain or listener.once):
             names = [*(f"earlier batch {at}" for at in range(1, len(held) + 1)), "this batch"]
             raise _again("once", f"were added before: {overlap.told(names)}", overlap)
 
@@ -459,12 +459,12 @@ _SO_FAR = "--so-far, without FILE, says what is proved so far"
 _DISTINCT = f"--distinct says that they are other rows; {_SO_FAR}"
 
 
-def gate_with(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateResult:
+def gate_with(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> GateResult:
     """Add a table's rows to a state, alone with it, and say what all of them prove."""
-    told.progress("Waiting for the state")
+    listener.stage("Waiting for the state")
     try:
         with alone_with(state):
-            return _added(table, state, asked, told)
+            return _added(table, state, request, listener)
     except FileError as problem:
         raise FileError("--anytime", problem.problem) if problem.argument == "path" else problem from None
 
@@ -498,21 +498,21 @@ def _of_all_rows(gate: CalibrationGate) -> dict[str, Any]:
     return {**gate.provenance.to_dict(), "n_excluded": sum(each.n_excluded for each in gate.held)}
 
 
-def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateResult:
-    gate = _kept(state, asked)
-    if gate.max_weight != asked.max_weight:
-        raise _other("max_weight", state, asked.max_weight, gate.max_weight)
+def _added(table: tables.Table, state: Path, request: GateRequest, listener: Listener) -> GateResult:
+    gate = _kept(state, request)
+    if gate.max_weight != request.max_weight:
+        raise _other("max_weight", state, request.max_weight, gate.max_weight)
     if not gate._seen.n_rows and not table.compared:
-        asked.refuse("begun by one source")
+        request.refuse("begun by one source")
     column = gate.provenance.columns.get("sample_weight")
-    if column and asked.sample_weight is None and not isinstance(table, KeptSketches):
+    if column and request.sample_weight is None and not isinstance(table, KeptSketches):
         problem = f"is missing, and the rows of {str(state)!r} have column {column!r}; nothing was added"
         raise InputError("sample_weight", problem)
     said: dict[str, Any] = {}
-    read, names = read_opened(table, asked, replace(told, premise=said.__setitem__))
-    gate.provenance = _joined(gate.provenance, _provenance(table, names, asked, said), state)
-    told.progress("Bounds")
-    adding = _Adding(gate, state, table, names, asked, told, Origin(table.path_print, said.get("n_excluded", 0)))
+    read, names = read_opened(table, request, replace(listener, premise=said.__setitem__))
+    gate.provenance = _joined(gate.provenance, _provenance(table, names, request, said), state)
+    listener.stage("Bounds")
+    adding = _Adding(gate, state, table, names, request, listener, Origin(table.path_print, said.get("n_excluded", 0)))
     with named_as_in_table(table, names), adding.in_words():
         found = adding.sums(read) if isinstance(read, CalibrationSketch) else adding.rows(read)
     gate.save(state)
@@ -520,16 +520,16 @@ def _added(table: tables.Table, state: Path, asked: Asked, told: Told) -> GateRe
         name: said[name] for name in ("not_looked_at", "searchable", "top_label") if name in said
     }
     for name, value in {**of_file, **_of_all_rows(gate)}.items():
-        told.premise(name, value)
-    told.premise("loose_limit", loose_limit_of(gate._seen.sample, gate.max_distance))
+        listener.premise(name, value)
+    listener.premise("loose_limit", loose_limit_of(gate._seen.sample, gate.max_distance))
     return found
 
 
-def _provenance(table: tables.Table, names: dict[str, str], asked: Asked, said: dict[str, Any]) -> Provenance:
+def _provenance(table: tables.Table, names: dict[str, str], request: GateRequest, said: dict[str, Any]) -> Provenance:
     """How the rows of one file were read."""
-    label = None if asked.pos_label is None else str(asked.pos_label)
+    label = None if request.pos_label is None else str(request.pos_label)
     perhaps, complete = said.get("perhaps_groups"), not isinstance(table, KeptSketches)
-    return Provenance(names, asked.unweighted, asked.exclude_bad, asked.distinct, label, perhaps, complete)
+    return Provenance(names, request.unweighted, request.exclude_bad, request.distinct, label, perhaps, complete)
 
 
 def _joined(before: Provenance, later: Provenance, state: Path) -> Provenance:
@@ -548,8 +548,8 @@ class _Adding:
     state: Path
     table: tables.Table
     names: dict[str, str]
-    asked: Asked
-    told: Told
+    request: GateRequest
+    listener: Listener
     origin: Origin
 
     @property
@@ -559,30 +559,30 @@ class _Adding:
 
     def rows(self, read: tables.Rows) -> GateResult:
         """Add rows, but those of a log that has grown which are there already."""
-        weight = read.sample_weight if self.asked.weighted else None
+        weight = read.sample_weight if self.request.weighted else None
         rows = Ordered(*read_columns(read.y_true, read.y_prob, weight, batch=True), None, "", (len(read.y_true),))
         if not read.n_excluded:
             rows = replace(rows, **self.table.ids_in_order(self.names))
         begun = NOTHING
-        if not self.asked.distinct:
+        if not self.request.distinct:
             begun = self.gate.begun(rows, certain=False, path=self.origin.path)
         self._tell(begun, rows, len(rows.v))
-        distinct = self.asked.distinct
+        distinct = self.request.distinct
         return self.gate.add(rows, after=begun, once=not distinct, distinct=distinct, origin=self.origin)
 
     def sums(self, read: CalibrationSketch) -> GateResult:
         """Add sums of rows, likewise."""
         claims, begun, rest, table = read.claims(), NOTHING, read, self.table
-        bad = self.asked.exclude_bad
+        bad = self.request.exclude_bad
         if isinstance(table, InDuckDB):
             claims = (claims[0], *table.parts(self.names, claims[0])) if claims else claims
-            if not self.asked.distinct:
+            if not self.request.distinct:
                 begun = table.begun(self.names, self.gate.held, read.n_rows, exclude_bad=bad)
             self._tell(begun, None, read.n_rows)
             if begun.count:
                 start = begun.count + self.gate.held[begun.sources[0]].n_excluded
                 rest = table.within(self.names, start, exclude_bad=bad)
-        distinct = self.asked.distinct
+        distinct = self.request.distinct
         return self.gate.add_sketch(rest, claims, after=begun, once=not distinct, distinct=distinct, origin=self.origin)
 
     def _tell(self, begun: Begun, rows: Ordered | None, n_rows: int) -> None:
@@ -600,9 +600,9 @@ class _Adding:
             ways = "if it is the same log, give only its new rows, or a column of ids or times; "
             ways += f"if all {counted(n_rows, 'row')} are new: --distinct"
             raise InputError("FILE", f"{self.file} {known}, {why}", allowed=ways)
-        self.told.premise("n_before", begun.count)
+        self.listener.premise("n_before", begun.count)
         new = n_rows - begun.count
-        self.told.say(
+        self.listener.note(
             f"{self.file} begins with {counted(begun.count, 'row')} that {state} has: only the {counted(new, 'row')} "
             f"after {'it' if begun.count == 1 else 'them'} {'is' if new == 1 else 'are'} added."
         )
@@ -635,22 +635,22 @@ class _Adding:
             raise InputError("FILE", f"{said}changed. Nothing was added", allowed=ways) from None
 
 
-def _kept(state: Path, asked: Asked) -> CalibrationGate:
+def _kept(state: Path, request: GateRequest) -> CalibrationGate:
     """The gate whose state a file holds, or a new one where there is no file yet."""
-    assert asked.max_distance is not None
+    assert request.max_distance is not None
     if not os.path.lexists(state):
-        return CalibrationGate(max_distance=asked.max_distance, level=asked.level, max_weight=asked.max_weight)
+        return CalibrationGate(max_distance=request.max_distance, level=request.level, max_weight=request.max_weight)
     try:
         gate = CalibrationGate.load(state)
     except FileError as problem:
         raise FileError("--anytime", problem.problem) from None
     for name in ("max_distance", "level"):
-        if getattr(asked, name) != getattr(gate, name):
-            raise _other(name, state, getattr(asked, name), getattr(gate, name))
+        if getattr(request, name) != getattr(gate, name):
+            raise _other(name, state, getattr(request, name), getattr(gate, name))
     return gate
 
 
-def _other(name: str, state: Path, asked: float | None, held: float | None) -> InputError:
-    given, begun = ("missing" if each is None else f"{each!r}" for each in (asked, held))
+def _other(name: str, state: Path, value: float | None, held: float | None) -> InputError:
+    given, begun = ("missing" if each is None else f"{each!r}" for each in (value, held))
     other = f"is {given}, and {str(state)!r} was begun {'without' if held is None else f'with {begun}'}"
     return InputError(name, other, allowed="limit, level and largest weight are fixed before the first row")

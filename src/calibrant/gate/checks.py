@@ -15,15 +15,15 @@ from calibrant.door.coding import equalities
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Premises
+from calibrant.door.request import GateRequest, Listener
 from calibrant.door.rows import Rows
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
 from calibrant.findings.parts import EVERY
-from calibrant.findings.tables import Told, kinds_of
+from calibrant.findings.tables import kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
 from calibrant.gate.result import Check, Gated
 from calibrant.gate.table import (
-    Asked,
     Read,
     decided,
     gate_opened,
@@ -37,8 +37,7 @@ from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, S
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.segments.gate_bounds import BoundedSegments, bounded_in_table
-from calibrant.segments.request import LEAST_LEVEL, names_of
-from calibrant.segments.request import Asked as SearchAsked
+from calibrant.segments.request import LEAST_LEVEL, Search, names_of
 from calibrant.sketch.cells import NATIVE_ROUNDING, read_cells, rounding_of_plain_sums
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.keys import numbers_of
@@ -52,89 +51,91 @@ _SEED = 0
 """Of the search for segments: that of `calibrant audit`, so that both call the same ones off."""
 
 
-def check_opened(table: Table, asked: Asked, told: Told) -> Gated:
+def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gated:
     """Make every check that is asked for of a table that is open."""
     values: dict[str, Any] = {}
-    checks = _checks(table, asked, replace(told, premise=values.__setitem__))
+    checks = _checks(table, request, replace(listener, premise=values.__setitem__))
     premises = Premises(
-        asked.level,
-        max_distance=asked.max_distance,
-        max_regret=asked.max_regret,
-        threshold=asked.threshold,
-        grouped=asked.groups is not None,
-        weighted=asked.sample_weight is not None,
-        trials=asked.trials is not None,
-        max_weight=asked.max_weight,
-        unweighted=asked.unweighted,
-        pos_label=asked.pos_label,
-        exclude_bad=asked.exclude_bad,
-        anytime=asked.state is not None,
-        distinct=asked.distinct,
+        request.level,
+        max_distance=request.max_distance,
+        max_regret=request.max_regret,
+        threshold=request.threshold,
+        grouped=request.groups is not None,
+        weighted=request.sample_weight is not None,
+        trials=request.trials is not None,
+        max_weight=request.max_weight,
+        unweighted=request.unweighted,
+        pos_label=request.pos_label,
+        exclude_bad=request.exclude_bad,
+        anytime=request.anytime is not None,
+        distinct=request.distinct,
         complete=not isinstance(table, KeptSketches),
     )
     return Gated(table.name or "table", checks, replace(premises, **values))
 
 
-def _checks(table: Table, asked: Asked, told: Told) -> tuple[Check, ...]:
-    if asked.max_regret is not None:
-        return (Check("all rows", "rows", regret_opened(table, asked, told)),)
-    if asked.state is not None:
-        return (Check("all rows", "rows", gate_with(table, asked.state, asked, told)),)
-    if not (asked.by or asked.baseline or asked.find):
-        return (Check("all rows", "rows", gate_opened(table, asked, told)),)
-    table.require(asked.by, "by")
-    table.require(asked.find if asked.find != EVERY else (), "find")
+def _checks(table: Table, request: GateRequest, listener: Listener) -> tuple[Check, ...]:
+    if request.max_regret is not None:
+        return (Check("all rows", "rows", regret_opened(table, request, listener)),)
+    if request.anytime is not None:
+        return (Check("all rows", "rows", gate_with(table, request.anytime, request, listener)),)
+    if not (request.by or request.baseline or request.find):
+        return (Check("all rows", "rows", gate_opened(table, request, listener)),)
+    table.require(request.by, "by")
+    table.require(request.find if request.find != EVERY else (), "find")
     before = None
-    if asked.baseline is not None:
-        with said_of(asked.baseline):
-            before = _baseline(table, asked.baseline, asked, told)
-    read, names = read_opened(table, asked, told)
-    refuse_own_columns(names, by=asked.by)
+    if request.baseline is not None:
+        with said_of(request.baseline):
+            before = _baseline(table, request.baseline, request, listener)
+    read, names = read_opened(table, request, listener)
+    refuse_own_columns(names, by=request.by)
     if isinstance(read, CalibrationSketch) and weights_differ(read.sample):
-        raise InputError("by" if asked.by else "baseline", "takes rows without weights, and the sketches hold weights")
-    told.progress("Segments")
-    segments = segments_to_gate(table, names, asked) if asked.by else []
-    shares = 1 + len(segments) + (before is not None) + bool(asked.find)
-    told.progress("Bounds")
+        raise InputError(
+            "by" if request.by else "baseline", "takes rows without weights, and the sketches hold weights"
+        )
+    listener.stage("Segments")
+    segments = segments_to_gate(table, names, request) if request.by else []
+    shares = 1 + len(segments) + (before is not None) + bool(request.find)
+    listener.stage("Bounds")
     with named_as_in_table(table, names):
-        checks = [Check("all rows", "rows", decided(read, asked, told, shares))]
+        checks = [Check("all rows", "rows", decided(read, request, listener, shares))]
         for name, decide in segments:
             checks.append(Check(name, "segment", decide(shares)))
-    if asked.find:
-        told.progress("Finding segments")
-        checks.append(Check("found segments", "found", _found(table, names, asked, shares)))
-    if before is not None and asked.baseline is not None:
-        told.progress("Baseline")
-        name = Path(asked.baseline).name
-        compared = _compared(_side(read), before, name, asked, shares)
+    if request.find:
+        listener.stage("Finding segments")
+        checks.append(Check("found segments", "found", _found(table, names, request, shares)))
+    if before is not None and request.baseline is not None:
+        listener.stage("Baseline")
+        name = Path(request.baseline).name
+        compared = _compared(_side(read), before, name, request, shares)
         for premise, value in (
             ("baseline", name),
             ("max_worse", compared.max_worse),
             ("default_worse", compared.default_limit),
         ):
-            told.premise(premise, value)
+            listener.premise(premise, value)
         checks.append(Check("baseline", "baseline", compared))
     return tuple(checks)
 
 
-def _found(table: Table, names: Mapping[str, str], asked: Asked, shares: int) -> BoundedSegments:
+def _found(table: Table, names: Mapping[str, str], request: GateRequest, shares: int) -> BoundedSegments:
     """What is proved of all segments that the columns of `find` make, at one of so many shares of the level."""
-    limit = asked.max_distance
+    limit = request.max_distance
     assert limit is not None
-    features = None if asked.find == EVERY else names_of(asked.find, "find")
+    features = None if request.find == EVERY else names_of(request.find, "find")
     held = {argument: names[argument] for argument in ("y_true", "y_prob", "groups") if argument in names}
-    search = SearchAsked(max_depth=asked.max_depth, level=max(asked.level, LEAST_LEVEL), random_state=_SEED)
+    search = Search(max_depth=request.max_depth, level=max(request.level, LEAST_LEVEL), random_state=_SEED)
     with named_as_in_table(table, names):
         return bounded_in_table(
             table,
             held,
             features,
             search,
-            level=asked.level,
+            level=request.level,
             max_distance=limit,
             shares=shares,
-            max_weight=asked.max_weight,
-            exclude_bad=asked.exclude_bad,
+            max_weight=request.max_weight,
+            exclude_bad=request.exclude_bad,
         )
 
 
@@ -144,25 +145,25 @@ def check_state(state: Path, **options: float | None) -> Gated:
     return Gated(state.name, (Check("all rows", "rows", found),), premises)
 
 
-def _baseline(gated: Table, path: str, asked: Asked, told: Told) -> Side:
+def _baseline(gated: Table, path: str, request: GateRequest, listener: Listener) -> Side:
     """The baseline's rows, from columns of the same names, or its sketch."""
-    table = open_table(path, pos_label=asked.pos_label)
+    table = open_table(path, pos_label=request.pos_label)
     _refuse_itself(gated, table, path)
-    of_classes = ["classes" in kinds_of(each, asked.y_true, asked.y_prob) for each in (gated, table)]
+    of_classes = ["classes" in kinds_of(each, request.y_true, request.y_prob) for each in (gated, table)]
     if of_classes[0] is not of_classes[1]:
         raise InputError("baseline", "one of it and FILE holds probabilities of classes, the other single predictions")
-    if asked.distinct:
+    if request.distinct:
         take_as_distinct([gated, table], "FILE or baseline")
-    alone = replace(asked, by=(), find=(), max_worse=None, given=frozenset())
+    alone = replace(request, by=(), find=(), max_worse=None, given=frozenset())
     if isinstance(table, KeptSketches):
         return _side(table.sketch())  # its columns were chosen when it was made
     premises: dict[str, Any] = {"n_excluded": 0}
-    say = Told(told.progress, lambda said: told.say(f"{path}: {said}"), premises.__setitem__)
+    say = Listener(listener.stage, lambda said: listener.note(f"{path}: {said}"), premises.__setitem__)
     read, names = read_opened(table, alone, say)
     with named_as_in_table(table, names):
         side = _side(read)
-    told.premise("n_excluded_baseline", premises["n_excluded"])
-    told.premise("n_rows_baseline", side.sample.n_rows + premises["n_excluded"])
+    listener.premise("n_excluded_baseline", premises["n_excluded"])
+    listener.premise("n_rows_baseline", side.sample.n_rows + premises["n_excluded"])
     return side
 
 
@@ -198,8 +199,8 @@ def _very_same(now: Side, before: Side) -> bool:
     return all(np.array_equal(*pair) for pair in held)
 
 
-def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> NotWorse:
-    limit = asked.max_worse
+def _compared(now: Side, before: Side, name: str, request: GateRequest, shares: int) -> NotWorse:
+    limit = request.max_worse
     if limit is None:  # what an audit takes to be too small to matter
         mean = dot(now.sample.mass(), now.sample.prediction)
         limit = default_limit(min(1.0, max(0.0, mean + float(now.sample.residual().sum()))), mean)
@@ -208,8 +209,8 @@ def _compared(now: Side, before: Side, name: str, asked: Asked, shares: int) -> 
         before,
         baseline=name,
         max_worse=limit,
-        default_limit=asked.max_worse is None,
-        level=asked.level,
+        default_limit=request.max_worse is None,
+        level=request.level,
         shares=shares,
     )
     return replace(found, same=_very_same(now, before))
@@ -222,27 +223,27 @@ Decide = Callable[[int], GateResult]
 """The gate of one segment, where "beyond" takes one of so many shares of the level."""
 
 
-def segments_to_gate(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Decide]]:
+def segments_to_gate(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
     """Name of each segment and its gate, in the order of its values."""
     held = {argument: names[argument] for argument in ("y_true", "y_prob") if argument in names}
-    if asked.groups is not None:
-        return _of_rows(table, held, asked)
-    groups = table.groups(held, asked.by, FINE, exclude_bad=asked.exclude_bad)
+    if request.groups is not None:
+        return _of_rows(table, held, request)
+    groups = table.groups(held, request.by, FINE, exclude_bad=request.exclude_bad)
     return [
-        (name, partial(_gate_of_cells, replace(groups, index=groups.index[rows], cells=groups.cells[rows]), asked))
-        for name, rows in _parted(groups.keys, groups.index, asked.by)
+        (name, partial(_gate_of_cells, replace(groups, index=groups.index[rows], cells=groups.cells[rows]), request))
+        for name, rows in _parted(groups.keys, groups.index, request.by)
     ]
 
 
-def _of_rows(table: Table, names: Mapping[str, str], asked: Asked) -> list[tuple[str, Decide]]:
-    read = table.with_features(names, asked.by, "by", exclude_bad=asked.exclude_bad, groups=asked.groups)
+def _of_rows(table: Table, names: Mapping[str, str], request: GateRequest) -> list[tuple[str, Decide]]:
+    read = table.with_features(names, request.by, "by", exclude_bad=request.exclude_bad, groups=request.groups)
     assert read.group is not None
-    if asked.exclude_bad:
+    if request.exclude_bad:
         read = read.kept(read.group >= 0)
     y_true, y_prob, group = (np.asarray(each) for each in (read.arrays["y_true"], read.arrays["y_prob"], read.group))
     return [
-        (name, partial(_gate_of_rows, y_true[rows], y_prob[rows], group[rows], asked))
-        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(group.size, np.int64), asked.by)
+        (name, partial(_gate_of_rows, y_true[rows], y_prob[rows], group[rows], request))
+        for name, rows in _parted(read.keys_in_a_frame(), np.zeros(group.size, np.int64), request.by)
     ]
 
 
@@ -263,17 +264,17 @@ def _in_order(key: tuple[Any, ...]) -> list[Any]:
     return [(value is None, "" if value is None else value) for value in key]
 
 
-def _gate_of_cells(groups: Groups, asked: Asked, shares: int) -> GateResult:
-    limit = asked.max_distance
+def _gate_of_cells(groups: Groups, request: GateRequest, shares: int) -> GateResult:
+    limit = request.max_distance
     assert limit is not None
     index, cells = read_cells(groups.index, groups.cells, FINE)
     rounding = rounding_of_plain_sums(float(cells[:, sketching.COUNT].max())) + NATIVE_ROUNDING
     held = sample_from_cells(index, cells, FINE), moments_from_cells(index, cells, FINE, rounding)
-    return gate_of_cells(*held, max_distance=limit, level=asked.level, shares=shares)
+    return gate_of_cells(*held, max_distance=limit, level=request.level, shares=shares)
 
 
-def _gate_of_rows(y_true: Any, y_prob: Any, group: IntArray, asked: Asked, shares: int) -> GateResult:
+def _gate_of_rows(y_true: Any, y_prob: Any, group: IntArray, request: GateRequest, shares: int) -> GateResult:
     """Of the part of each group that lies in the segment: it weighs at most what a whole group may weigh."""
-    assert asked.max_distance is not None
-    sample, units = read_draws(y_true, y_prob, groups=group, max_weight=asked.max_weight)
-    return gate_from_ends(Ends.of(sample, asked.level, units, shares=shares), asked.max_distance, sample.n_rows)
+    assert request.max_distance is not None
+    sample, units = read_draws(y_true, y_prob, groups=group, max_weight=request.max_weight)
+    return gate_from_ends(Ends.of(sample, request.level, units, shares=shares), request.max_distance, sample.n_rows)

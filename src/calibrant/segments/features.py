@@ -24,7 +24,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.days import day_number, days_singly, spans
 from calibrant.door.errors import InputError
 from calibrant.door.labels import is_outcome
-from calibrant.segments.request import Asked
+from calibrant.segments.request import Search
 from calibrant.tables.features import TELLING, TIMES, Featured
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Feature:
 def read_features(
     columns: Mapping[str, Any],
     rows: Mapping[str, FloatArray | None],
-    asked: Asked,
+    asked: Search,
     *,
     chosen: bool,
     option: str = "features",
@@ -67,7 +67,7 @@ def read_features(
         The features.
     rows : mapping of str to ndarray of shape (n,)
         What was predicted and seen, by argument; a feature may be none of these under another name.
-    asked : Asked
+    asked : Search
         How finely they are to be told apart; a category with fewer rows than a segment needs is not told from others.
     chosen : bool
         Whether the user named the features.
@@ -92,7 +92,7 @@ def _counted(column: Any) -> IntArray:
     return np.asarray(held.field("counts"), np.int64)
 
 
-def worth_telling(counts: IntArray, asked: Asked) -> int:
+def worth_telling(counts: IntArray, asked: Search) -> int:
     """How many values of a text may be told apart, by the rows of each; none where it is refused."""
     if counts.size > asked.n_bins and counts.max() < asked.min_rows:
         return 0
@@ -129,7 +129,7 @@ def each_or_left_out(
     return found, left_out
 
 
-def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], asked: Asked, most: int) -> Feature:
+def _feature(name: str, column: Any, rows: Mapping[str, FloatArray | None], asked: Search, most: int) -> Feature:
     import pyarrow
 
     held = pyarrow.types
@@ -236,7 +236,7 @@ def cut_at(name: str, tops: FloatArray, after: FloatArray, *, days: bool) -> tup
     return cuts, ranges(name, cuts)
 
 
-def _categories(name: str, column: Any, asked: Asked, most: int) -> tuple[IntArray, tuple[str, ...]]:
+def _categories(name: str, column: Any, asked: Search, most: int) -> tuple[IntArray, tuple[str, ...]]:
     """The most frequent values one by one, the rest together."""
     told = column.dictionary_encode()
     told = told.combine_chunks() if hasattr(told, "chunks") else told
@@ -249,7 +249,7 @@ def _categories(name: str, column: Any, asked: Asked, most: int) -> tuple[IntArr
 
 
 def most_frequent(
-    name: str, values: Sequence[Any], counts: IntArray, asked: Asked, most: int
+    name: str, values: Sequence[Any], counts: IntArray, asked: Search, most: int
 ) -> tuple[list[int], list[str]]:
     """The values that are told apart, the most frequent first, and what they and the rest together are called.
 
@@ -292,7 +292,7 @@ class LazyFeature:
 
 
 def lazy_features(
-    table: Featured, names: Sequence[str], asked: Asked, *, chosen: bool, option: str
+    table: Featured, names: Sequence[str], asked: Search, *, chosen: bool, option: str
 ) -> tuple[list[LazyFeature], dict[str, str]]:
     """Features and their codes, and why columns were left out; parameters and errors are those of `read_features`."""
     held: dict[str, Values | InputError] = {}
@@ -308,7 +308,9 @@ def lazy_features(
     )
 
 
-def _lazy_feature(table: Featured, name: str, asked: Asked, most: int, held: Values | InputError | None) -> LazyFeature:
+def _lazy_feature(
+    table: Featured, name: str, asked: Search, most: int, held: Values | InputError | None
+) -> LazyFeature:
     if isinstance(held, InputError):
         raise held
     kind = table.kind(name)

@@ -25,7 +25,7 @@ from calibrant.segments.by_rows import ByRows
 from calibrant.segments.candidates import Formed, each_set, form, too_few_rows, units_of
 from calibrant.segments.cell_sums import RESOLUTION, Block, Summed
 from calibrant.segments.features import Feature, LazyFeature
-from calibrant.segments.request import LEAST_LEVEL, Asked, AskedOf
+from calibrant.segments.request import LEAST_LEVEL, AskedOf, Search
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
 from calibrant.segments.sums import TailSearch, summed_again, summed_to_search
 from calibrant.segments.totals import Totals, totals_of
@@ -81,7 +81,7 @@ class OfRows:
         table: Table,
         names: Mapping[str, str],
         taken: tuple[str, ...],
-        asked: Asked,
+        asked: Search,
         of: AskedOf,
         most: float | None,
     ) -> OfRows:
@@ -113,7 +113,7 @@ class OfRows:
             return ends_at_knots(self._at_knots, miss)
         return self.totals.population_intervals(2.0 * len(self.formed) * miss, self.max_weight)
 
-    def called_off(self, asked: Asked) -> list[CalledOff]:
+    def called_off(self, asked: Search) -> list[CalledOff]:
         """What `find_segments` calls off in these rows.
 
         Raises
@@ -155,7 +155,7 @@ class OfSums:
     features: list[LazyFeature]
 
     @classmethod
-    def read(cls, table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Asked, of: AskedOf) -> OfSums:
+    def read(cls, table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Search, of: AskedOf) -> OfSums:
         """As `OfRows.read`, of a table that is summed where it lies."""
         if "groups" in names:
             raise many_in_groups()
@@ -181,7 +181,7 @@ class OfSums:
         """Ends for the population's mean of outcome less prediction, each passed with probability `miss` at most."""
         return self.totals.population_intervals(2.0 * len(self.summed) * miss)
 
-    def called_off(self, asked: Asked) -> list[CalledOff]:
+    def called_off(self, asked: Search) -> list[CalledOff]:
         """What `find_segments` calls off in these sums.
 
         Raises
@@ -222,7 +222,7 @@ def read_to_bound(
     table: Table,
     names: Mapping[str, str],
     features: tuple[str, ...] | None,
-    asked: Asked,
+    asked: Search,
     *,
     max_weight: float | None = None,
     exclude_bad: bool = False,
@@ -377,7 +377,7 @@ def bounded_in_table(
     table: Table,
     names: Mapping[str, str],
     features: tuple[str, ...] | None,
-    asked: Asked,
+    asked: Search,
     *,
     level: float,
     max_distance: float,
@@ -427,7 +427,7 @@ def _segment(held: OfRows | OfSums, ends: Ends, i: int, off: CalledOff | None = 
 
 
 def _with_called_off(
-    found: BoundedSegments, ends: Ends, held: OfRows | OfSums, asked: Asked, level: float
+    found: BoundedSegments, ends: Ends, held: OfRows | OfSums, asked: Search, level: float
 ) -> BoundedSegments:
     """Of bounds by which no segment is beyond: undecided where the search calls one off that is not proved within."""
     within = held.ends(level)

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator, whole_from
 from calibrant.door.coding import MOST_CATEGORIES
 from calibrant.door.errors import InputError
+from calibrant.door.request import DEEPEST, MAX_DEPTH, AuditRequest
 
-MAX_DEPTH, N_BINS, MIN_ROWS = 2, 10, 50
+N_BINS, MIN_ROWS = 10, 50
 BY_REDRAWS, BY_TAIL = 0.99, 0.01
 """Shares of the level that the two p-values get."""
 LEAST_LEVEL = (1.0 + 1e-9) / (BY_REDRAWS * (1.0 + N_RESAMPLES))
 """At smaller levels the usual number of redraws calls nothing off."""
-_DEEPEST, _MOST_BINS = 4, 100
+_MOST_BINS = 100
 MOST_SEGMENTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Search:
     """How segments are to be found; checked when it is made."""
 
     max_depth: int = MAX_DEPTH
@@ -31,12 +32,18 @@ class Asked:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used."""
-        for name, least, most in (("max_depth", 1, _DEEPEST), ("n_bins", 2, _MOST_BINS)):
+        for name, least, most in (("max_depth", 1, DEEPEST), ("n_bins", 2, _MOST_BINS)):
             if whole_from(getattr(self, name), name, least) > most:
                 raise InputError(name, f"is {getattr(self, name):,}", allowed=f"it must be from {least} to {most}")
         whole_from(self.min_rows, "min_rows", 1)
         check_resamples(self.n_resamples, check_level(self.level), share=BY_REDRAWS)
         generator(self.random_state)
+
+    @classmethod
+    def of(cls, request: AuditRequest) -> Search:
+        """The search that an audit is asked for."""
+        names = ("max_depth", "level", "n_resamples", "random_state")
+        return cls(**{name: getattr(request, name) for name in names}) if request.find else cls()
 
     def categories(self, n_numbers: int, texts: Sequence[int]) -> int:
         """How many values of a text are told apart at most, of features of numbers and texts of so many values each.

@@ -14,6 +14,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, flag, generator, 
 from calibrant.door.columns import NOT_NULL, FloatArray, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
+from calibrant.door.request import MAX_DEPTH
 from calibrant.door.rows import Rows, not_taken
 from calibrant.door.values import ReadOnly, counted
 from calibrant.inference.testing.result import impossible_rows
@@ -24,7 +25,7 @@ from calibrant.segments.by_rows import ByRows
 from calibrant.segments.candidates import Formed, Units, form, units_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.overlap import explained_once
-from calibrant.segments.request import MAX_DEPTH, MIN_ROWS, N_BINS, Asked, AskedOf, names_of
+from calibrant.segments.request import MIN_ROWS, N_BINS, AskedOf, Search, names_of
 from calibrant.segments.results import FoundSegment, FoundSegments
 from calibrant.segments.sums import found_in_sums
 from calibrant.segments.totals import Totals, holm, totals_of
@@ -36,7 +37,7 @@ def found_in_table(
     table: Table,
     names: Mapping[str, str],
     features: tuple[str, ...] | None,
-    asked: Asked,
+    asked: Search,
     *,
     trials: bool = False,
     exclude_bad: bool = False,
@@ -81,7 +82,7 @@ def taken_features(
 
 
 def read_to_search(
-    table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Asked, of: AskedOf
+    table: Table, names: Mapping[str, str], taken: tuple[str, ...], asked: Search, of: AskedOf
 ) -> tuple[Rows, list[Feature], dict[str, str], int]:
     """Rows and features of a table, why columns were left out, and how many bad rows were."""
     numbers = {argument: name for argument, name in names.items() if argument != "groups"}
@@ -100,7 +101,7 @@ def read_to_search(
     return single, told_apart, left_out, read.n_excluded
 
 
-def searched(rows: Rows, features: Sequence[Feature], asked: Asked) -> tuple[Units, Formed, ByRows | ByGroups]:
+def searched(rows: Rows, features: Sequence[Feature], asked: Search) -> tuple[Units, Formed, ByRows | ByGroups]:
     """What redraws say of all segments of rows that were read already."""
     seed = generator(asked.random_state).integers(2**64, dtype=np.uint64)
     check_groups(rows)
@@ -110,7 +111,7 @@ def searched(rows: Rows, features: Sequence[Feature], asked: Asked) -> tuple[Uni
     return units, formed, by.of(units, formed, int(asked.n_resamples), float(asked.level), seed)
 
 
-def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Asked) -> FoundSegments:
+def find_in_rows(rows: Rows, features: Sequence[Feature], asked: Search) -> FoundSegments:
     """Find segments of rows that were read already."""
     level, n_resamples = float(asked.level), int(asked.n_resamples)
     units, formed, found = searched(rows, features, asked)
@@ -322,7 +323,7 @@ def find_segments(
         not_taken("with trials every outcome counts once", sample_weight=sample_weight)
     flag(exclude_bad, "exclude_bad")
     flag(unweighted, "unweighted")
-    asked = Asked(max_depth, n_bins, min_rows, level, n_resamples, random_state)
+    asked = Search(max_depth, n_bins, min_rows, level, n_resamples, random_state)
     table = OpenedFrame(frame, "frame")
     wanted = names_of(features)
     weights = sample_weight if trials is None else trials

@@ -19,7 +19,7 @@ from calibrant.kernels import sketching
 from calibrant.segments.cell_sums import RESOLUTION, Block, Sets, Summed, added_up, all_sets, form_sums, summed_by
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.overlap import MOST, Line
-from calibrant.segments.request import Asked, AskedOf
+from calibrant.segments.request import AskedOf, Search
 from calibrant.segments.results import FoundSegment, FoundSegments
 from calibrant.segments.tails import SHARES, Stated, reached_by_noise, segment_tails
 from calibrant.segments.totals import holm
@@ -34,7 +34,7 @@ def found_in_sums(
     table: OpenedFrame,
     names: dict[str, str],
     features: Sequence[str],
-    asked: Asked,
+    asked: Search,
     of: AskedOf,
 ) -> FoundSegments:
     """Find segments of a lazy table in the columns `features`."""
@@ -79,7 +79,7 @@ def found_in_sums(
 
 
 def summed_to_search(
-    table: OpenedFrame, names: dict[str, str], features: Sequence[str], asked: Asked, of: AskedOf
+    table: OpenedFrame, names: dict[str, str], features: Sequence[str], asked: Search, of: AskedOf
 ) -> tuple[Summed, list[Block], OpenedFrame, list[LazyFeature], dict[str, str]]:
     """Segments of a lazy table as sums, what they were made of, the table with codes, its features, and those left
     out.
@@ -96,7 +96,7 @@ def summed_to_search(
     return formed, blocks, coded, told_apart, left_out
 
 
-def summed_again(blocks: Sequence[Block], features: Sequence[LazyFeature], asked: Asked) -> Summed:
+def summed_again(blocks: Sequence[Block], features: Sequence[LazyFeature], asked: Search) -> Summed:
     """The segments that are searched, of sums without weights in which more were formed."""
     sets = all_sets(len(features), min(int(asked.max_depth), len(features)))
     return form_sums(blocks, features, sets, asked.min_rows, weighted=False)

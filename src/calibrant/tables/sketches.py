@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from calibrant.door.columns import IntArray
+from calibrant.door.effects import OF_ROWS
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.overlap import find_overlap, refuse
@@ -27,7 +28,6 @@ from calibrant.tables.table import BoolArray, Chosen, Table
 
 COLUMN, ROWS = "sketch", "n_rows"
 """Columns of Parquet that hold a sketch's bytes, and how many rows it stands for."""
-OF_ROWS = "is for tables with columns; a sketch holds sums of its rows"
 
 
 def hold_sketches(files: Sequence[str]) -> bool:

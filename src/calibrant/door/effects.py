@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from calibrant.door.errors import InputError, Ways
-from calibrant.tables.sketches import OF_ROWS
 
-_IN_THE_RESULT = ("level", "n_resamples", "random_state", "max_distance")
+OF_ROWS = "is for tables with columns; a sketch holds sums of its rows"
 _LOG = "cannot be used: a log of lm-evaluation-harness has no columns for it"
 _CLASSES = "is for single predictions; name one column as y_prob"
 _ROLES = "y_true y_prob sample_weight"
@@ -117,13 +115,3 @@ def refuse_idle(table: tuple[Idle, ...], given: Collection[str], modes: Collecti
         if idle.mode in modes:
             for option in filter(given.__contains__, idle.options.split()):
                 raise InputError("FILE" if option == "file" else option, idle.why, allowed=idle.allowed)
-
-
-def changed(request: Any) -> Iterator[str]:
-    """Fields of a request that are not as they are by default: what Python was given.
-
-    Not those that the result has under their own name: one call takes rows of every kind with the same of them.
-    """
-    for field in fields(request):
-        if field.name not in (*_IN_THE_RESULT, "given") and getattr(request, field.name) != field.default:
-            yield field.name

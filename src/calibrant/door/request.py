@@ -1,0 +1,366 @@
+"""What is asked, of which columns and on which premises: each option once, with its type, help and name in JSON.
+
+The options of a command are made from these fields, and `effects.py` says which of them have no effect together. It
+imports no library, for a command's help is to be there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from calibrant.door.effects import AUDIT, GATE, Idle, refuse_idle
+from calibrant.door.errors import InputError
+from calibrant.door.lists import in_list
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from calibrant.door.arguments import RandomState
+
+MAX_DEPTH, DEEPEST = 2, 4
+Kind = Literal["text", "names", "values", "any", "share", "number", "whole", "flag", "path"]
+_CHECKS = {"text": "text", "names": "texts", "share": "fraction", "number": "positive", "flag": "flag"}
+"""The function of `door/arguments.py` that looks at a value of each kind; of the rest, see `__post_init__`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is known of one field of a request.
+
+    Attributes
+    ----------
+    kind : str
+        What it takes.
+    help : str or None
+        The command line's help; None where only Python has it.
+    json : str
+        Where JSON says what it was; behind "not: " why it does not.
+    flags : tuple of str
+        Names on the command line, where that is not its own with dashes.
+    least, most : int or None
+        Of a whole number on the command line.
+    command : object
+        The command line's default, where it is not Python's.
+    metavar : str or None
+        What help calls the value.
+    """
+
+    kind: Kind
+    help: str | None
+    json: str
+    flags: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    command: Any = None
+    metavar: str | None = None
+
+
+def option(default: Any, kind: Kind, help: str | None, json: str, **more: Any) -> Any:
+    """Declare a field of a request."""
+    return field(default=default, metadata={"option": Option(kind, help, json, **more)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Which columns of a table are read, and how; those that are None are guessed by their names."""
+
+    effects: ClassVar[tuple[Idle, ...]] = ()
+    differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Field -> what its option has of its own here."""
+
+    y_true: str | None = option(None, "text", "Column of outcomes: 0 or 1, or event rates.", "premises.columns")
+    y_prob: str | None = option(None, "text", "Column of predicted probabilities.", "premises.columns")
+    sample_weight: str | None = option(None, "text", "Column of weights.", "premises.columns")
+    by: tuple[str, ...] = option(
+        (),
+        "names",
+        "Columns, separated by commas: a sketch for each of their values, in Parquet.",
+        "not: the sketch is no JSON",
+    )
+    exclude_bad: bool = option(
+        False, "flag", "Leave out rows with nulls, NaN, text or numbers out of range.", "premises.exclude_bad"
+    )
+    unweighted: bool = option(False, "flag", "Leave the column of weights out.", "premises.unweighted")
+    pos_label: Any = option(None, "any", "Label of the event, if outcomes are two labels.", "premises.pos_label")
+    filesystem: Any = option(
+        None,
+        "any",
+        "Where FILE lies: an address such as s3://bucket, or s3, gcs; by default on this machine.",
+        "not: it says how FILE is reached, and the title says which file it is",
+    )
+    distinct: bool = option(
+        False,
+        "flag",
+        "Count all rows as other ones, whatever they hold; the same file twice is refused all the same.",
+        "premises.distinct",
+    )
+    given: frozenset[str] | None = None
+    """Options that were given, of the command line even where they are as by default."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can be no value, before anything is read."""
+        from calibrant.door import arguments
+
+        for name, each in self.options().items():
+            value = getattr(self, name)
+            if each.kind in _CHECKS and value is not None:
+                getattr(arguments, _CHECKS[each.kind])(value, name)
+
+    @classmethod
+    def from_command(cls, options: Mapping[str, Any], given: frozenset[str] | None = None) -> Self:
+        """The request of a command line, where a list of names has commas between them."""
+        known, values = cls.options(), {name: value for name, value in options.items() if value is not None}
+        lists = {name: in_list(value) for name, value in values.items() if known[name].kind in ("names", "values")}
+        return cls(**{**values, **lists}, given=given)
+
+    @classmethod
+    def options(cls) -> dict[str, Option]:
+        """Every field with what is known of it."""
+        found = {each.name: each.metadata["option"] for each in fields(cls) if "option" in each.metadata}
+        return {name: replace(each, **cls.differs.get(name, {})) for name, each in found.items()}
+
+    def refuse(self, *modes: str) -> None:
+        """Raise for an option that was given and has no effect in one of these modes.
+
+        Of Python that are those that are not as by default, but for those that the result has under their own name:
+        one call takes rows of every kind with the same of them.
+        """
+        given = self.given
+        if given is None:
+            own = [each for each in fields(self) if each.name not in (*_IN_THE_RESULT, "given")]
+            given = frozenset(each.name for each in own if getattr(self, each.name) != each.default)
+        refuse_idle(self.effects, given, modes)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns of keys."""
+        return self.by
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns, as `Table.choose` takes them."""
+        return {
+            "y_true": self.y_true,
+            "y_prob": self.y_prob,
+            "sample_weight": self.sample_weight,
+            "unweighted": self.unweighted,
+            "grouped_by": self.keys,
+        }
+
+
+_IN_THE_RESULT = ("level", "n_resamples", "random_state", "max_distance")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Request):
+    """What an audit and a gate are asked alike."""
+
+    trials: str | None = option(
+        None, "text", "Column of numbers of trials; the outcome is the share of events.", "premises.trials"
+    )
+    groups: str | None = option(
+        None,
+        "text",
+        "Column of patients, accounts, days, ...: rows of one may depend on one another.",
+        "premises.grouped",
+    )
+    max_weight: float | None = option(
+        None,
+        "number",
+        "With groups or weights: the most that one can weigh, known beforehand; needed for bounds.",
+        "premises.max_weight",
+    )
+    max_distance: float | None = option(
+        None,
+        "share",
+        "Distance that is too small to matter; 0.02, or a tenth of the rarer outcome's rate if less.",
+        "premises.max_distance",
+    )
+    threshold: float | None = option(
+        None,
+        "share",
+        "Predictions from here on are acted on: report what that loses; default: the worst threshold.",
+        "premises.threshold",
+    )
+    level: float = option(
+        0.05,
+        "share",
+        "Probability of error allowed to each test, the population's bounds and the band.",
+        "premises.level",
+    )
+    find: tuple[str, ...] = option(
+        (),
+        "names",
+        "Columns, separated by commas, or all: find segments that are off by more than noise.",
+        "found_segments",
+    )
+    max_depth: int = option(
+        MAX_DEPTH,
+        "whole",
+        "With --find: most columns that a segment combines.",
+        "found_segments.max_depth",
+        least=1,
+        most=DEEPEST,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what can be no value, before anything is read."""
+        from calibrant.door.arguments import check_level, check_threshold
+
+        check_level(self.level)
+        if self.threshold is not None:
+            check_threshold(self.threshold)
+        Request.__post_init__(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditRequest(Question):
+    """What an audit of a table is asked."""
+
+    effects = AUDIT
+    differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "trials": {"help": None},
+        "y_prob": {
+            "help": "Column of predicted probabilities; for classes a list p0,p1,... or a pattern 'p*'. "
+            "Given twice or more, the forecasts of one FILE are compared."
+        },
+        "by": {"help": "Columns, separated by commas: test their segments, worst first.", "json": "segmented_by"},
+    }
+
+    drift: str | None = option(
+        None, "text", "Column of days or other periods: the period from which on it is proved wrong.", "periods"
+    )
+    reference: Any = option(
+        None, "values", "With --drift: reference periods, A,B or A..B; what has changed since?", "periods"
+    )
+    n_resamples: int = option(
+        999, "whole", "Resamples behind the band; 0 for none.", "options.n_resamples", flags=("--resamples",)
+    )
+    random_state: RandomState = option(
+        None, "whole", "Seed of the random draws.", "options.random_state", flags=("--seed",), least=0, command=0
+    )
+    title: str | None = option(None, "text", None, "title")
+
+    def __post_init__(self) -> None:
+        """Refuse what can be no value or has no effect, before anything is read."""
+        from calibrant.door.arguments import check_band, seeded
+
+        check_band(self.level, self.n_resamples)
+        if self.random_state is not None:
+            seeded(self.random_state)
+        Question.__post_init__(self)
+        self.refuse("search" if self.find else "no search", "drift" if self.drift else "no drift")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns of keys: segments, periods, groups and features."""
+        return (*self.by, *(name for name in (self.drift, self.groups) if name), *self.find)
+
+    @property
+    def of_audit(self) -> dict[str, Any]:
+        """Options that `audit_sample` and `audit_classes` take as they are."""
+        names = ("max_distance", "threshold", "level", "n_resamples", "random_state")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRequest(Question):
+    """What a gate of a table is asked."""
+
+    effects = GATE
+    differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "y_true": {"help": "Column of outcomes, 0 or 1."},
+        "sample_weight": {"help": "Column of weights; needs --max-weight."},
+        "by": {"help": "Columns, separated by commas: gate every segment too.", "json": "checks"},
+        "distinct": {"flags": ("--distinct", "--again")},
+        "trials": {
+            "help": "Column of numbers of trials; the outcome is the share of events. Needs --max-weight.",
+        },
+        "groups": {
+            "help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight.",
+        },
+        "max_weight": {"help": "The most that one row, or group, can weigh, known before they were drawn."},
+        "max_distance": {"help": "Largest allowed distance from calibration; or use --max-regret."},
+        "threshold": {
+            "help": "With --max-regret: predictions from here on are acted on; default: any threshold.",
+        },
+        "level": {"help": "The verdict is wrong with at most this probability."},
+        "find": {
+            "help": "Columns, separated by commas, or all: fail if a segment of them is proved beyond.",
+            "json": "checks",
+        },
+        "max_depth": {"json": "checks"},
+    }
+
+    max_regret: float | None = option(
+        None,
+        "share",
+        "The most per row that acting on the predictions may lose against the best cut.",
+        "premises.max_regret",
+    )
+    baseline: str | None = option(
+        None,
+        "text",
+        "The last release's file: fail where FILE is worse.",
+        "premises.baseline",
+        metavar="FILE|SKETCH",
+    )
+    max_worse: float | None = option(
+        None,
+        "share",
+        "How much worse than the baseline: 0.02, or a tenth of the rarer outcome's rate if less.",
+        "premises.max_worse",
+    )
+    anytime: Path | None = option(
+        None,
+        "path",
+        "Add FILE's rows to those of this state, and stop at any time.",
+        "premises.anytime",
+        metavar="STATE",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse, before anything is read, what can be no gate."""
+        if (self.max_distance is None) == (self.max_regret is None):
+            ways = "the largest distance from calibration, such as 0.05; or the most that acting may lose, --max-regret"
+            which = "is missing" if self.max_distance is None else "is given beside --max-regret"
+            raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
+        Question.__post_init__(self)
+        modes = {
+            "distance": self.max_regret is None,
+            "regret": self.max_regret is not None,
+            "no state": self.anytime is None,
+            "state": self.anytime is not None,
+            "baseline": bool(self.baseline),
+            "no baseline": not self.baseline,
+            "no search": not self.find,
+            "segments": bool(self.by or self.find),
+            "segments of single rows": bool(self.by or self.find) and self.groups is None,
+            "trials": self.trials is not None,
+        }
+        self.refuse(*(mode for mode, on in modes.items() if on))
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether groups of rows are drawn, which differ in size alone."""
+        return self.groups is not None and self.sample_weight is None and self.trials is None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether weights, trials or groups are to be used."""
+        return any(each is not None for each in (self.sample_weight, self.max_weight, self.trials, self.groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears of the stages of the work, of notes on what was guessed or left out, and of premises by name.
+
+    A `hint` is a premise with what to do about it, for whoever does not see the page, which has it.
+    """
+
+    stage: Callable[[str], None] = lambda _stage: None
+    note: Callable[[str], None] = lambda _note: None
+    premise: Callable[[str, Any], None] = lambda _name, _value: None
+    hint: Callable[[str], None] = lambda _note: None
