@@ -73,4 +73,17 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("door/sample.py", "total_weight", "return float(self.weight.sum())", "pass"): (
         "whole numbers add up without rounding, compensated or not"
     ),
+    (
+        "measures/distance_lattice.py",
+        "_prove",
+        "self.proven = max(self.proven, first.length) return first.work",
+        "pass",
+    ): "the second search proves as much as the first one did already",
+    (
+        "measures/distance_lattice.py",
+        "solve",
+        "2.0 * guess < self.length",
+        "(not (2.0 * guess < self.length))",
+    ): _SEARCH,
+    ("measures/convolved.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
 }

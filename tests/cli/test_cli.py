@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 import calibrant
 from calibrant import progress as told
 from calibrant.cli.app import app
+from calibrant.cli.terminal import check_target
+from calibrant.door.errors import FileError
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 
 pytestmark = pytest.mark.usefixtures("one_database")
@@ -353,3 +355,21 @@ def test_a_limit_that_any_constant_passes_is_said_to_be_loose(tmp_path):
     assert "predicting 0 everywhere would be within it" in " ".join(loose.stdout.split())
     tight = CliRunner().invoke(app, ["gate", str(path), "--max-distance", "0.005"])
     assert "loose" not in tight.output
+
+
+def test_the_level_and_the_place_of_a_page_are_those_that_are_asked_for(rows, tmp_path):
+    page, there = tmp_path / "page.html", tmp_path / "not" / "there.html"
+    done = run("audit", rows, "--level", "0.16", "--resamples", "39", "--seed", "0", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["premises"]["level"] == 0.16
+    with pytest.raises(FileError, match="is written by another option as well; name another"):
+        check_target(page, "--html", [str(page)])
+    check_target(page, "--html", [str(there)])
+    for target, said in ((there, "does not exist; create it first"), (rows / "page.html", "is not a folder")):
+        missing = run("audit", rows, "--resamples", "0", "--html", target)
+        assert missing.exit_code == 2
+        assert said in told_in_one_line(missing)
+
+
+def told_in_one_line(done):
+    return " ".join(done.stderr.split())

@@ -1,6 +1,7 @@
 """The clinical panel: lowess row by row, profile likelihoods, separation, weights that are copies, what is refused."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.stats import chi2
 from calibrant import InputError, clinical_calibration
 from calibrant.decisions import flexible as smooth
 from calibrant.decisions.cases import Cases
+from calibrant.decisions.clinical import _verdict
 from calibrant.decisions.flexible import _ends, _shift, fitted_places, smoothed
 from tests.oracles import clinical as oracle
 from tests.strategies import examples, samples
@@ -359,3 +361,21 @@ def test_constant_weights_are_none():
     tripled = clinical_calibration(y, v, sample_weight=np.full(80, 3.0), **FEW)
     assert tripled.n_events == 3 * plain.n_events
     assert tripled.estimates == plain.estimates
+
+
+@pytest.mark.parametrize(
+    ("large", "slope", "said"),
+    [
+        ((-0.1, 0.1), (0.9, 1.1), "Neither level nor slope is proved wrong."),
+        ((0.1, 0.5), (0.9, 1.1), "Predictions are too low on average."),
+        ((-0.5, -0.1), (0.9, 1.1), "Predictions are too high on average."),
+        ((-0.1, 0.1), (0.5, 0.9), "Predictions are too extreme."),
+        ((-0.1, 0.1), (1.1, 1.5), "Predictions are too moderate."),
+        ((0.1, 0.5), (0.5, 0.9), "Predictions are too low on average and too extreme."),
+    ],
+)
+def test_what_is_proved_wrong_is_beyond_both_ends(large, slope, said):
+    found = SimpleNamespace(
+        in_the_large=SimpleNamespace(interval=large), calibration_slope=SimpleNamespace(interval=slope)
+    )
+    assert _verdict(found) == said

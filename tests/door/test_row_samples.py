@@ -168,7 +168,18 @@ def test_a_sample_comes_back_from_json_and_damage_is_seen():
     sample, _ = sample_rows(*draw(np.random.default_rng(0), 9000))
     assert RowSample.from_list(json.loads(json.dumps(sample.to_list()))) == sample
     level, text = sample.to_list()
-    for broken in ([level, text[:-8]], [-1, text], [64, text], [level + 1, text], [1.0, text], [level], [level, 3]):
+    nothing = RowSample(0, b"").to_list()[1]
+    assert RowSample.from_list([63, nothing]) == RowSample(63, b"")
+    for broken in (
+        [level, text[:-8]],
+        [-1, text],
+        [64, text],
+        [64, nothing],
+        [level + 1, text],
+        [1.0, text],
+        [level],
+        [level, 3],
+    ):
         with pytest.raises((ValueError, TypeError)):
             RowSample.from_list(broken)
 

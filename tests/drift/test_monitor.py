@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrationMonitor, InputError
-from calibrant.drift.monitor import _NAMES, _in_words, _tilts
+from calibrant.drift.monitor import _NAMES, MonitorReading, _in_words, _tilts
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -298,3 +298,11 @@ def test_it_rejects_once_the_evidence_has_reached_one_over_the_level(level):
         assert reading.reject == (most >= 1.0 / level)
         assert reading.level == level
     assert reading.reject
+
+
+@pytest.mark.parametrize("evalue", [0.2, 1.0, 1.5, 50.0])
+@pytest.mark.parametrize("reject", [False, True])
+def test_what_fits_best_is_told_where_there_is_evidence(evalue, reject):
+    said = MonitorReading(evalue, min(1.0, 1.0 / evalue), reject, 0.05, 100, 2, "forecasts too low").summary()
+    assert said.startswith("miscalibrated after" if reject else "no miscalibration proved after")
+    assert ("forecasts too low fits best" in said) == (evalue > 1.0)

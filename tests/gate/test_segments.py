@@ -16,7 +16,7 @@ from calibrant.cli.app import app
 from calibrant.door.request import GateRequest, Listener
 from calibrant.findings.decision import found_off
 from calibrant.gate.checks import check_opened
-from calibrant.segments.gate_bounds import CalledOff, _not_within, read_to_bound
+from calibrant.segments.gate_bounds import CalledOff, _not_within, _told, read_to_bound
 from calibrant.segments.request import Search
 from calibrant.tables import files, frames
 from calibrant.tables.frames import OpenedFrame
@@ -221,6 +221,15 @@ def test_an_error_that_the_mean_hides_is_told_where_it_is_and_counts_by_its_size
     assert first in found_off(audit)
     audit.max_distance = 1.01 * first.off
     assert first not in found_off(audit)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 25])
+def test_three_segments_are_named_and_the_others_counted(n):
+    said = _told(tuple(SimpleNamespace(summary=lambda k=k: f"segment {k}") for k in range(n)), n)
+    assert said.startswith("; ".join(f"segment {k}" for k in range(min(n, 3))))
+    assert said.count("segment") == min(n, 3)
+    assert ("more" in said) == (n > 3)
+    assert n <= 3 or said.endswith(f"; and {n - 3} more")
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,16 @@ def test_trees_follow_a_smooth_drift_with_or_without_lightgbm(monkeypatch, light
         found.to_json()
 
 
+def test_a_seed_repeats_a_fit_and_without_one_it_is_drawn():
+    table, y, _, _ = drawn(300, shift=-2.0)
+    first, again, other = (
+        SegmentRecalibrator(method="segments", max_depth=1, cv=2, random_state=seed).fit(table, y)
+        for seed in (3, 3, None)
+    )
+    assert first.scores_ == again.scores_
+    assert other.chosen_ in ("unchanged", "global", "segments")
+
+
 @examples(40)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 60), size=st.integers(1, 6), sure=st.booleans(), one=st.booleans())
 def test_a_block_is_the_penalised_fit(seed, n, size, sure, one):

@@ -106,3 +106,10 @@ def test_a_mark_stands_in_the_row_and_column_of_its_numbers():
     assert grid.cells[0][middle] == "*"
     assert Grid.of(1, (0.0, 1.0), (0.0, 1.0)) is None
     assert Grid.of(10_000, (0.0, 1.0), (0.0, 1.0)).columns <= 200
+
+
+@pytest.mark.parametrize("n_resamples", [0, 39])
+def test_the_band_is_drawn_and_named_where_there_is_one(n_resamples):
+    found = audit(Y, V, random_state=0, n_resamples=n_resamples)
+    drawn = "\n".join(picture(found, 60, UNICODE))
+    assert ("if calibrated (95%)" in drawn) == (n_resamples > 0) == (found.reliability.band_lower is not None)
