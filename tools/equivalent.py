@@ -42,8 +42,8 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     (
         "measures/convolved.py",
         "_crossing",
-        "(found > 0.0) == (before > 0.0)",
-        "(not ((found > 0.0) == (before > 0.0)))",
+        "(value > 0.0) == (before > 0.0)",
+        "(not ((value > 0.0) == (before > 0.0)))",
     ): "how fast secants close in on the one zero, where they end",
     ("decisions/line.py", "in_the_large", "50.0", "62.5"): "so far out the likelihood is at its limit, here or farther",
     ("inference/bounds/every_measure.py", "teach", "units.moved is None", "(not (units.moved is None))"): (
@@ -63,7 +63,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("report/clinical.py", "_end", "1.3", "1.625"): _LOOK,
     ("report/segments.py", "pair_svg", "0.9", "1.125"): _LOOK,
     ("report/plots.py", "_drift_figure", "72", "73"): _LOOK,
-    ("measures/lower.py", "lower_distance_from_rows", "return found.upper + moved", "pass"): (
+    ("measures/lower.py", "lower_distance_from_rows", "return problem.upper + moved", "pass"): (
         "a faster way to the same distance within `tol`, which is all that is promised"
     ),
     ("recalibration/curves/temperature.py", "", "200", "201"): "more steps than any fit needs",
