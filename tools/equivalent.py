@@ -86,4 +86,5 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "(not (2.0 * guess < self.length))",
     ): _SEARCH,
     ("measures/convolved.py", "fixed_point", "return high", "pass"): "secants end at that end at once: the zero",
+    ("report/segments.py", "found_svg", "50.0", "62.5"): _LOOK,
 }

@@ -195,7 +195,7 @@ CHANGES = [
     *({"n_rows": x} for x in (-1, math.nan, 200.5, 2**60, 3, 0)),
     *({"n_batches": x} for x in (math.inf, 0, 201)),
     *({"contradicted": x} for x in (True, "0", -1, 1, 201)),
-    *({"largest": x} for x in (None, 0.0, -1.0, 1e9, 10**400, math.nan, math.inf, "1")),
+    *({"largest": x} for x in (None, 0.0, -1.0, 1e9, 200 * 746.0, 10**400, math.nan, math.inf, "1")),
     *({"level": x} for x in (math.nan, 0, None)),
     *({"schema": 1}, {"extra": 1}, {"logs": {}}, {"logs": None}),
 ]

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +66,16 @@ def test_truncated_and_foreign_bytes_are_refused(tmp_path):
         CalibrationSketch.from_bytes(
             blank.replace(storage.UNSEALED, b"sha256:" + hashlib.sha256(blank).hexdigest().encode())
         )
+
+
+def test_sources_hold_no_more_rows_than_the_cells():
+    days = [CalibrationSketch().update([0, 1], [0.2, 0.7]), CalibrationSketch().update([0, 1, 1], [0.1, 0.4, 0.8])]
+    stored = CalibrationSketch.merge(days)._stored()
+    assert [each.count for each in stored.parts] == [2, 3]
+    assert storage.from_bytes(storage.to_bytes(stored)).parts == stored.parts
+    more = stored._replace(parts=(replace(stored.parts[0], count=3), stored.parts[1]))
+    with pytest.raises(InputError, match="hold more rows than the cells"):
+        storage.from_bytes(storage.to_bytes(more))
 
 
 def test_parquet_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
