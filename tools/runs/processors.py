@@ -1,4 +1,7 @@
-"""The suite as other processors would run it: other matrix kernels, and numpy without its widest registers."""
+"""The suite as other processors would run it: other matrix kernels, and numpy without its widest registers.
+
+Some of its files alone: ``PYTEST_ADDOPTS='-k "test_storage or test_bounds"' python tools/long_runs.py processors``.
+"""
 
 from __future__ import annotations
 
