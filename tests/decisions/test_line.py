@@ -8,7 +8,7 @@ from calibrant import InputError
 from calibrant.decisions import cases as of_cases
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.flexible import _stretched
-from calibrant.decisions.line import Line, in_the_large, intercept_and_slope, robust_scales
+from calibrant.decisions.line import LogitLine, in_the_large, intercept_and_slope, robust_scales
 
 
 def cases(n, seed, groups, weighted):
@@ -44,7 +44,7 @@ def by_leaving_out(held, point, free, alone=()):
 @pytest.mark.parametrize(("groups", "weighted"), [(None, True), (12, False), (12, True)])
 def test_robust_variances_are_those_of_leaving_each_unit_out(groups, weighted):
     held = cases(60, 1, groups, weighted)
-    line = Line.of(held)
+    line = LogitLine.of(held)
     scales = robust_scales(held, line)
     for point, free in (((0.1, 1.0), (0,)), ((0.2, 0.8), (0, 1)), ((-0.5, 1.4), (1,))):
         assert scales(point, free)[list(free)] == pytest.approx(by_leaving_out(held, point, free), rel=1e-9)
@@ -57,26 +57,26 @@ def test_a_unit_without_which_there_is_no_fit_moves_it_by_no_less_than_its_weigh
     held = Cases.read((rng.random(43) < v).astype(float), v, None, None, unit)
     size = np.bincount(unit)
     kish = (size**2).sum() / size.sum()
-    scales = robust_scales(held, Line.of(held))((0.0, 1.0), (0, 1))
+    scales = robust_scales(held, LogitLine.of(held))((0.0, 1.0), (0, 1))
     assert np.isfinite(scales).all()
     assert (scales >= kish * (1.0 - 1e-12)).all()
     assert scales == pytest.approx(np.maximum(by_leaving_out(held, (0.0, 1.0), (0, 1), alone=(40,)), kish), rel=1e-9)
     heavy = np.append(np.ones(20), 1e9)  # a row that outweighs all others decides the intercept by itself
     one = Cases.read((rng.random(21) < 0.5).astype(float), np.full(21, 0.4), heavy)
-    scale = robust_scales(one, Line.of(one))((np.log(1.5) + 1e-6, 1.0), (0,))[0]
+    scale = robust_scales(one, LogitLine.of(one))((np.log(1.5) + 1e-6, 1.0), (0,))[0]
     assert scale >= (heavy**2).sum() / heavy.sum() * 0.999
 
 
 def test_single_rows_have_the_variance_of_the_likelihood():
     held = cases(60, 2, None, False)
-    assert robust_scales(held, Line.of(held))((0.0, 1.0), (0, 1)) is None
+    assert robust_scales(held, LogitLine.of(held))((0.0, 1.0), (0, 1)) is None
 
 
 def test_ends_are_where_the_profile_has_risen_by_what_is_allowed_times_the_scale():
     from scipy.optimize import minimize_scalar
 
     held = cases(80, 5, None, True)
-    line = Line.of(held)
+    line = LogitLine.of(held)
     scales = robust_scales(held, line)
     intercept, slope = intercept_and_slope(line, 3.84, scales)
     assert [line.derivatives((intercept.value, slope.value))[1]] == [pytest.approx([0.0, 0.0], abs=1e-6)]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from calibrant import CalibrationSketch, InputError, audit, audit_table, calibration_test
-from calibrant.inference.testing.lots import pooling, units_of_sample
+from calibrant.inference.testing.lots import lots_of_sample, pooling
 
 
 def drawn(n, bend=1.0, seed=0):
@@ -143,7 +143,7 @@ def test_what_cells_cost_bounds_the_change_of_the_rows_own_pooling():
     sketch = CalibrationSketch(resolution=16)
     sketch.update(y_true, y_prob)
     cell = np.floor(y_prob * 16)
-    told = units_of_sample(sketch.sample)
+    told = lots_of_sample(sketch.sample)
     true = pooling(
         np.array([y_prob[cell == c].mean() for c in range(16)]),
         np.array([float((cell == c).sum()) for c in range(16)]),

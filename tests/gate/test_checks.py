@@ -19,7 +19,7 @@ from calibrant.gate.result import Check, Gated
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.comparison.not_worse import NotWorse
 from calibrant.report.gate import gate_as_junit, gate_as_markdown
-from calibrant.segments.totals import Draws, Totals
+from calibrant.segments.totals import Stakes, Totals
 from calibrant.tables import files
 from tests.segments.test_row_bets import last_refuted
 
@@ -247,7 +247,7 @@ def test_found_segments_of_groups_are_bounded_by_groups(tmp_path):
     # A group is a draw whose error is from -10 to 10; two ends of three segments.
     off = 10.0 * (BENT - ROWS)[:600]
     sums = (np.array([float(each)]) for each in (off.sum(), 6_000, off @ off, 10.0 * off.sum(), 60_000, 600))
-    low, high = Draws(*sums, 10.0).ends(0.025 / 6, -np.ones(1), np.ones(1))
+    low, high = Stakes(*sums, 10.0).ends(0.025 / 6, -np.ones(1), np.ones(1))
     every = gated(path, **asked | {"max_distance": 0.01}, groups="patient", max_weight=10).checks[1].result
     held = next((each for each in every.beyond if each.name == "all rows"), None)
     assert held is not None

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, Won, _shares, excludes
+from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.functions import lower_function
 from calibrant.inference.bounds.one_event import Spread
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.inference.bounds.units import Units
 from calibrant.sketch.sample import draws_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from tests.oracles import gate as oracle
@@ -45,7 +45,7 @@ def test_ends_are_those_of_single_rows(rows, cuts):
     y, v = rows[0], rows[1]
     limit, level, won, past, paid, before = 0.2, 0.3, Won(), None, [np.zeros(0)], 0
     for number, (outcome, prediction) in enumerate(_batches(y, v, cuts)):
-        batch = Units.of_sample(Sample.from_columns(outcome, prediction))
+        batch = Draws.of_sample(Sample.from_columns(outcome, prediction))
         won = won.after(past, batch, number, before)
         for share in _shares(before, batch, number):
             times = share.copies.astype(int)
@@ -54,7 +54,7 @@ def test_ends_are_those_of_single_rows(rows, cuts):
             past = share.pooled if past is None else past.merge(share.pooled)
         before += outcome.size
     sample = Sample.from_columns(y, v)
-    spread = Spread.of(Units.of_sample(sample))
+    spread = Spread.of(Draws.of_sample(sample))
     ends = AnytimeEnds.of(sample, spread, 0.0, won, Bets.against(limit), level, Interval(0.0, 1.0))
     (low, high), found, paid = ends.proved, lower_calibration_distance(y, v), np.concatenate(paid)
     slack = 1e-3  # the sample's own distance is bracketed to 1e-4
@@ -83,7 +83,7 @@ def test_the_capital_below_has_mean_at_most_one_over_all_that_can_happen():
     def go(past, won, chance, depth):
         for (v, y), p in zip(ATOMS, CHANCES, strict=True):
             row = Sample.from_columns([y], [v])
-            after = won.after(past, Units.of_sample(row), depth, depth)
+            after = won.after(past, Draws.of_sample(row), depth, depth)
             most = 1.0 + m
             squares = (after.squares - 2.0 * m * after.total + m * m * after.n) / most**2
             mean[depth] += chance * p * exp(bets.log_capital(bets.logs((after.total - m * after.n) / most, squares)))
@@ -106,7 +106,7 @@ def test_the_capital_above_has_mean_at_most_one_over_all_that_can_happen(limit):
                 continue
             y, v = np.repeat([y for _, y in ATOMS], k), np.repeat([v for v, _ in ATOMS], k)
             sample = Sample.from_columns(y, v)
-            spread = Spread.of(Units.of_sample(sample))
+            spread = Spread.of(Draws.of_sample(sample))
             found = sample_distance(sample).upper
             gain = bets.log_capital(bets.logs(n * (d - found), n * (spread.squared - 2.0 * d * found + d * d)))
             ways = comb(n, k[0]) * comb(n - k[0], k[1]) * comb(n - k[0] - k[1], k[2])
@@ -131,11 +131,11 @@ def test_what_pooling_can_cost_is_paid_at_both_ends():
     cells = CalibrationSketch(64).update(y, v)
     pooled, units, moved = draws_of_cells(cells.sample, cells.moments(), None)
     assert moved > 1e-3
-    won, won_of_cells = (Won().after(exact, Units.of_sample(each), 0, 600) for each in (exact, pooled))
+    won, won_of_cells = (Won().after(exact, Draws.of_sample(each), 0, 600) for each in (exact, pooled))
     assert won_of_cells.total <= won.total
     assert won_of_cells.squares >= won.squares
     assert won_of_cells.n == won.n == 600
-    of_rows = AnytimeEnds.of(exact, Spread.of(Units.of_sample(exact)), 0.0, won, bets, 0.05, nothing)
+    of_rows = AnytimeEnds.of(exact, Spread.of(Draws.of_sample(exact)), 0.0, won, bets, 0.05, nothing)
     of_cells = AnytimeEnds.of(pooled, Spread.of(units), moved, won_of_cells, bets, 0.05, nothing)
     assert of_cells.found.lower <= of_rows.found.lower <= of_rows.found.upper <= of_cells.found.upper + 1e-4
     assert of_cells.found.upper == sample_distance(pooled).upper + moved
@@ -146,7 +146,7 @@ def test_what_pooling_can_cost_is_paid_at_both_ends():
 
 def test_a_first_batch_is_split_and_a_small_one_is_not():
     v = np.random.default_rng(0).random(3000)
-    batch = Units.of_sample(Sample.from_columns(v > 0.5, v))
+    batch = Draws.of_sample(Sample.from_columns(v > 0.5, v))
     sizes = [share.n_units for share in _shares(0, batch, 0)]
     assert len(sizes) == 6
     assert sum(sizes) == 3000

@@ -8,10 +8,10 @@ from calibrant import CalibrationSketch, InputError, calibration_gate, populatio
 from calibrant.cli.app import app
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
+from calibrant.inference.bounds.draws import BLOCKS, Draws
 from calibrant.inference.bounds.functions import binned_function, kernel_function, lower_function, smooth_function
 from calibrant.inference.bounds.gate import Ends
 from calibrant.inference.bounds.one_event import Spread, _above, _below, psi
-from calibrant.inference.bounds.units import BLOCKS, Units
 from calibrant.measures.kernel import _from_sample as kernel_error_from_sample
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.registry import measures
@@ -189,7 +189,7 @@ def test_what_can_weigh_differently_needs_a_bound_known_beforehand(options, argu
 def test_sketches_pay_for_their_cells():
     y, v = synthetic.shifted_uniform(3000, 0.1, 0)
     sketch = CalibrationSketch(resolution=64).update(y, v)
-    rows, cells = Units.of_sample(Sample.from_columns(y, v)), Units.of_sample(sketch.sample)
+    rows, cells = Draws.of_sample(Sample.from_columns(y, v)), Draws.of_sample(sketch.sample)
     exact, pooled = Spread.of(rows), Spread.of(cells)
     assert pooled.least_squared <= exact.squared <= pooled.squared
     for learn in (lower_function, smooth_function):
@@ -213,7 +213,7 @@ def test_the_upper_end_is_the_largest_distance_that_is_not_excluded():
     rng = np.random.default_rng(0)
     v, most = rng.random(400), 7.0
     y, w, unit = (rng.random(400) < v).astype(float), most / 4 * rng.random(400), np.arange(400) // 4
-    spread = Spread.of(Units(y, v, w, unit, np.ones(100), most))
+    spread = Spread.of(Draws(y, v, w, unit, np.ones(100), most))
     weight = np.bincount(unit, w) / most
     error = np.bincount(unit, w * np.abs(y - v)) / most
     found, log, bet = 0.03, 0.04, 0.3
@@ -228,7 +228,7 @@ def test_the_upper_end_is_the_largest_distance_that_is_not_excluded():
 
 def test_rows_are_split_by_chance_and_none_is_lost():
     y, v = synthetic.shifted_uniform(3000, 0.1, 0)
-    units = Units.of_sample(Sample.from_columns(y, np.round(v, 2)))
+    units = Draws.of_sample(Sample.from_columns(y, np.round(v, 2)))
     blocks = units.blocks
     assert len(blocks) == BLOCKS.size
     back = np.zeros((2, 101))

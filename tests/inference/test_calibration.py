@@ -13,8 +13,8 @@ from scipy.stats import binom, chisquare, poisson_binom
 from calibrant import InputError, calibration_test
 from calibrant.door.rows import Rows
 from calibrant.inference.testing import calibration, components
-from calibrant.inference.testing.components import COX, GROUPS, WAVES, Parts
-from calibrant.inference.testing.lots import Units, pooled_into_cells, pooling, units_of_rows
+from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components
+from calibrant.inference.testing.lots import UncertainLots, lots_of_rows, pooled_into_cells, pooling
 from calibrant.inference.testing.tail import log_tail
 from calibrant.kernels.calibration import binomial_table
 from tests.oracles import calibration_test as oracle
@@ -22,7 +22,7 @@ from tests.strategies import examples
 
 
 def read(*columns):
-    return units_of_rows(Rows.of(*columns))
+    return lots_of_rows(Rows.of(*columns))
 
 
 def drawn(n, bend, seed):
@@ -39,13 +39,13 @@ def unit_lists(draw):
     m = np.array(draw(st.lists(st.integers(1, 4), min_size=k, max_size=k)), float)
     ones = np.array([draw(st.integers(0, int(each))) for each in m], float)
     w = np.array(draw(st.lists(st.sampled_from([1.0, 0.5, 1e-3]), min_size=k, max_size=k)))
-    return Units(v, m, ones, w, int(m.sum()), None, 0.0)
+    return UncertainLots(v, m, ones, w, int(m.sum()), None, 0.0)
 
 
 @examples(60)
 @given(unit_lists())
 def test_statistics_are_those_of_their_definitions(units):
-    parts = Parts.of(units)
+    parts = Components.of(units)
     found = dict(zip(parts.names, parts.statistics(units, 1, np.uint64(0))[0], strict=True))
     given_units = units.prediction, units.count, units.ones, units.weight
     blocks = parts.wave.shape[0]
@@ -75,8 +75,8 @@ def test_binomial_tables_hold_the_distribution(trials, chance):
 
 @pytest.mark.parametrize(("count", "chance"), [(1, 0.3), (5, 0.31), (60, 0.021)])
 def test_redrawn_events_have_their_distribution(count, chance):
-    units = Units(*(np.array([float(x)]) for x in (chance, count, 0, 1)), count, None, 0.0)
-    parts = Parts.of(units)
+    units = UncertainLots(*(np.array([float(x)]) for x in (chance, count, 0, 1)), count, None, 0.0)
+    parts = Components.of(units)
     score = parts.statistics(units, 4000, np.uint64(3))[1:, 0]
     possible = np.arange(count + 1)
     values = (possible - count * chance) ** 2 / (count * chance * (1 - chance))
@@ -106,7 +106,7 @@ def test_the_level_is_exact_by_exchangeability(seed, draws, coarse):
 @pytest.mark.parametrize("v", [[0.1, 0.2, 0.5, 0.6, 0.9, 0.95], [0.001, 0.01, 0.01, 0.02, 0.03, 0.5]])
 def test_the_tail_is_valid_by_enumeration(v):
     units = read(np.zeros(len(v)), np.array(v))
-    parts = Parts.of(units)
+    parts = Components.of(units)
     found = []
     for ones in product(*(range(int(each) + 1) for each in units.count)):
         events = np.array(ones, float)

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from calibrant import CalibrationGate, CalibrationSketch, InputError, calibration_gate, population_bounds
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.anytime import Bets
-from calibrant.inference.bounds.cells import Cells
+from calibrant.inference.bounds.cells import CellDraws
 from calibrant.inference.bounds.draws import draws_of
 from calibrant.inference.bounds.family import Family, _gain, lower_moves, smooth_moves
 from calibrant.inference.bounds.functions import lower_function
 from calibrant.inference.bounds.one_event import BET, Spread, end_of_bets, psi
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.inference.testing.cells import _Bounded, calibration_test_on_weighted_cells
-from calibrant.inference.testing.lots import Units as Drawn
+from calibrant.inference.testing.lots import UncertainLots as Drawn
 from calibrant.sketch.sample import draws_of_cells
 from tests.strategies import examples
 
@@ -39,7 +39,7 @@ def weighted(seed, n, resolution, kinds=(0.3, 1.0, 30.0, 100.0)):
 def test_cells_bound_what_rows_give(seed, resolution, n):
     y, v, w, sketch = weighted(seed, n, resolution)
     (_, rows), near = draws_of(y, v, w, None, None, MOST), 1e-9
-    cells = Cells.of_sample(sketch.sample, MOST, sketch.moments().misplaced)
+    cells = CellDraws.of_sample(sketch.sample, MOST, sketch.moments().misplaced)
     (s, ss, ee, least, uneven), of_cells = rows.spread, cells.spread
     assert of_cells[0] == pytest.approx(s, rel=1e-12)
     assert of_cells[1] >= ss * (1.0 - near)
@@ -74,7 +74,7 @@ def sums_of(*rows):
 def test_moments_of_cells_that_show_each_row_are_the_rows_own():
     """One row of each outcome a cell: sums of weights show both weights, so that nothing is left open."""
     rows = [(0, 0, 0.2, 3.0), (0, 1, 0.2, 0.5), (1, 1, 0.7, 2.0), (2, 0, 0.9, 4.0), (2, 1, 0.9, 1.0), (3, 0, 0.95, 0.1)]
-    cells = Cells.of_sample(sums_of(*rows), 4.0, 0.0)
+    cells = CellDraws.of_sample(sums_of(*rows), 4.0, 0.0)
     y, v, w = (np.array(each) for each in list(zip(*rows, strict=True))[1:])
     s, gap = w / 4.0, abs(y - v)
     expected = s.mean(), (s**2).mean(), ((s * gap) ** 2).mean(), ((s * gap) ** 2).mean()
@@ -89,7 +89,7 @@ def test_moments_of_cells_that_show_each_row_are_the_rows_own():
 def test_moments_of_cells_are_the_worst_that_their_sums_allow():
     """Two rows of each outcome: every way to give them weights is tried, and the bounds are reached or just above."""
     rows = [(0, 0, 0.3, 0.9), (0, 0, 0.3, 0.3), (0, 1, 0.3, 0.8), (0, 1, 0.3, 0.2)]
-    cells = Cells.of_sample(sums_of(*rows), 2.0, 0.0)
+    cells = CellDraws.of_sample(sums_of(*rows), 2.0, 0.0)
     w = np.array([each[3] for each in rows]) / 2.0
     zeros, ones, squares = w[:2].sum(), w[2:].sum(), (w**2).sum()
     a = np.linspace(zeros / 2, min(1.0, zeros), 4001)  # the heavier row without an event; the ones' follow
@@ -107,7 +107,7 @@ def test_moments_of_cells_are_the_worst_that_their_sums_allow():
 
 def test_no_row_is_taken_to_weigh_more_than_it_can():
     rows = [(0, 0, 0.3, 0.9), (0, 0, 0.3, 0.9), (0, 1, 0.3, 0.8), (0, 1, 0.3, 0.1), (0, 1, 0.3, 0.1)]
-    cells = Cells.of_sample(sums_of(*rows), 1.0, 0.0)
+    cells = CellDraws.of_sample(sums_of(*rows), 1.0, 0.0)
     squares = sum(each[3] ** 2 for each in rows)
     assert cells.above[:, 0] == pytest.approx([1.8, squares - 1.8**2 / 2.0], rel=1e-9)
     assert cells.below[:, 0] == pytest.approx([1.8**2 / 2.0, squares - 1.8], rel=1e-9)
@@ -115,8 +115,8 @@ def test_no_row_is_taken_to_weigh_more_than_it_can():
 
 @pytest.mark.parametrize("at", [0.3, 0.8])
 def test_a_wide_cell_has_the_gap_of_its_further_end_above_and_of_its_nearer_end_below(at):
-    alone = Cells.of_sample(sums_of((0, 0, 0.1, 1.0), (1, 1, at, 2.0)), 2.0, 0.0)
-    wide = Cells(alone.v, np.array([0.0, 0.15]), *(getattr(alone, name) for name in SUMS), 2.0, 0.0)
+    alone = CellDraws.of_sample(sums_of((0, 0, 0.1, 1.0), (1, 1, at, 2.0)), 2.0, 0.0)
+    wide = CellDraws(alone.v, np.array([0.0, 0.15]), *(getattr(alone, name) for name in SUMS), 2.0, 0.0)
     above, below = (((1.0 - at + move) ** 2 + (0.1 / 2.0) ** 2) / 2.0 for move in (0.15, -0.15))
     assert wide.spread[2:4] == pytest.approx((above, below), rel=1e-12)
     moved = wide.means(lambda y, v: 0.5 * (y - v))
@@ -124,7 +124,7 @@ def test_a_wide_cell_has_the_gap_of_its_further_end_above_and_of_its_nearer_end_
     assert moved[0] == pytest.approx(low, rel=1e-12)
     largest = max((0.5 * (1.0 - at) + move) ** 2 for move in (-0.15, 0.15))
     assert moved[2] >= (largest + 0.025**2) / 2.0
-    slack = Cells(alone.v, alone.moved, *(getattr(alone, name) for name in SUMS), 2.0, 0.01)
+    slack = CellDraws(alone.v, alone.moved, *(getattr(alone, name) for name in SUMS), 2.0, 0.01)
     assert alone.means(lambda y, _: y)[0] - slack.means(lambda y, _: y)[0] == pytest.approx(0.02 * alone.spread[0])
 
 
@@ -133,11 +133,11 @@ SUMS = ("count", "weight", "below", "above", "squares")
 
 def test_equal_weights_are_told_one_by_one_and_others_are_not():
     equal = [(0, 0, 0.3, 0.5), (0, 0, 0.3, 0.5), (0, 1, 0.3, 0.25), (1, 1, 0.6, 1.0)]
-    units = Cells.of_sample(sums_of(*equal), 1.0, 0.0).as_units()
+    units = CellDraws.of_sample(sums_of(*equal), 1.0, 0.0).as_units()
     assert units.copies.tolist() == [2.0, 1.0, 1.0]
     assert (units.y.tolist(), units.w.tolist()) == ([0.0, 1.0, 1.0], [0.5, 0.25, 1.0])
     other = [*equal, (1, 1, 0.6, 0.999)]
-    assert Cells.of_sample(sums_of(*other), 1.0, 0.0).as_units() is None
+    assert CellDraws.of_sample(sums_of(*other), 1.0, 0.0).as_units() is None
 
 
 @examples(20)
@@ -209,7 +209,7 @@ def test_families_hold_every_path_and_the_best_is_found(moves, pieces):
 
 def test_a_path_gains_what_its_function_does():
     _, _, _, sketch = weighted(3, 100, 64)
-    cells = Cells.of_sample(sketch.sample, MOST, 0.0)
+    cells = CellDraws.of_sample(sketch.sample, MOST, 0.0)
     knots, path = np.linspace(0.0, 1.0, 5), np.array([0.5, 0.25, 0.0, 0.25, 0.5])
     residual = cells.weight[1] * (1.0 - cells.v) - cells.weight[0] * cells.v
     assert _gain(cells, knots) @ path == pytest.approx(residual @ np.interp(cells.v, knots, path))
@@ -243,7 +243,7 @@ def test_the_capital_on_either_side_has_mean_at_most_one_over_all_that_can_happe
         below = above = total = 0.0
         for sketch, chance in every_sample(n):
             sample, units, moved = draws_of_cells(sketch.sample, sketch.moments(), 10.0)
-            cells = Cells.of_sample(sketch.sample, 10.0, sketch.moments().misplaced)
+            cells = CellDraws.of_sample(sketch.sample, 10.0, sketch.moments().misplaced)
             g, s, gg, gs, ss = cells.means(function)
             m = distance.upper
             z, zz = (g - m * s) / (1.0 + m), (gg - 2 * m * gs + m * m * ss) / (1.0 + m) ** 2

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from calibrant import CalibrationSketch, InputError, monotone_decision_loss
 from calibrant.inference import regret_bounds
-from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.one_event import psi
 from calibrant.inference.bounds.regret import Lines, _at, _at_units, _everywhere, _penalised, regret_bounds_from_sample
-from calibrant.inference.bounds.units import Units
 from tests.strategies import examples, samples
 
 
@@ -132,7 +131,7 @@ def allowed(units, share, log, t, after, cut):
 def test_units_of_unequal_weight_by_brute_force(sample, bet, t, most):
     y_true, y_prob, weight = sample
     weight = np.ones_like(y_true) if weight is None else weight / weight.max()
-    units = Units(
+    units = Draws(
         *(column[np.argsort(y_prob, kind="stable")] for column in (y_true, y_prob, weight)),
         None,
         np.ones(y_true.size),

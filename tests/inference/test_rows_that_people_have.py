@@ -26,8 +26,8 @@ from calibrant import (
 from calibrant.door.rows import Rows
 from calibrant.inference import averaged_two_bin_test, corp_regions, miller_test
 from calibrant.inference.testing import calibration, tail
-from calibrant.inference.testing.components import COX, GROUPS, WAVES, Parts
-from calibrant.inference.testing.lots import units_of_rows
+from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components
+from calibrant.inference.testing.lots import lots_of_rows
 from calibrant.inference.testing.tcal import WeightedCells
 from calibrant.resampling import redraw
 from tests.oracles import calibration_test as oracle
@@ -184,7 +184,7 @@ def grouped_rows(draw):
 @examples(40)
 def test_grouped_statistics_are_products_of_different_groups(rows):
     y, v, w, group = rows
-    units = units_of_rows(Rows.of(y, v, w, None, group))
+    units = lots_of_rows(Rows.of(y, v, w, None, group))
     parts, statistics = calibration.signed_statistics(units, 1, np.uint64(0))
     excess, variance = units.excess, units.variance
     n_blocks = parts.wave.shape[0]
@@ -206,8 +206,8 @@ def test_the_grouped_tail_is_valid_by_enumeration():
     v, group = np.array([0.1, 0.2, 0.5, 0.6, 0.7, 0.1, 0.2, 0.5, 0.6, 0.7]), np.tile(np.arange(5), 2)
     tails, chance = [], []
     for ones in product((0.0, 1.0), repeat=5):
-        units = units_of_rows(Rows.of(np.tile(ones, 2), v, None, None, group))
-        tails.append(tail.log_tail(units, Parts.of(units)))
+        units = lots_of_rows(Rows.of(np.tile(ones, 2), v, None, None, group))
+        tails.append(tail.log_tail(units, Components.of(units)))
         chance.append(np.prod(np.where(np.array(ones) == 1.0, v[:5], 1 - v[:5])))
     tails, chance = np.array(tails), np.array(chance)
     for x in np.unique(tails):

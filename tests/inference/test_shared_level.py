@@ -16,13 +16,13 @@ from calibrant.inference.bounds import every_measure as of_measures
 from calibrant.inference.bounds import population as of_bounds
 from calibrant.inference.bounds import regret as of_regret
 from calibrant.inference.bounds.corp import _confidence
+from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.gate import Ends, calibration_gate_on_sample
 from calibrant.inference.bounds.one_event import BET, Spread, lower_end, psi
 from calibrant.inference.bounds.population import sample_distance
 from calibrant.inference.bounds.squared_error import squared_error_of_counts
-from calibrant.inference.bounds.units import Units
 from calibrant.inference.comparison.compare import compare_calibration_on_rows, draws_of_a_state
-from calibrant.inference.comparison.not_worse import Side, not_worse
+from calibrant.inference.comparison.not_worse import Predictor, not_worse
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval
 
 
@@ -80,7 +80,7 @@ def test_an_end_that_several_checks_share_has_its_part_of_the_level(shares):
     both, alone = Ends.of(sample, 0.06, shares=shares), Ends.of(sample, 0.06 / shares)
     assert both.proved.low == alone.proved.low > 0.0
     assert both.proved.high == Ends.of(sample, 0.06).proved.high
-    assert both.proved.low == lower_end(Units.of_sample(sample), of_bounds.lower_function, 0.06 / shares)
+    assert both.proved.low == lower_end(Draws.of_sample(sample), of_bounds.lower_function, 0.06 / shares)
     gate = calibration_gate_on_sample(sample, max_distance=0.01, level=0.06, shares=shares)
     assert gate.lower_distance == both.proved
     assert calibration_gate(y, v, max_distance=0.01, level=0.06).lower_distance == Ends.of(sample, 0.06).proved
@@ -88,13 +88,16 @@ def test_an_end_that_several_checks_share_has_its_part_of_the_level(shares):
 
 def test_a_comparison_with_a_baseline_shares_its_part_of_the_level_over_both_predictors():
     sides = [
-        Side(Sample.of_arrays(*rows(1500, seed, bend), None), moved) for seed, bend, moved in ((0, 1, 0), (1, 2, 0.01))
+        Predictor(Sample.of_arrays(*rows(1500, seed, bend), None), moved)
+        for seed, bend, moved in ((0, 1, 0), (1, 2, 0.01))
     ]
     found = not_worse(*sides, baseline="old", max_worse=0.01, level=0.1, shares=2)
     own, other = (side.interval(0.025) for side in sides)
     assert found.way == "proved"
     assert tuple(found.difference) == pytest.approx((own.low - other.high, own.high - other.low))
-    again = [Side(Sample.of_arrays(*each, None), 0.004, Rows.of(*each)) for each in (rows(300, 0), rows(280, 1, 2.0))]
+    again = [
+        Predictor(Sample.of_arrays(*each, None), 0.004, Rows.of(*each)) for each in (rows(300, 0), rows(280, 1, 2.0))
+    ]
     test = not_worse(*again, baseline="old", max_worse=0.01, level=0.1, shares=4)
     settings = {"measure": "smooth_calibration_error", "level": 0.05, "n_resamples": 199, "random_state": 0}
     other = compare_calibration_on_rows(again[0].rows, again[1].rows, paired=False, **settings)
@@ -198,7 +201,7 @@ def test_states_share_the_resamples_and_none_has_too_few_for_a_tail():
 @pytest.mark.parametrize("level", [0.3, 0.01])
 def test_each_lower_end_of_regret_has_the_level_of_its_ends(level):
     y, v = rows(600, 6, 3.0)
-    units = Units.of_sample(Sample.of_arrays(y, v, None))
+    units = Draws.of_sample(Sample.of_arrays(y, v, None))
     ends = of_regret._Ends(units, level, (np.zeros(0), np.zeros(0)))
     bounds = ends.bounds((0.9, 0.95), 0.3, 0.2, 600)
     assert (bounds.level, bounds.threshold) == (level, 0.3)

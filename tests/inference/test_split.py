@@ -12,8 +12,7 @@ from calibrant import CalibrationSketch, calibration_gate
 from calibrant.cli.app import app
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.anytime import _shares
-from calibrant.inference.bounds.draws import draws_of, read_draws
-from calibrant.inference.bounds.units import Units
+from calibrant.inference.bounds.draws import Draws, draws_of, read_draws
 from calibrant.tables import files
 from tests.strategies import examples, samples
 
@@ -63,7 +62,7 @@ def test_the_outcomes_draw_the_split_and_not_in_their_favour(kind):
     for i in range(times):
         y = outcome[i] = rng.integers(0, 2, n)
         rows = Sample.from_columns(y, v)
-        units = Units.of_sample(rows) if kind == "rows" else draws_of(y, v, v, None, group, 2.0)[1]
+        units = Draws.of_sample(rows) if kind == "rows" else draws_of(y, v, v, None, group, 2.0)[1]
         first[i] = np.isin(v, units.split(np.array([0.5, 0.5]))[0].v)
     assert np.abs(first.mean(axis=0) - 0.5).max() < 5.0 * 0.5 / np.sqrt(times)
     assert np.abs(((outcome - 0.5) * (first - 0.5)).mean(axis=0)).max() < 5.0 * 0.25 / np.sqrt(times)

@@ -21,7 +21,7 @@ from calibrant import (
 )
 from calibrant.kernels import partitions
 from calibrant.measures import check_predictor, distance_lattice
-from calibrant.measures.clock import Clock
+from calibrant.measures.clock import TimeLimit
 from tests.oracles import distance as oracle
 from tests.shared_data import FOLDER, NETWORKS, needs_data
 from tests.strategies import examples, samples
@@ -242,7 +242,7 @@ def test_a_time_limit_leaves_a_certified_bracket(limit):
 
 
 def test_an_interrupt_reaches_the_search():
-    clock = Clock(None)
+    clock = TimeLimit(None)
     seen = []
 
     def kernel(stop):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from calibrant import calibration_distance
 from calibrant.kernels import columns, partitions
 from calibrant.measures import distance
-from calibrant.measures.clock import Clock
+from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance import (
     _solved,
     element_relaxation,
@@ -77,7 +77,7 @@ def test_subsets_against_the_definition(domain):
 @given(domains(most=11))
 def test_columns_against_subsets(domain):
     expected = cost(*domain, by_subsets(*domain))
-    labels, proven = partition_by_columns(*domain, np.zeros(domain[0].size, np.int64), Clock(None))
+    labels, proven = partition_by_columns(*domain, np.zeros(domain[0].size, np.int64), TimeLimit(None))
     assert cost(*domain, labels) == pytest.approx(expected, abs=1e-9)
     assert expected - 1e-9 <= proven <= expected + 1e-12
 
@@ -86,7 +86,7 @@ def test_columns_against_subsets(domain):
 @given(domains(most=9), st.integers(0, 2**32 - 1))
 def test_no_part_gets_more_credit_than_it_costs(domain, seed):
     mass, v, y = domain
-    relaxation = element_relaxation(mass, v, y, Clock(None))
+    relaxation = element_relaxation(mass, v, y, TimeLimit(None))
     rng = np.random.default_rng(seed)
     for _ in range(30):
         share = mass * rng.integers(0, 2, v.size) * rng.choice([1.0, rng.random(v.size)[0]], v.size)
@@ -99,7 +99,7 @@ def test_no_part_gets_more_credit_than_it_costs(domain, seed):
 @given(domains(most=30))
 def test_the_relaxation_lies_between_the_lower_and_the_true_distance(domain):
     mass, v, y = domain
-    relaxed = mass @ element_relaxation(mass, v, y, Clock(None)).credit
+    relaxed = mass @ element_relaxation(mass, v, y, TimeLimit(None)).credit
     lower = lower_calibration_certificate(y, v, sample_weight=mass)
     assert relaxed >= lower.lower - 1e-6
     if np.isin(y, (0.0, 1.0)).all():  # nothing is mixed, so nothing is gained
@@ -111,7 +111,7 @@ def test_the_relaxation_lies_between_the_lower_and_the_true_distance(domain):
 def test_every_part_within_the_budget_is_listed(domain, budget):
     mass, v, y = domain
     n = v.size
-    credit = element_relaxation(mass, v, y, Clock(None)).credit
+    credit = element_relaxation(mass, v, y, TimeLimit(None)).credit
     flag = np.zeros(1, np.int64)
     parts = columns.parts_within(mass, v, y, credit, budget, 32, (10**7, 10**5), flag)
     assert parts.complete
@@ -148,8 +148,8 @@ def test_columns_against_few_types(n, seed):
     rng = np.random.default_rng(seed)
     v = rng.random(n)
     mass, y = np.full(n, 1.0 / n), rng.choice([0.1, 0.5, 0.8], n)
-    expected = cost(mass, v, y, partition_by_types(mass, v, y, Clock(None)))
-    labels, proven = partition_by_columns(mass, v, y, np.zeros(n, np.int64), Clock(0.5))
+    expected = cost(mass, v, y, partition_by_types(mass, v, y, TimeLimit(None)))
+    labels, proven = partition_by_columns(mass, v, y, np.zeros(n, np.int64), TimeLimit(0.5))
     found = cost(mass, v, y, labels)
     assert proven - 1e-9 <= expected <= found + 1e-12
     if found - proven <= 1e-9:
@@ -163,7 +163,7 @@ def test_sixty_elements_with_rates_near_the_predictions(seed):
     v = rng.random(60)
     y = np.clip(v + rng.normal(0.0, 0.1, 60), 0.0, 1.0)
     mass = np.full(60, 1.0 / 60.0)
-    labels, proven = partition_by_columns(mass, v, y, np.arange(60), Clock(None))
+    labels, proven = partition_by_columns(mass, v, y, np.arange(60), TimeLimit(None))
     assert cost(mass, v, y, labels) - proven <= 1e-9
     # The lower distance does not know that an element's outcomes go together.
     assert lower_calibration_certificate(y, v).upper < 0.7 * proven
@@ -173,8 +173,8 @@ def test_what_is_out_of_reach():
     rng = np.random.default_rng(0)
     v, y = rng.random(300), rng.random(300)
     mass = np.full(300, 1.0 / 300.0)
-    assert exact_partition(mass, v, y, Clock(None)) is None
-    labels, proven = partition_by_columns(mass, v, y, np.arange(300), Clock(None))
+    assert exact_partition(mass, v, y, TimeLimit(None)) is None
+    labels, proven = partition_by_columns(mass, v, y, np.arange(300), TimeLimit(None))
     assert proven == 0.0
     assert labels.tolist() == list(range(300))
 
@@ -184,9 +184,9 @@ def test_a_time_limit_leaves_proven_bounds():
     rng = np.random.default_rng(0)
     v, y = rng.random(100), rng.integers(0, 2, 100).astype(float)
     mass = rng.dirichlet(np.ones(100))
-    partition_by_columns(mass[:10] / mass[:10].sum(), v[:10], y[:10], np.arange(10), Clock(None))  # it is compiled
+    partition_by_columns(mass[:10] / mass[:10].sum(), v[:10], y[:10], np.arange(10), TimeLimit(None))  # it is compiled
     start = time.process_time()
-    labels, proven = partition_by_columns(mass, v, y, np.arange(100), Clock(0.5))
+    labels, proven = partition_by_columns(mass, v, y, np.arange(100), TimeLimit(0.5))
     assert time.process_time() - start < 10.0
     # How near the two are depends on what the processor does in half a second; that they are proved does not.
     lower = lower_calibration_certificate(y, v, sample_weight=mass)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 from calibrant import CalibrationSketch, audit
-from calibrant.recalibration.judge import Rows
+from calibrant.recalibration.judge import Judge
 from tests.strategies import examples
 
 OPTIONS = {"n_resamples": 99, "random_state": 0}
@@ -39,7 +39,7 @@ def test_under_calibration_the_likelihood_ratio_has_mean_1_at_most(seed):
         chance = np.prod([high - low for low, high in drawn])
         middle = np.array([(low + high) / 2.0 for low, high in drawn])
         y = (middle[alone] < p).astype(float)
-        rows = Rows(y, p, weight, classes=False, group=group)
+        rows = Judge(y, p, weight, classes=False, group=group)
         mean += chance * np.exp(rows.log_ratio(rows.losses(p)["log"], rows.losses(mapped)["log"]))
     assert mean <= 1.0 + 1e-9
     counted = np.bincount(alone, rows.powers)

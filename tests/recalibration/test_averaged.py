@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from calibrant import CalibrationSketch, InputError
 from calibrant.recalibration import AveragedScaling, from_json
-from calibrant.recalibration.curves.averaged import MEMBERS, Basis, Cells, Spline, fitted_members
+from calibrant.recalibration.curves.averaged import MEMBERS, Basis, LogitCells, Spline, fitted_members
 from tests.oracles import averaged as oracle
 from tests.strategies import examples, samples
 
@@ -25,7 +25,7 @@ def members_of(n, seed, truth):
     """Cells, basis and the fitted members with their prior deviations."""
     y, p = drawn(n, seed, truth)
     order = np.argsort(p)
-    cells = Cells.of(logit(p[order]), np.ones(n), y[order])
+    cells = LogitCells.of(logit(p[order]), np.ones(n), y[order])
     basis = Basis(cells, 12)
     deviations = [basis.deviations(s) for _, grid in MEMBERS.values() for s in grid]
     priors = [math.log(prior / len(grid)) for prior, grid in MEMBERS.values() for _ in grid]

@@ -41,7 +41,7 @@ def test_half_widths_are_those_of_groups():
 def test_groups_are_never_on_both_sides():
     y, v = drawn(300)
     group = np.random.default_rng(1).integers(0, 40, 300)
-    rows = judge.Rows.of(y, v, None, None, group)
+    rows = judge.Judge.of(y, v, None, None, group)
     for train, test in rows.splits(5, 0):
         assert not set(group[train]) & set(group[test])
 

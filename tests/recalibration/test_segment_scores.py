@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from calibrant import choose_recalibrator
 from calibrant.recalibration.by_segment.estimator import compared
-from calibrant.recalibration.judge import Rows, mean_with_interval
+from calibrant.recalibration.judge import Judge, mean_with_interval
 
 MASS = np.full(50, 0.02)
 
@@ -141,7 +141,7 @@ def test_scores_of_a_choice_have_intervals_of_its_level(monkeypatch, level):
 @pytest.mark.parametrize(("errors", "kept"), [(1.7, False), (1.9, False), (2.0, True), (2.5, True)])
 def test_predictions_are_given_up_unless_their_order_is_beyond_a_two_sided_level(errors, kept, monkeypatch):
     """Outcomes that predictions say nothing of, with a rank correlation of so many standard errors: 1.96 are enough."""
-    monkeypatch.setattr(Rows, "association", lambda _: (0.05, errors))
+    monkeypatch.setattr(Judge, "association", lambda _: (0.05, errors))
     rng = np.random.default_rng(0)
     choice = choose_recalibrator((rng.random(200) < 0.2).astype(int), rng.uniform(0.5, 0.9, 200), methods=["platt"])
     assert (choice.chosen != "constant") == kept

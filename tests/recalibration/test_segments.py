@@ -24,9 +24,9 @@ from calibrant.door.days import numbers_of
 from calibrant.recalibration import SegmentRecalibrator, from_json
 from calibrant.recalibration.by_segment import boosting
 from calibrant.recalibration.by_segment.cells import Cut, conditions
-from calibrant.recalibration.by_segment.corrections import Fitting, _newton, _Part
+from calibrant.recalibration.by_segment.corrections import Fitting, _Corrections, _newton
 from calibrant.recalibration.by_segment.estimator import compared
-from calibrant.recalibration.judge import Rows
+from calibrant.recalibration.judge import Judge
 from tests.strategies import examples
 
 
@@ -135,7 +135,9 @@ def test_a_block_is_the_penalised_fit(seed, n, size, sure, one):
     if sure:
         offset[rng.random(n) < 0.2] = -27.6
     rows = Fitting(offset, (rng.random(n) < 0.4) * 1.0, rng.integers(0, 4, n) * 1.0)
-    part = _Part((1,), 0 if one else None, 0.0, rng.choice([0.01, 0.3, 4.0]), rng.integers(0, size, n), np.zeros(size))
+    part = _Corrections(
+        (1,), 0 if one else None, 0.0, rng.choice([0.01, 0.3, 4.0]), rng.integers(0, size, n), np.zeros(size)
+    )
     assert min(_newton(rows, offset, part)[0] for _ in range(200)) < 1e-9
 
     def loss(change):
@@ -159,8 +161,8 @@ def test_rows_written_several_times_as_groups_prove_no_more():
     p = expit(rng.normal(size=300))
     y, better = (rng.random(300) < p).astype(float), np.clip(p + 0.02 * rng.normal(size=300), 0.01, 0.99)
     weight = rng.random(300)
-    once = Rows(y, p, weight, classes=False)
-    many = Rows(np.repeat(y, 5), np.repeat(p, 5), np.repeat(weight, 5), classes=False, group=np.repeat(range(300), 5))
+    once = Judge(y, p, weight, classes=False)
+    many = Judge(np.repeat(y, 5), np.repeat(p, 5), np.repeat(weight, 5), classes=False, group=np.repeat(range(300), 5))
     _, first = compared(once, {"unchanged": p, "segments": better}, "unchanged", 0.05)
     _, second = compared(many, {"unchanged": np.repeat(p, 5), "segments": np.repeat(better, 5)}, "unchanged", 0.05)
     assert tuple(second[1].gain_interval) == pytest.approx(tuple(first[1].gain_interval), abs=1e-12)
@@ -170,7 +172,7 @@ def test_a_richer_repair_is_kept_only_beyond_chance():
     y = np.tile([0.0, 0.0, 0.0, 1.0], 100)
     p = np.full(400, 0.4)
     right, worse = np.full(400, 0.25), np.full(400, 0.45)
-    rows = Rows(y, p, None, classes=False)
+    rows = Judge(y, p, None, classes=False)
     assert compared(rows, {"unchanged": p, "segments": right, "boosting": right}, "unchanged", 0.05)[0] == "segments"
     chosen, scores = compared(rows, {"unchanged": p, "segments": worse, "boosting": right}, "unchanged", 0.05)
     assert chosen == "boosting"
@@ -261,7 +263,7 @@ def test_constant_features_and_predictions_of_exactly_0_and_1():
     assert ((event > 0.0) & (event < 1.0)).all()
     assert not any("same" in each.feature_names or "none" in each.feature_names for each in found.corrections_)
     # Wrong certainty is compared 1e-12 away from it: its log score is finite, and no correction wins by it.
-    some = Rows(np.array([1.0, 0.0] * 50), np.tile([0.0, 0.5], 50), None, classes=False)
+    some = Judge(np.array([1.0, 0.0] * 50), np.tile([0.0, 0.5], 50), None, classes=False)
     assert np.isfinite(compared(some, {"unchanged": np.clip(some.prediction, 1e-12, 1)}, "unchanged", 0.05)[1][0].log)
 
 

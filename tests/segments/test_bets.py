@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.segments.totals import Draws
+from calibrant.segments.totals import Stakes
 from tests.strategies import examples
 
 SIZES = st.lists(st.tuples(st.floats(0.1, 20.0), st.floats(-1.0, 1.0)), min_size=1, max_size=60)
@@ -16,7 +16,7 @@ MOST = 25.0
 
 def draws_of(x, s):
     number = np.full(x.shape[1], float(x.shape[0]))
-    return Draws(
+    return Stakes(
         x.sum(0), s.sum(0), (x * x).sum(0), (x * s).sum(0), (s * s).sum(0), number, MOST if s.max() > 1 else 1.0
     )
 
@@ -47,8 +47,8 @@ def test_a_group_that_may_be_huge_is_not_taken_to_be_absent():
     s = np.ones((400, 50))
     x = (np.random.default_rng(0).random((400, 50)) < 0.9) - 0.5
     sums = x.sum(0), s.sum(0), (x * x).sum(0), x.sum(0), s.sum(0), s.sum(0)
-    assert (Draws(*sums, 2_000.0).ends(0.05, -np.ones(50), np.ones(50))[0] <= 0.0).all()
-    assert (Draws(*sums, 1.0).ends(0.05, -np.ones(50), np.ones(50))[0] > 0.2).all()  # the mean of groups of one row
+    assert (Stakes(*sums, 2_000.0).ends(0.05, -np.ones(50), np.ones(50))[0] <= 0.0).all()
+    assert (Stakes(*sums, 1.0).ends(0.05, -np.ones(50), np.ones(50))[0] > 0.2).all()  # the mean of groups of one row
 
 
 @pytest.mark.slow

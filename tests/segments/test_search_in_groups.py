@@ -20,7 +20,7 @@ from calibrant.segments.features import Feature
 from calibrant.segments.gate_bounds import at_knots, ends_at_knots
 from calibrant.segments.request import Search
 from calibrant.segments.search import find_in_rows
-from calibrant.segments.totals import Draws, holm, totals_of
+from calibrant.segments.totals import Stakes, holm, totals_of
 from tests.oracles import found_in_groups as oracle
 from tests.oracles import found_segments as rows_oracle
 from tests.segments.test_search import coded
@@ -248,7 +248,7 @@ def test_population_bounds_of_groups_hold():
     assert beyond == 0
     assert of_rows > 0
     r = np.bincount(group, y - v)
-    draws = Draws(*(np.array([float(each)]) for each in (r.sum(), 3_000, r @ r, 10.0 * r.sum(), 30_000, 300)), 10.0)
+    draws = Stakes(*(np.array([float(each)]) for each in (r.sum(), 3_000, r @ r, 10.0 * r.sum(), 30_000, 300)), 10.0)
     assert (
         totals_of(rows, formed).population_intervals(0.1, 10.0)[0][0] == draws.ends(0.1 / 6, -np.ones(1), np.ones(1))[0]
     )

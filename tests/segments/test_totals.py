@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.gate_bounds import ends_at_knots
-from calibrant.segments.totals import ByGroup, Draws, Totals
+from calibrant.segments.totals import ByGroup, Stakes, Totals
 
 
 def totals(**others):
@@ -47,7 +47,7 @@ def test_ends_of_weighted_rows_are_hoeffdings_at_a_sixth_of_the_level():
 def test_ends_for_the_population_spend_half_on_bets_a_quarter_on_outcomes_and_a_quarter_on_predictions(monkeypatch):
     held = totals(square=np.array([3.0, 9.0, 0.2]), errors=np.array([5.0, 12.0, 1.0]))
     seen = {}
-    monkeypatch.setattr(Draws, "ends", lambda _, miss, low, high: seen.update(miss=miss, low=low, high=high))
+    monkeypatch.setattr(Stakes, "ends", lambda _, miss, low, high: seen.update(miss=miss, low=low, high=high))
     held.population_intervals(0.12)
     assert seen["miss"] == pytest.approx(0.5 * 0.12 / 6)  # of two ends of three segments
     low, high = held.intervals(0.25 * 0.12)
@@ -60,7 +60,7 @@ def test_ends_for_the_population_spend_half_on_bets_a_quarter_on_outcomes_and_a_
     largest = np.array([2.0, 5.0, 1.0])
     group = ByGroup(held.errors, held.errors, held.count, largest, np.array([9.0, 9.0, 4.0]))
     made = []
-    monkeypatch.setattr(Draws, "ends", lambda self, miss, *_: made.append((self.largest, miss)))
+    monkeypatch.setattr(Stakes, "ends", lambda self, miss, *_: made.append((self.largest, miss)))
     for most in (4.0, 7.0):
         replace(held, by_group=group).population_intervals(0.12, most)
     assert made == [(5.0, pytest.approx(0.12 / 6)), (7.0, pytest.approx(0.12 / 6))]  # no less than what was seen

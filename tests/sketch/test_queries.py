@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant import CalibrationSketch, InputError, audit_table, calibration_gate
+from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.one_event import Spread
-from calibrant.inference.bounds.units import Units
 from calibrant.measures.registry import measures
 from calibrant.sketch.bounds import ARITHMETIC
 from tests.strategies import examples
@@ -56,7 +56,7 @@ def test_moments_of_cells_bound_those_of_the_rows(seed, resolution):
     v = rng.beta(0.3, 0.6, 200)
     y = (rng.random(200) < v).astype(float)
     sketch = CalibrationSketch(resolution).update(y, v)
-    most = Spread.of(Units.of_sample(sketch.sample))
+    most = Spread.of(Draws.of_sample(sketch.sample))
     assert most.least_squared <= ((y - v) ** 2).mean() + ARITHMETIC
     assert ((y - v) ** 2).mean() <= most.squared + ARITHMETIC
 

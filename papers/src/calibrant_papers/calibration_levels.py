@@ -16,12 +16,12 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.drift.periods import calibration_drift
 from calibrant.findings.reliability import reliability
-from calibrant.inference.testing.calibration import calibration_test, test_units
+from calibrant.inference.testing.calibration import calibration_test, test_lots
 from calibrant.inference.testing.chi_squared import hosmer_lemeshow_test
 from calibrant.inference.testing.classical import cox_test, spiegelhalter_test
 from calibrant.inference.testing.cumulative import cumulative_calibration_test
 from calibrant.inference.testing.distance import averaged_two_bin_test, kernel_calibration_test, smooth_calibration_test
-from calibrant.inference.testing.lots import pooled_into_cells, units_of_rows
+from calibrant.inference.testing.lots import lots_of_rows, pooled_into_cells
 from calibrant.inference.testing.result import TestResult
 from calibrant.inference.testing.tcal import tcal_test
 from calibrant.resampling.redraw import LEAST_GROUPS
@@ -204,9 +204,9 @@ def _rejected(design: str, rows: str, trials: int) -> tuple[int, float]:
         v = draw(rng, n).astype(np.float64)
         if rows == _ROWS[3]:
             y = (rng.random(n) < v).astype(np.float64)
-            units = pooled_into_cells(units_of_rows(Rows.of(y, v)))
+            units = pooled_into_cells(lots_of_rows(Rows.of(y, v)))
             pooling = max(pooling, units.pooling)
-            rejected += test_units(units, _LEVEL, 99, trial, INDEPENDENT).reject
+            rejected += test_lots(units, _LEVEL, 99, trial, INDEPENDENT).reject
             continue
         y_true, given = _drawn(rng, v, rows)
         rejected += calibration_test(y_true, v, **given, n_resamples=99, random_state=trial).reject

@@ -16,7 +16,7 @@ from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.values import Result
 from calibrant.kernels.sums import dot
 from calibrant.kernels.types import FloatArray, IntArray
-from calibrant.measures.clock import Clock
+from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance import partition_by_types
 
 _MOST_STATES = 2_000_000
@@ -101,7 +101,7 @@ def type_sparsified_distance(
     lighter = np.minimum(mass.max() * (1.0 + epsilon) ** step, mass)
     kept = mass >= epsilon / n
     labels = np.arange(n)  # what is set aside is moved to its own outcome
-    found = partition_by_types(lighter[kept], v[kept], rounded[kept], Clock(None))
+    found = partition_by_types(lighter[kept], v[kept], rounded[kept], TimeLimit(None))
     if found is None:
         raise InputError("epsilon", f"is {epsilon}: too many types are left among {n:,} elements; raise it")
     labels[kept] = n + found

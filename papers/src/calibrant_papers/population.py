@@ -12,11 +12,10 @@ from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
 from calibrant.inference.bounds.bootstrap import bootstrap_bounds
-from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.gate import Ends
 from calibrant.inference.bounds.one_event import Spread
 from calibrant.inference.bounds.population import population_bounds, sample_distance
-from calibrant.inference.bounds.units import Units
 from calibrant.measures.registry import measures
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
@@ -159,7 +158,7 @@ def _rows_needed(predictions: str, limit: float, samples: int) -> int:
             rng = np.random.default_rng([n, seed])
             v = draw(rng, n)
             sample = Sample.from_columns((rng.random(n) < v).astype(np.float64), v)
-            ends.append(Spread.of(Units.of_sample(sample)).upper_end(sample_distance(sample).upper, _LEVEL))
+            ends.append(Spread.of(Draws.of_sample(sample)).upper_end(sample_distance(sample).upper, _LEVEL))
         return float(np.median(ends)) <= limit
 
     few, many = 8, 16

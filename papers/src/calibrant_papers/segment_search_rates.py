@@ -14,7 +14,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Formed, Units, form, units_of
+from calibrant.segments.candidates import FeatureLots, Formed, form, units_of
 from calibrant.segments.cell_sums import Summed
 from calibrant.segments.evidence import Search, search
 from calibrant.segments.features import Feature
@@ -113,7 +113,9 @@ def features_of(rng: np.random.Generator, n: int) -> list[Feature]:
     ]
 
 
-def _searched(rows: Rows, features: list[Feature], depth: int, seed: int) -> tuple[Units, Formed, Search, IntArray]:
+def _searched(
+    rows: Rows, features: list[Feature], depth: int, seed: int
+) -> tuple[FeatureLots, Formed, Search, IntArray]:
     units = units_of(rows, features)
     formed = form(units, features, depth, 50)
     found = search(units, formed, _REDRAWS, 0.99 * LEVEL, np.uint64(seed))

@@ -14,10 +14,10 @@ from calibrant.door.errors import InputError
 from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.values import Result, counted
+from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.functions import smooth_function
 from calibrant.inference.bounds.gate import Ends, needs
 from calibrant.inference.bounds.one_event import Spread, lower_end
-from calibrant.inference.bounds.units import Units
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant_papers.tolerant import check_tolerances
 
@@ -148,7 +148,7 @@ def tolerant_smooth_test_on_rows(
     if reject_above <= 4.0 * accept_below:
         raise InputError("reject_above", f"is {reject_above!r}; it must be more than 4 times accept_below")
     level = check_level(level)
-    units = Units.of_sample(rows.sample)
+    units = Draws.of_sample(rows.sample)
     smooth, spread = smooth_error_from_sample(rows.sample), Spread.of(units)
     low = lower_end(units, smooth_function, level)
     proved = Interval(low, max(low, spread.upper_end(smooth, level)))

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri
 
 from calibrant.decisions.cases import Cases
-from calibrant.decisions.line import Line
+from calibrant.decisions.line import LogitLine
 from calibrant.decisions.views import drawing
 from calibrant.door.arguments import check_level
 from calibrant.door.columns import Column, FloatArray
@@ -167,7 +167,7 @@ def calibration_belt(
     if trials is None:
         require_single_outcomes(cases.y)
     cases = cases.single()
-    line = Line.of(cases)
+    line = LogitLine.of(cases)
     if line is None or line.odds.size < 2:
         raise InputError("y_prob", "has fewer than two distinct values between 0 and 1; a line needs two")
     if line.separated() != 0.0:
@@ -208,7 +208,7 @@ class _Powers:
     inverse: FloatArray
 
     @classmethod
-    def of(cls, line: Line) -> _Powers:
+    def of(cls, line: LogitLine) -> _Powers:
         share = line.mass / line.mass.sum()
         centre = float((share * line.odds).sum())
         size = math.sqrt(float((share * (line.odds - centre) ** 2).sum()))
@@ -235,7 +235,7 @@ class _Powers:
         return np.pad(np.asarray(whole.coef, dtype=np.float64), (0, degree + 1 - whole.coef.size))
 
 
-def _grid(line: Line) -> FloatArray:
+def _grid(line: LogitLine) -> FloatArray:
     """Log-odds at which the belt is drawn: half of them even in rank, half in the log-odds."""
     rank = (line.mass.cumsum() - 0.5 * line.mass) / line.mass.sum()
     even = np.linspace(line.odds[0], line.odds[-1], _POINTS // 2 + 1)
@@ -243,7 +243,7 @@ def _grid(line: Line) -> FloatArray:
     return np.sort(np.concatenate([even, by_rank]))
 
 
-def _chosen(line: Line, powers: _Powers) -> tuple[FloatArray, float]:
+def _chosen(line: LogitLine, powers: _Powers) -> tuple[FloatArray, float]:
     """Coefficients of the polynomial that is chosen, and minus its log-likelihood."""
     theta, low = _fit(line, powers.features(line.odds, 1), np.zeros(2))
     if theta is None:
@@ -257,7 +257,7 @@ def _chosen(line: Line, powers: _Powers) -> tuple[FloatArray, float]:
 
 
 def _fit(
-    line: Line, features: FloatArray, start: FloatArray, push: FloatArray | None = None
+    line: LogitLine, features: FloatArray, start: FloatArray, push: FloatArray | None = None
 ) -> tuple[FloatArray | None, float]:
     """The least of minus the log-likelihood less push . theta, and the former there; None where it has no least."""
     theta = start
@@ -292,7 +292,7 @@ def _fit(
     return None, math.inf
 
 
-def _pooled(line: Line) -> Line:
+def _pooled(line: LogitLine) -> LogitLine:
     """The line's rows, where there are many put together with neighbours of nearly the same log-odds."""
     if line.odds.size <= _CELLS:
         return line
@@ -300,11 +300,11 @@ def _pooled(line: Line) -> Line:
     first = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
     mass = np.add.reduceat(line.mass, first)
     odds, rate = (np.add.reduceat(line.mass * column, first) / mass for column in (line.odds, line.rate))
-    return Line(np.stack([np.ones(odds.size), odds]), np.clip(rate, 0.0, 1.0), mass)
+    return LogitLine(np.stack([np.ones(odds.size), odds]), np.clip(rate, 0.0, 1.0), mass)
 
 
 def _ends(
-    line: Line, features: FloatArray, best: FloatArray, allowed: float, at: FloatArray, sign: float
+    line: LogitLine, features: FloatArray, best: FloatArray, allowed: float, at: FloatArray, sign: float
 ) -> FloatArray:
     """The most (or least) that polynomials reach whose likelihood is within what is allowed, at each place.
 

@@ -15,7 +15,7 @@ from scipy.special import expit, ndtri, stdtrit
 from calibrant.decisions.cases import Cases
 from calibrant.decisions.estimate import Estimate
 from calibrant.decisions.flexible import smoothed
-from calibrant.decisions.line import Line, Point, in_the_large, intercept_and_slope, robust_scales
+from calibrant.decisions.line import LogitLine, Point, in_the_large, intercept_and_slope, robust_scales
 from calibrant.decisions.views import drawing
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, one_of
 from calibrant.door.columns import Column, FloatArray
@@ -238,7 +238,7 @@ def clinical_calibration(
     if cases.n_units < 2:
         raise InputError("groups" if groups is not None else "y_prob", "is one draw; intervals need two or more")
     _check_enough(cases)
-    line = Line.of(cases)
+    line = LogitLine.of(cases)
     if line is None:
         raise InputError("y_prob", "is 0 or 1 in every row that has weight; the panel needs probabilities in between")
     allowed = cases.normal_quantile(level) ** 2
@@ -295,7 +295,7 @@ def _check_enough(cases: Cases) -> None:
             raise InputError(what, few, allowed=more)
 
 
-def _observed_expected(cases: Cases, line: Line, allowed: float, large: Estimate) -> Estimate:
+def _observed_expected(cases: Cases, line: LogitLine, allowed: float, large: Estimate) -> Estimate:
     """Events over those expected; the interval is that of the events that the in-the-large fit expects.
 
     Where outcomes lie further from the ratio times the prediction than from that fit, by as much. Predictions of 0 and

@@ -27,7 +27,7 @@ Profile = Callable[[float], tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class LogitLine:
     """Log-odds(event) = intercept + slope * log-odds(prediction), of the predictions that are neither 0 nor 1.
 
     Attributes
@@ -43,7 +43,7 @@ class Line:
     mass: FloatArray
 
     @classmethod
-    def of(cls, cases: Cases) -> Line | None:
+    def of(cls, cases: Cases) -> LogitLine | None:
         """Pool the rows; None where all predictions are 0 or 1."""
         sample = cases.sample
         v = sample.prediction
@@ -164,7 +164,7 @@ def interval(profile: Profile, low: float, start: float, allowed: float, far: fl
     return end(-1.0), end(1.0)
 
 
-def profile_of(line: Line, fixed: int, other: float) -> Profile:
+def profile_of(line: LogitLine, fixed: int, other: float) -> Profile:
     """Minus the largest log-likelihood over the other parameter, begun where it was found last."""
     last = [other]
 
@@ -178,7 +178,9 @@ def profile_of(line: Line, fixed: int, other: float) -> Profile:
     return profile
 
 
-def in_the_large(line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]) -> Estimate:
+def in_the_large(
+    line: LogitLine, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]
+) -> Estimate:
     """Intercept with slope 1.
 
     Where events lie further from that line than its own variance says, as where the slope is none of 1, by as much.
@@ -202,7 +204,7 @@ def in_the_large(line: Line, allowed: float, spread: Callable[[Point, tuple[int,
 
 
 def intercept_and_slope(
-    line: Line, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]
+    line: LogitLine, allowed: float, spread: Callable[[Point, tuple[int, ...]], FloatArray | None]
 ) -> tuple[Estimate, Estimate]:
     """The joint fit."""
     odds = line.odds
@@ -257,7 +259,7 @@ def _scaled(allowed: float, scales: FloatArray | None, k: int) -> float:
     return allowed if scales is None else allowed * float(scales[k])
 
 
-def robust_scales(cases: Cases, line: Line) -> Callable[[Point, tuple[int, ...]], FloatArray | None]:
+def robust_scales(cases: Cases, line: LogitLine) -> Callable[[Point, tuple[int, ...]], FloatArray | None]:
     """By how much weights and groups make variances larger than the likelihood says: robust over the model's variance.
 
     None for single outcomes that are drawn one by one.

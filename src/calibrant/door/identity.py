@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.door.row_samples import CERTAIN, Evidence, RowSample, mixed, sample_of_all, sample_rows, thinned
+from calibrant.door.row_samples import CERTAIN, Repeats, RowSample, mixed, sample_of_all, sample_rows, thinned
 from calibrant.door.sample import Sample
 from calibrant.kernels import identity as kernel
 from calibrant.kernels.types import UIntArray
@@ -85,7 +85,7 @@ class Identity:
     path: str | None = None
     n_excluded: int = 0
     sample: RowSample | None = field(default=None, repr=False)
-    repeated: Evidence | None = field(default=None, compare=False)
+    repeated: Repeats | None = field(default=None, compare=False)
 
     def equals(self, other: Identity) -> bool:
         """Whether contents are equal, as far as both are known."""

@@ -92,7 +92,7 @@ class RowSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Repeats:
     """About how many rows are there twice, and the information in their outcomes."""
 
     count: int
@@ -101,7 +101,7 @@ class Evidence:
 
 def sample_rows(
     y: npt.NDArray[Any], v: npt.NDArray[Any], ids: UIntArray | None = None
-) -> tuple[RowSample | None, Evidence | None]:
+) -> tuple[RowSample | None, Repeats | None]:
     """The sample of rows in their order, and what shows that some are there twice; of event rates there is none."""
     if not len(v):
         return None, None
@@ -128,7 +128,7 @@ def sample_rows(
     return RowSample(level, records.tobytes()), evidence or _steps(records, lag.astype(np.int64), level, len(v))
 
 
-def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool) -> Evidence | None:
+def shared_rows(one: RowSample, other: RowSample, *, with_ids: bool) -> Repeats | None:
     """Return the evidence that two sources share rows; None if there is none beyond chance.
 
     Of m predictions with two rows in all, each has them in different sources with probability at most 1/2 if the
@@ -188,7 +188,7 @@ def mixed(x: UIntArray) -> UIntArray:
     return hashes
 
 
-def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: bool) -> Evidence | None:
+def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: bool) -> Repeats | None:
     """Return the evidence that all rows are there two or three times: counts at predictions are multiples of that."""
     count = records["n"].astype(np.float64)
     for times in (2, 3) if not with_ids else (2,):
@@ -203,11 +203,11 @@ def _multiples(records: npt.NDArray[Any], level: int, n_rows: int, *, with_ids: 
         evidence = _judged(same, chance, 1 << level, with_ids=with_ids)
         if evidence is not None:
             extra = count[multiple][same].sum() * (times - 1) / times
-            return Evidence(int(extra) << level, evidence.bits)
+            return Repeats(int(extra) << level, evidence.bits)
     return None
 
 
-def _steps(records: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_rows: int) -> Evidence | None:
+def _steps(records: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_rows: int) -> Repeats | None:
     """Return the evidence that a stretch of rows is there twice: pairs of equal predictions, equally far apart."""
     pair = (records["n"] == 2) & (lag > 1)  # ties of sorted rows stand side by side
     lags, counts = np.unique(lag[pair], return_counts=True)
@@ -224,13 +224,13 @@ def _steps(records: npt.NDArray[Any], lag: npt.NDArray[np.int64], level: int, n_
     return _judged(same, _divisible(np.full(int(at.sum()), 2.0), _predictions(records["v"][at]), rate, 2), 1 << level)
 
 
-def _judged(same: npt.NDArray[np.bool_], chance: FloatArray, scale: int, *, with_ids: bool = False) -> Evidence | None:
+def _judged(same: npt.NDArray[np.bool_], chance: FloatArray, scale: int, *, with_ids: bool = False) -> Repeats | None:
     """Evidence of rows that predictions say are the same, unless their outcomes say that they are not."""
     n, agreeing = len(same), int(same.sum())
     bits = min(_tail(agreeing, n, float(chance.mean())), CERTAIN)
     if agreeing < n and bits < _DOUBT:
         return None
-    return Evidence(agreeing * scale, CERTAIN if with_ids else bits)
+    return Repeats(agreeing * scale, CERTAIN if with_ids else bits)
 
 
 def _tail(successes: int, n: int, p: float) -> float:

@@ -29,7 +29,7 @@ from calibrant.findings.reliability import reliability
 from calibrant.findings.results import Audit, MeasureValue, in_its_bracket
 from calibrant.findings.rows import Given, given
 from calibrant.findings.words import proved
-from calibrant.inference.bounds.draws import Draws
+from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.every_measure import teach
 from calibrant.inference.bounds.gate import check_gate
 from calibrant.kernels.sums import compensated_sum, dot
@@ -252,7 +252,7 @@ def audit_sample(
     progress: Callable[[str], None] | None = None,
     advise: bool = True,
     displacement: float = 0.0,
-    draws: Draws | None = None,
+    draws: AnyDraws | None = None,
 ) -> Audit:
     """Audit rows that are pooled already; `progress` is told the name of each stage before it starts.
 

@@ -15,10 +15,10 @@ from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, plain
 from calibrant.findings.words import NO_TRIALS
+from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.gate import GateResult, calibration_gate_on_sample
 from calibrant.inference.bounds.population import PopulationBounds, bounds_from_sample
-from calibrant.inference.bounds.units import Units
 from calibrant.inference.testing.calibration import (
     CalibrationTestResult,
     calibration_test_on_rows,
@@ -118,7 +118,7 @@ def evidence(
     return {"calibration_test": where_it_applies(_TITLE, run)}
 
 
-def units_drawn(sample: Sample, rows: Rows | None, draws: Draws | None, weighted: bool) -> Draws | None:
+def units_drawn(sample: Sample, rows: Rows | None, draws: AnyDraws | None, weighted: bool) -> AnyDraws | None:
     """What is drawn from the population; None where nothing is known of it.
 
     Rows of weights, trials or groups need `draws`, which the most that one can weigh makes of them; trials of one row
@@ -126,12 +126,12 @@ def units_drawn(sample: Sample, rows: Rows | None, draws: Draws | None, weighted
     """
     if not sample.binary or (draws is None and (weighted or (rows is not None and not rows.plain))):
         return None
-    return Units.of_sample(sample) if draws is None else draws
+    return Draws.of_sample(sample) if draws is None else draws
 
 
 def population(
     sample: Sample,
-    units: Draws | None,
+    units: AnyDraws | None,
     limit: float,
     level: float,
     smooth_error: float,
@@ -147,7 +147,7 @@ def population(
     if units is None:
         return None, None
     gate = calibration_gate_on_sample(
-        sample, max_distance=limit, level=level, displacement=displacement, known=distance, units=units
+        sample, max_distance=limit, level=level, displacement=displacement, known=distance, draws=units
     )
     if sample.cell_width.max() > 0.0:
         return None, gate

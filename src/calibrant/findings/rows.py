@@ -9,8 +9,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, events_of, read_groups, read_trials, require_single_outcomes, sample_and_rows
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.draws import draws_of
-from calibrant.inference.bounds.units import Units
+from calibrant.inference.bounds.draws import Draws, draws_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +28,7 @@ class Given:
 
     sample: Sample
     rows: Rows | None = None
-    draws: Units | None = None
+    draws: Draws | None = None
 
 
 def given(

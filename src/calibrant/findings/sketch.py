@@ -13,7 +13,7 @@ from calibrant.door.values import counted
 from calibrant.findings.inequalities import above_interval_error
 from calibrant.findings.regions import Region
 from calibrant.findings.results import Audit, in_its_bracket
-from calibrant.inference.bounds.draws import Draws
+from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.population import bounds_from_sample
 from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above
 from calibrant.sketch.sketch import CalibrationSketch
@@ -23,7 +23,7 @@ from calibrant.tables.table import Table
 _POOLED = "and pooled rows do not tell more"
 
 
-def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: Draws | None = None) -> Audit:
+def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None = None) -> Audit:
     """Return the audit of the rows that a sketch stands for.
 
     Proved numbers are widened by what pooling can cost, regions to the ends of their cells; a measure for which that

@@ -35,11 +35,10 @@ from calibrant.door.values import counted
 from calibrant.gate.provenance import Provenance
 from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
 from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, OtherPopulationError, Won
-from calibrant.inference.bounds.cells import Cells
-from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.cells import AnyDraws, CellDraws
+from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.gate import GateResult, check_gate
 from calibrant.inference.bounds.one_event import Spread
-from calibrant.inference.bounds.units import Units
 from calibrant.sketch.sample import draws_of_cells, sample_from_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.sketch.storage import UNSEALED, is_whole, read_plain, sealed
@@ -191,7 +190,7 @@ class CalibrationGate:
         y, v, w = rows.y[part], rows.v[part], None if rows.w is None else rows.w[part]
         if self.max_weight is None:
             checked = Rows.of(y, v)
-            units = Units.of_sample(checked.sample)
+            units = Draws.of_sample(checked.sample)
             join = lambda seen: seen.update(checked.y_true, checked.y_prob)  # noqa: E731
         else:
             _, units = read_draws(y, v, w, max_weight=self.max_weight, batch=True)
@@ -243,7 +242,7 @@ class CalibrationGate:
         )
 
     def _add(
-        self, batch: Units | Cells, join: Callable[[CalibrationSketch], CalibrationSketch], listener: Batch
+        self, batch: AnyDraws, join: Callable[[CalibrationSketch], CalibrationSketch], listener: Batch
     ) -> GateResult:
         flag(listener.once, "once")
         flag(listener.distinct, "distinct")
@@ -295,11 +294,11 @@ class CalibrationGate:
         weighted = self.max_weight is not None
         return replace(found, premises=replace(found.premises, weighted=weighted, max_weight=self.max_weight))
 
-    def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, Units | Cells, float]:
+    def _draws(self, sketch: CalibrationSketch) -> tuple[Sample, AnyDraws, float]:
         """Its rows as a sample and as draws, and how far its distance can be from theirs."""
         if self.max_weight is not None and sketch.n_rows and not sketch.has_weight:
             sample = sample_from_cells(*sketch.cells(), sketch.resolution)
-            return sample, Cells.of_sample(sample, self.max_weight, 0.0), 0.0
+            return sample, CellDraws.of_sample(sample, self.max_weight, 0.0), 0.0
         return draws_of_cells(sketch.sample, sketch.moments(), self.max_weight)
 
     def to_bytes(self) -> bytes:

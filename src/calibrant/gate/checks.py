@@ -33,7 +33,7 @@ from calibrant.gate.table import (
 )
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, gate_from_ends
-from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, Side, not_worse
+from calibrant.inference.comparison.not_worse import MOST_RESAMPLED, NotWorse, Predictor, not_worse
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
 from calibrant.segments.gate_bounds import BoundedSegments, bounded_in_table
@@ -145,7 +145,7 @@ def check_state(state: Path, **options: float | None) -> Gated:
     return Gated(state.name, (Check("all rows", "rows", found),), premises)
 
 
-def _baseline(gated: Table, path: str, request: GateRequest, listener: Listener) -> Side:
+def _baseline(gated: Table, path: str, request: GateRequest, listener: Listener) -> Predictor:
     """The baseline's rows, from columns of the same names, or its sketch."""
     table = open_table(path, pos_label=request.pos_label)
     _refuse_itself(gated, table, path)
@@ -167,19 +167,19 @@ def _baseline(gated: Table, path: str, request: GateRequest, listener: Listener)
     return side
 
 
-def _side(read: Read) -> Side:
+def _side(read: Read) -> Predictor:
     """What is compared of rows that were read or summed."""
     if not isinstance(read, CalibrationSketch):
         rows = Rows.of(read.y_true, read.y_prob)
-        return Side(rows.sample, rows=rows)
+        return Predictor(rows.sample, rows=rows)
     sample, _, _ = draws_of_cells(read.sample, read.moments(), None)
     moved = read.error_bound("smooth_calibration_error")
     if sample.n_rows > MOST_RESAMPLED:
-        return Side(sample, moved)
+        return Predictor(sample, moved)
     zeros = (sample.count - sample.ones).astype(np.int64)
     copies = np.column_stack([zeros, sample.ones.astype(np.int64)]).ravel()
     outcome = np.repeat(np.tile([0, 1], sample.n_distinct), copies)
-    return Side(sample, moved, Rows(outcome, np.repeat(np.repeat(sample.prediction, 2), copies)))
+    return Predictor(sample, moved, Rows(outcome, np.repeat(np.repeat(sample.prediction, 2), copies)))
 
 
 def _refuse_itself(table: Table, baseline: Table, path: str) -> None:
@@ -193,13 +193,13 @@ def _refuse_itself(table: Table, baseline: Table, path: str) -> None:
         raise FileError("baseline", said, allowed="name the last release's file")
 
 
-def _very_same(now: Side, before: Side) -> bool:
+def _very_same(now: Predictor, before: Predictor) -> bool:
     one, other = now.sample, before.sample
     held = ((one.prediction, other.prediction), (one.count, other.count), (one.ones, other.ones))
     return all(np.array_equal(*pair) for pair in held)
 
 
-def _compared(now: Side, before: Side, name: str, request: GateRequest, shares: int) -> NotWorse:
+def _compared(now: Predictor, before: Predictor, name: str, request: GateRequest, shares: int) -> NotWorse:
     limit = request.max_worse
     if limit is None:  # what an audit takes to be too small to matter
         mean = dot(now.sample.mass(), now.sample.prediction)

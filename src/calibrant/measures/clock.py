@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calibrant.door.arguments import positive
 
 
-class Clock:
+class TimeLimit:
     """The time that is left, and the flag by which a compiled loop learns that there is none.
 
     Attributes

@@ -20,10 +20,10 @@ from calibrant.kernels.segments import cut
 from calibrant.kernels.sums import dot
 from calibrant.kernels.two_rows import Row, cut_in_step
 from calibrant.kernels.types import FloatArray, IntArray
-from calibrant.measures.clock import Clock
+from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance_lattice import LatticeProblem
 from calibrant.measures.distance_proof import (
-    Domain,
+    PartitionDomain,
     cost_of_partition,
     domain_of_predictions,
     domain_of_rows,
@@ -38,7 +38,7 @@ EXACT = 1e-9
 """Width under which a bracket counts as closed, in probability units."""
 
 
-def _bracket(domain: Domain, relaxation: LowerCertificate, clock: Clock) -> Bracket:
+def _bracket(domain: PartitionDomain, relaxation: LowerCertificate, clock: TimeLimit) -> Bracket:
     """Bracket the true distance of a domain."""
     mass, v, y = domain.mass, domain.v, domain.y
     labels = rounded_partition(mass, v, y, relaxation)
@@ -121,7 +121,7 @@ def calibration_distance(
     >>> bracket.exact, round(bracket.upper, 6), bracket.predictor.tolist()
     (True, 0.15, [0.0, 0.5, 1.0, 0.5])
     """
-    clock = Clock(time_limit)
+    clock = TimeLimit(time_limit)
     outcome, prediction, weight = read_columns(y_true, y_prob, sample_weight)
     relaxation = lower_certificate_from_sample(Sample.from_columns(outcome, prediction, weight), tol=1e-11)
     if weight is None:
@@ -139,7 +139,7 @@ def _with_all_rows(bracket: Bracket, carries: NDArray[np.bool_], prediction: Flo
 
 def upper_distance_from_sample(sample: Sample, *, time_limit: float | None = None) -> Bracket:
     """Bracket of a sample's upper distance; its predictor has one value per distinct prediction."""
-    clock = Clock(time_limit)
+    clock = TimeLimit(time_limit)
     relaxation = lower_certificate_from_sample(sample, tol=1e-11)
     carries, domain = domain_of_predictions(sample)
     return _with_all_rows(_bracket(domain, relaxation, clock), carries, sample.prediction)
@@ -250,7 +250,7 @@ _BOXES = 4e9  # pairs of a state and a part that are affordable
 _STATES = 2e7
 
 
-def exact_partition(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock) -> IntArray | None:
+def exact_partition(mass: FloatArray, v: FloatArray, y: FloatArray, clock: TimeLimit) -> IntArray | None:
     """Part of each element in a cheapest partition, or None where no program is affordable or the time is up."""
     if v.size > _SUBSETS:
         return partition_by_types(mass, v, y, clock)
@@ -258,7 +258,7 @@ def exact_partition(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock
     return label if clock.run(partitions.by_subsets, mass, v, y, label, clock.stop) else None
 
 
-def partition_by_types(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock) -> IntArray | None:
+def partition_by_types(mass: FloatArray, v: FloatArray, y: FloatArray, clock: TimeLimit) -> IntArray | None:
     """Part of each element in a cheapest partition, or None where elements are of too many types."""
     n = v.size
     # Elements of one type, mass and outcome, keep their order in some cheapest partition (Lemma 4).
@@ -406,7 +406,7 @@ class ElementRelaxation:
     target: FloatArray
 
 
-def element_relaxation(mass: FloatArray, v: FloatArray, y: FloatArray, clock: Clock) -> ElementRelaxation:
+def element_relaxation(mass: FloatArray, v: FloatArray, y: FloatArray, clock: TimeLimit) -> ElementRelaxation:
     """Solve the relaxation on a growing set of values, and lower its credits until they hold at all values."""
     values = np.unique(np.concatenate([np.linspace(0.0, 1.0, _GRID), v, y]))
     place = np.empty(v.size)
@@ -442,7 +442,7 @@ def _solved(mass: FloatArray, v: FloatArray, y: FloatArray, values: FloatArray) 
 
 
 def partition_by_columns(
-    mass: FloatArray, v: FloatArray, y: FloatArray, labels: IntArray, clock: Clock
+    mass: FloatArray, v: FloatArray, y: FloatArray, labels: IntArray, clock: TimeLimit
 ) -> tuple[IntArray, float]:
     """Return a partition at least as good as `labels`, and a lower bound of what any costs; 0 for too many elements.
 
@@ -481,7 +481,7 @@ def partition_by_columns(
     return labels, min(proven, relaxed + gap) - rounding
 
 
-def _exact_cover(parts: columns.Parts, n: int, budget: float, clock: Clock) -> tuple[IntArray | None, float]:
+def _exact_cover(parts: columns.Parts, n: int, budget: float, clock: TimeLimit) -> tuple[IntArray | None, float]:
     """Cheapest partition into some of the parts, if one was found, and a lower bound of its excess."""
     if np.unique(parts.members).size < n:
         return None, np.inf

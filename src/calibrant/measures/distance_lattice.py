@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant.kernels import lattice
 from calibrant.kernels.types import FloatArray, IntArray
-from calibrant.measures.clock import Clock
+from calibrant.measures.clock import TimeLimit
 from calibrant.measures.distance_proof import grain_of_paths, rounding_of_paths
 from calibrant.measures.lower import LowerCertificate
 from calibrant.measures.lower_check import UNIT, Potentials, overdraft
@@ -73,7 +73,7 @@ class LatticeProblem:
         """Whether nothing is left between the two bounds."""
         return self.length - self.proven <= _CLOSED * self._n
 
-    def solve(self, clock: Clock) -> None:
+    def solve(self, clock: TimeLimit) -> None:
         """Look near the coupling, then raise the length below which there is no path until one is found."""
         for wider in range(_LOOKS):
             if self.closed or clock.up or self._look(0.25 * 2**wider, 4.0 * 2**wider, clock) > _LAST * self._n:
@@ -89,14 +89,14 @@ class LatticeProblem:
             guess *= 64.0 if indifferent else 1.5
             before = work
 
-    def _look(self, slack: float, radius: float, clock: Clock) -> int:
+    def _look(self, slack: float, radius: float, clock: TimeLimit) -> int:
         """Look for a shorter path next to the coupling's; the work it took."""
         corridor = self._corridor(self._ahead, self.length, np.full(self._n + 1, self.length), radius, slack)
         result: lattice.Found = clock.run(lattice.shortest_path, *self._forward, corridor, _MOST_STATES, clock.stop)
         self._keep(result, False)
         return result.work
 
-    def _prove(self, guess: float, clock: Clock) -> int | None:
+    def _prove(self, guess: float, clock: TimeLimit) -> int | None:
         """Find the shortest path if it is no longer than the guess, else prove that it is longer; the work it took.
 
         None if it was given up.

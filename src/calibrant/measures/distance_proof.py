@@ -14,7 +14,7 @@ from calibrant.measures.lower_check import UNIT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Domain:
+class PartitionDomain:
     """Elements of positive mass, with their masses as given and as shares.
 
     Attributes
@@ -35,21 +35,23 @@ class Domain:
     rows: int
 
 
-def domain_of_rows(weight: FloatArray, v: FloatArray, y: FloatArray) -> Domain:
+def domain_of_rows(weight: FloatArray, v: FloatArray, y: FloatArray) -> PartitionDomain:
     """Every row an element."""
-    return Domain(weight, weight * y, weight / compensated_sum(weight), v, y, v.size)
+    return PartitionDomain(weight, weight * y, weight / compensated_sum(weight), v, y, v.size)
 
 
-def domain_of_predictions(sample: Sample) -> tuple[NDArray[np.bool_], Domain]:
+def domain_of_predictions(sample: Sample) -> tuple[NDArray[np.bool_], PartitionDomain]:
     """Return the mask of distinct predictions that carry weight, and the domain of these."""
     mass = sample.mass()
     carries = mass > 0.0
     weight, weighted_outcome = sample.weight[carries], sample.weighted_outcome[carries]
     y = np.minimum(weighted_outcome / weight, 1.0)
-    return carries, Domain(weight, weighted_outcome, mass[carries], sample.prediction[carries], y, sample.n_rows)
+    return carries, PartitionDomain(
+        weight, weighted_outcome, mass[carries], sample.prediction[carries], y, sample.n_rows
+    )
 
 
-def part_means(domain: Domain, labels: IntArray) -> FloatArray:
+def part_means(domain: PartitionDomain, labels: IntArray) -> FloatArray:
     """Mean outcome of each element's part, shape (n,)."""
     parts = int(labels.max()) + 1
     total = labelled_sums(labels, domain.weight, parts)
@@ -58,7 +60,7 @@ def part_means(domain: Domain, labels: IntArray) -> FloatArray:
     return np.asarray(np.minimum(mean, 1.0)[labels], dtype=np.float64)
 
 
-def cost_of_partition(domain: Domain, labels: IntArray) -> tuple[float, float]:
+def cost_of_partition(domain: PartitionDomain, labels: IntArray) -> tuple[float, float]:
     """Lower and upper bound of what it costs to move each part, numbered from 0, to its mean outcome."""
     total = compensated_sum(domain.weight)
     moved = compensated_dot(domain.weight, np.abs(domain.v - part_means(domain, labels))) / total

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from calibrant.door.columns import Column, read_columns
 from calibrant.door.sample import Sample
 from calibrant.recalibration.curves.base import Curve
-from calibrant.recalibration.serialization import Stored
+from calibrant.recalibration.serialization import JsonEstimator
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def read_predictions(y_prob: Column) -> FloatArray:
     return read_columns(np.zeros(rows), column, None)[1]
 
 
-class Recalibrator(Curve, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  # type: ignore[misc]
+class Recalibrator(Curve, ClassNamePrefixFeaturesOutMixin, TransformerMixin, JsonEstimator):  # type: ignore[misc]
     """A map from one predicted probability to a corrected one, fitted to outcomes.
 
     ``fit(y_prob, y_true, sample_weight=None)`` and ``predict(y_prob)`` take columns of shape (n,), or tables of shape

@@ -17,12 +17,12 @@ from calibrant.door.classes import MulticlassSample
 from calibrant.door.columns import Column, Labels, Table
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
-from calibrant.door.rows import Rows as SingleRows
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly
 from calibrant.inference.testing.calibration import calibration_test_on_rows
 from calibrant.inference.testing.result import TestResult, impossible_rows
-from calibrant.measures.clock import Clock
+from calibrant.measures.clock import TimeLimit
 from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.choice import RecalibrationChoice, RecalibrationScore, scored
@@ -36,7 +36,7 @@ from calibrant.recalibration.curves.steps import (
 )
 from calibrant.recalibration.curves.temperature import TemperatureCurve
 from calibrant.recalibration.judge import (
-    Rows,
+    Judge,
     mean_with_interval,
     order_kept,
     says_certain,
@@ -153,8 +153,8 @@ def choose_recalibrator(
     >>> choice.chosen
     'temperature'
     """
-    rows = Rows.of(y_true, y_prob, sample_weight, pos_label, groups)
-    clock = Clock(time_limit)
+    rows = Judge.of(y_true, y_prob, sample_weight, pos_label, groups)
+    clock = TimeLimit(time_limit)
     with beside(_THREADS) as threads:
         choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress, threads)
     winner = choice.recalibrator
@@ -162,7 +162,7 @@ def choose_recalibrator(
 
 
 def choose_on_rows(
-    rows: SingleRows | MulticlassSample,
+    rows: Rows | MulticlassSample,
     test: TestResult | None,
     *,
     level: float,
@@ -175,7 +175,7 @@ def choose_on_rows(
     `test` is that of the predictions, on these rows or on more from which they were drawn; None for classes. The
     recalibrator may be a curve.
     """
-    judge = Rows.read(rows)
+    judge = Judge.read(rows)
     methods: Sequence[Any] | None = None
     skipped = {}
     if judge.classes:
@@ -184,7 +184,7 @@ def choose_on_rows(
         if n * k * k > _MOST_WORK:
             methods = tuple(name for name in CLASS_METHODS if name != "dirichlet")
             skipped["dirichlet"] = f"takes minutes with {k:,} classes"
-    clock = Clock(None)
+    clock = TimeLimit(None)
     with beside(_THREADS) as threads:
         choice = _choose_on(
             judge, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads, test
@@ -193,14 +193,14 @@ def choose_on_rows(
 
 
 def _choose_on(
-    rows: Rows,
+    rows: Judge,
     methods: Sequence[Any] | None,
     cv: int,
     criterion: Criterion,
     level: float,
     n_resamples: int,
     random_state: RandomState,
-    clock: Clock,
+    clock: TimeLimit,
     progress: Callable[[str], None] | None,
     threads: Beside,
     test: TestResult | None = None,

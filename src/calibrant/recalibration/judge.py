@@ -17,11 +17,10 @@ from calibrant.door.columns import Column, IntArray, check_weights, read_columns
 from calibrant.door.ends import Interval
 from calibrant.door.errors import InputError
 from calibrant.door.labels import event_outcomes
-from calibrant.door.rows import Rows as SingleRows
-from calibrant.door.rows import read_groups
+from calibrant.door.rows import Rows, read_groups
 from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot
-from calibrant.measures.clock import Clock
+from calibrant.measures.clock import TimeLimit
 from calibrant.measures.smooth import largest_correlation
 from calibrant.recalibration.curves.base import Curve
 from calibrant.resampling.folds import Split, cross_fitted, folds
@@ -32,7 +31,7 @@ _CELLS = 2048  # of the predictions, when labels are redrawn for an interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Judge:
     """Outcomes or labels, predictions of shape (n,) or (n, K), weights, and each row's group."""
 
     outcome: npt.NDArray[Any]
@@ -42,13 +41,13 @@ class Rows:
     group: IntArray | None = None
 
     @classmethod
-    def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any, groups: Any) -> Rows:
+    def of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any, groups: Any) -> Judge:
         """Read one column or a table; of two columns, that of the positive class."""
         judge = cls._of(y_true, y_prob, sample_weight, pos_label)
         return judge if groups is None else replace(judge, group=read_groups(groups, judge.outcome.size))
 
     @classmethod
-    def _of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Rows:
+    def _of(cls, y_true: Any, y_prob: Any, sample_weight: Column | None, pos_label: Any) -> Judge:
         if _is_table(y_prob):
             return cls.read(multiclass_sample(y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label))
         outcome, prediction, weight = read_columns(event_outcomes(y_true, pos_label), y_prob, sample_weight)
@@ -59,20 +58,20 @@ class Rows:
         return cls(outcome, prediction, weight, classes=False)
 
     @classmethod
-    def read(cls, rows: SingleRows | MulticlassSample) -> Rows:
+    def read(cls, rows: Rows | MulticlassSample) -> Judge:
         """Rows that were read already; of two classes, those of the positive one."""
         group = None if rows.group is None else np.unique(rows.group, return_inverse=True)[1].astype(np.int64)
-        if isinstance(rows, SingleRows):
+        if isinstance(rows, Rows):
             return cls(rows.y_true.astype(np.float64), rows.y_prob, rows.weight, classes=False, group=group)
         if rows.n_classes > 2:
             return cls(rows.y_true, rows.y_prob, rows.sample_weight, classes=True, group=group)
         event = rows.event()
         return cls(event.y_true, event.y_prob, event.sample_weight, classes=False, group=group)
 
-    def single(self) -> SingleRows:
+    def single(self) -> Rows:
         """The same of one probability, for tests."""
         weight = None if self.weight is None else self.weight / self.weight.max()
-        return SingleRows(self.outcome.astype(np.int64), self.prediction, weight, group=self.group)
+        return Rows(self.outcome.astype(np.int64), self.prediction, weight, group=self.group)
 
     @property
     def mass(self) -> FloatArray:
@@ -144,7 +143,7 @@ class Rows:
         return pairs
 
     def crossed(
-        self, recalibrator: Any, splits: list[Split], clock: Clock, others: Sequence[Sample] | None
+        self, recalibrator: Any, splits: list[Split], clock: TimeLimit, others: Sequence[Sample] | None
     ) -> FloatArray:
         """Every row as mapped by a fit that has not seen its outcome; OutOfTime where the time is up first.
 
@@ -166,7 +165,7 @@ class Rows:
             check_weights(weight)  # of a part of the rows it may be zero throughout
         return Sample.of_arrays(self.outcome[rows], self.prediction[rows], weight)
 
-    def fitted(self, recalibrator: Any, rows: Any = slice(None), clock: Clock | None = None) -> Any:
+    def fitted(self, recalibrator: Any, rows: Any = slice(None), clock: TimeLimit | None = None) -> Any:
         """Fit a map to these rows; they were read already."""
         if not self.classes:
             return recalibrator.fit_sample(self.pooled(rows))

@@ -19,7 +19,7 @@ from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip
 from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
-from calibrant.recalibration.serialization import Stored
+from calibrant.recalibration.serialization import JsonEstimator
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
 
 FloatArray = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def largest_entry(ridges: list[float], start: float = 0.0) -> float:
     return min(1.01 * (1.0 + float(np.sqrt(loss) / np.sqrt(min(ridges)))), _CAP)
 
 
-class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Stored):  # type: ignore[misc]
+class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, JsonEstimator):  # type: ignore[misc]
     """A map from K class probabilities to corrected ones, fitted to labels.
 
     ``fit(y_prob, y_true, sample_weight=None)`` takes a table of shape (n, K), whose rows add up to 1, and

@@ -21,10 +21,10 @@ VERSION = 1
 """Of the layout: it goes up where an older release could not read, or would misread, what is written."""
 
 LAYOUT = "calibrant.recalibrator"
-_KNOWN: dict[str, type[Stored]] = {}
+_KNOWN: dict[str, type[JsonEstimator]] = {}
 
 
-class Stored(BaseEstimator):  # type: ignore[misc]
+class JsonEstimator(BaseEstimator):  # type: ignore[misc]
     """A fitted estimator that becomes text or a file, and is made from it again to the last bit.
 
     A class says in `_fitted` of what kind its fitted values are, and holds them to their laws in `_check_fitted`.
@@ -78,7 +78,7 @@ def _written(content: dict[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"), allow_nan=True)  # NaN is refused by name, where it stands
 
 
-def _content(estimator: Stored, *, fitted: bool) -> dict[str, Any]:
+def _content(estimator: JsonEstimator, *, fitted: bool) -> dict[str, Any]:
     kind = type(estimator)
     if _KNOWN.get(kind.__name__) is not kind:
         raise InputError("recalibrator", f"is a {kind.__name__}; only recalibrators of calibrant itself are saved")
@@ -95,7 +95,7 @@ def _content(estimator: Stored, *, fitted: bool) -> dict[str, Any]:
 def _plain(value: Any, name: str, *, fitted: bool) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, Stored):
+    if isinstance(value, JsonEstimator):
         return _content(value, fitted=fitted)
     if is_dataclass(value) and not isinstance(value, type):
         value = [getattr(value, field.name) for field in fields(value)]
@@ -108,7 +108,7 @@ def _plain(value: Any, name: str, *, fitted: bool) -> Any:
     raise InputError(name, f"holds a {type(value).__name__}, which JSON cannot; text and numbers are saved")
 
 
-def read_content(content: Any, *, fitted: bool) -> Stored:
+def read_content(content: Any, *, fitted: bool) -> JsonEstimator:
     """An estimator from its content; all of it is checked."""
     keys = {"class", "parameters", *(["fitted"] if fitted else [])}
     if not isinstance(content, dict) or content.keys() != keys:
@@ -135,6 +135,6 @@ def _named(values: Any, names: Mapping[str, Any], what: str) -> dict[str, Any]:
     return values
 
 
-def stored(value: Any, _name: str) -> Stored:
+def stored(value: Any, _name: str) -> JsonEstimator:
     """Another fitted estimator."""
     return read_content(value, fitted=True)

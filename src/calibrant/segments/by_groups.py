@@ -16,7 +16,7 @@ from calibrant.inference.testing import group_evidence as evidence
 from calibrant.kernels import found as kernel
 from calibrant.resampling.redraw import LEAST_GROUPS, random_signs
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import Formed, Units, each_set
+from calibrant.segments.candidates import FeatureLots, Formed, each_set
 from calibrant.segments.evidence import spare, stepped_down
 from calibrant.segments.group_sums import effective_number, grouped, in_many_groups, squared, summed, sums_by_group
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
@@ -45,9 +45,9 @@ class ByGroups:
         predictions.
     """
 
-    units: Units
+    units: FeatureLots
     formed: Formed
-    parts: Parts
+    parts: GroupSums
     level: float
     score: FloatArray
     pvalue: FloatArray
@@ -56,7 +56,7 @@ class ByGroups:
     chance_error: float
 
     @classmethod
-    def of(cls, units: Units, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ByGroups:
+    def of(cls, units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ByGroups:
         """Give groups random signs, which all segments share, and step down from the highest score.
 
         A part's score is the square of its total over the sum of its groups' squares, which no sign changes; of the
@@ -161,13 +161,15 @@ def _needed(formed: Formed, level: float) -> FloatArray:
     return np.asarray(0.5 * formed.handicap + all_shares - math.log(BY_TAIL * level))
 
 
-def _scores(parts: Parts, formed: Formed, squares: FloatArray) -> FloatArray:
+def _scores(parts: GroupSums, formed: Formed, squares: FloatArray) -> FloatArray:
     """The largest over each segment's parts, of shape (parts,) or (parts, draws)."""
     found = (squares.T + (_SHARES[parts.interval] - formed.handicap[parts.segment])).T
     return np.asarray(np.maximum.reduceat(found, parts.first, axis=0))
 
 
-def _log_evalues(parts: Parts, formed: Formed, whole: IntArray, total: FloatArray, squares: FloatArray) -> FloatArray:
+def _log_evalues(
+    parts: GroupSums, formed: Formed, whole: IntArray, total: FloatArray, squares: FloatArray
+) -> FloatArray:
     """Logs of e-values against the calibration of whole segments: proved for groups of any kind and number."""
     most = parts.expected[whole], parts.lacking[whole]
     sides = evidence.log_evalues(total, squares, *most, formed.second[parts.segment[whole]])
@@ -178,7 +180,7 @@ _MOST_SUMS = 150_000_000  # sums of a group in a part of a segment, kept in memo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class GroupSums:
     """Segments, and equal intervals of predictions in them: whole, in 2, 4 and 8, where groups are enough.
 
     Attributes
@@ -218,7 +220,7 @@ class Parts:
         return np.maximum(self.squares, self.variance)
 
 
-def parts_of(units: Units, formed: Formed) -> Parts:
+def parts_of(units: FeatureLots, formed: Formed) -> GroupSums:
     """All segments, and their intervals of predictions in which events are to be expected in groups enough."""
     v, mass = units.prediction, units.weight * units.count
     deviation = np.sqrt(v * (1.0 - v))
@@ -266,10 +268,10 @@ def parts_of(units: Units, formed: Formed) -> Parts:
         )
     each_segment, interval, kept, *others = zip(*found, strict=True)
     sums = sparse.vstack(kept, format="csr")
-    return Parts(np.concatenate(each_segment), np.concatenate(interval), sums, *map(np.concatenate, others))
+    return GroupSums(np.concatenate(each_segment), np.concatenate(interval), sums, *map(np.concatenate, others))
 
 
-def _correlation(units: Units, squares: float, shared: float) -> float:
+def _correlation(units: FeatureLots, squares: float, shared: float) -> float:
     """Of any two rows of a group, as all pairs of rows show it, in the noise of calibrated predictions; at least 0."""
     v, w, ones = units.prediction, units.weight, units.ones
     own = float((w * w * (ones * (1.0 - v) ** 2 + (units.count - ones) * v * v)).sum())
@@ -283,7 +285,9 @@ def _placed(v: FloatArray, rows: IntArray, segment: IntArray) -> tuple[IntArray,
     return np.tile(rows, parts.size), (segment * evidence.N_INTERVALS + interval).ravel()
 
 
-def sums_again(units: Units, formed: Formed, prediction: FloatArray, parts: Parts, of: IntArray) -> sparse.csr_array:
+def sums_again(
+    units: FeatureLots, formed: Formed, prediction: FloatArray, parts: GroupSums, of: IntArray
+) -> sparse.csr_array:
     """The groups' sums in the parts `of`, were the units predicted otherwise; intervals stay what they are."""
     excess = units.weight * (units.ones - units.count * prediction)
     wanted = parts.segment[of] * evidence.N_INTERVALS + parts.interval[of]

@@ -12,7 +12,7 @@ from calibrant.inference.testing import lots
 from calibrant.inference.testing.result import LEAST
 from calibrant.inference.testing.tail import chernoff
 from calibrant.kernels.found import squared_evidence
-from calibrant.segments.candidates import Formed, Units
+from calibrant.segments.candidates import FeatureLots, Formed
 from calibrant.segments.evidence import STRETCH, Search, scored, search
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.totals import Totals
@@ -24,13 +24,13 @@ _SCALES = np.arange(60)
 class ByRows:
     """What redrawn outcomes say of all segments; what they are made of is in `Search`."""
 
-    units: Units
+    units: FeatureLots
     formed: Formed
     found: Search
     n_resamples: int
 
     @classmethod
-    def of(cls, units: Units, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ByRows:
+    def of(cls, units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ByRows:
         """Redraw, at the share of the level that redraws have."""
         return cls(units, formed, search(units, formed, n_resamples, BY_REDRAWS * level, seed), n_resamples)
 
@@ -71,7 +71,7 @@ class ByRows:
         rows = self.formed.order[slice(*self.formed.ends[i])]
         one = np.ones(rows.size)
         v, count, ones, weight = (each[rows] for each in (units.prediction, units.count, units.ones, units.weight))
-        part = lots.Units(v, count, ones, weight, rows.size, None, 0.0)
+        part = lots.UncertainLots(v, count, ones, weight, rows.size, None, 0.0)
         all_shares = float(np.exp(-0.5 * handicap).sum())
         shares = math.log(2.0 * all_shares / BY_TAIL) + 0.5 * handicap[i]
         return max(LEAST, math.exp(chernoff(part, one if self.found.total[i] > 0.0 else -one) + shares))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from calibrant.door.coding import cell_of
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.errors import InputError
+from calibrant.door.lots import Lots
 from calibrant.door.rows import Rows
 from calibrant.door.values import counted
 from calibrant.kernels import found as kernel
@@ -30,13 +31,11 @@ _LEAST, _MOST = 1e-40, 1.0 - 2.0**-53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
-    """Rows that are redrawn together: of one prediction, weight and value of every feature, in an order of their own.
+class FeatureLots(Lots):
+    """Lots of one prediction, weight and value of every feature, in an order of their own; none is exactly 0 or 1.
 
     Attributes
     ----------
-    prediction, count, ones, weight : ndarray of shape (k,)
-        What was predicted, strictly between 0 and 1; single outcomes, events, and the weight of each outcome.
     rank : ndarray of shape (k,)
         Number of its prediction among the distinct ones.
     codes : ndarray of shape (features, k)
@@ -45,10 +44,6 @@ class Units:
         Number of its rows' group, where rows of one group depend on one another.
     """
 
-    prediction: FloatArray
-    count: FloatArray
-    ones: FloatArray
-    weight: FloatArray
     rank: IntArray
     codes: IntArray
     group: IntArray | None = None
@@ -64,7 +59,7 @@ class Units:
         return np.uint8 if self.count.max() <= 255.0 else np.float64
 
 
-def units_of(rows: Rows, features: Sequence[Feature]) -> Units:
+def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
     """Pool rows that nothing tells apart; the order of the units does not depend on that of the rows."""
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
     if rows.weight is not None:
@@ -90,11 +85,11 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> Units:
     first = np.flatnonzero(new)
     group = None if rows.group is None else rows.group[used][order][first]
     if not first.size:
-        return Units(v, v, v, v, joint, codes, group)
+        return FeatureLots(v, v, v, v, joint, codes, group)
     count, ones = (np.add.reduceat(each[used][order], first) for each in (rows.count, rows.y_true.astype(np.float64)))
     v = v[first]
     rank = np.cumsum(np.concatenate([[False], v[1:] != v[:-1]]), dtype=np.int64)
-    return Units(v, count, ones, w[first], rank, codes[:, order[first]], group)
+    return FeatureLots(v, count, ones, w[first], rank, codes[:, order[first]], group)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +137,7 @@ class Formed:
         return tuple(self.features[i].labels[value] for i, value in pairs)
 
 
-def form(units: Units, features: Sequence[Feature], max_depth: int, min_rows: int) -> Formed:
+def form(units: FeatureLots, features: Sequence[Feature], max_depth: int, min_rows: int) -> Formed:
     """Form all combinations that hold `min_rows` outcomes and enough information, and differ from those they refine.
 
     The first is that of all rows.

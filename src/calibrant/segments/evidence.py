@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.kernels import found as kernel
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import Formed, Units
+from calibrant.segments.candidates import FeatureLots, Formed
 
 STRETCH = 2.0 * math.log(8.0)
 """Taken off a climb's evidence: a Brownian path's range is four times as likely to be large as its end, and it gets
@@ -47,7 +47,7 @@ class Search:
     chance_error: float
 
 
-def search(units: Units, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> Search:
+def search(units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> Search:
     """Score the segments of the outcomes and of redrawn ones, and step down from the highest.
 
     A segment's adjusted p-value is the share of the draws, the outcomes among them, in which some segment that does
@@ -107,7 +107,7 @@ def stepped_down(scores: FloatArray) -> FloatArray:
     return adjusted
 
 
-def scored(units: Units, formed: Formed, prediction: FloatArray, segments: IntArray) -> FloatArray:
+def scored(units: FeatureLots, formed: Formed, prediction: FloatArray, segments: IntArray) -> FloatArray:
     """Scores of some segments, were the units predicted otherwise."""
     ends = formed.ends[segments]
     found = np.empty((3, segments.size, 1))

@@ -12,7 +12,7 @@ from calibrant.door.columns import FloatArray, IntArray
 from calibrant.resampling.redraw import LEAST_GROUPS
 
 if TYPE_CHECKING:
-    from calibrant.segments.candidates import Units
+    from calibrant.segments.candidates import FeatureLots
 
 
 def sums_by_group(place: IntArray, group: IntArray, column: FloatArray, shape: tuple[int, int]) -> sparse.csr_array:
@@ -36,7 +36,7 @@ def effective_number(total: FloatArray, squares: FloatArray) -> FloatArray:
     return np.where(held, total * total / np.where(held, squares, 1.0), 0.0)
 
 
-def in_many_groups(units: Units, of: IntArray, place: IntArray, n_places: int) -> npt.NDArray[np.bool_]:
+def in_many_groups(units: FeatureLots, of: IntArray, place: IntArray, n_places: int) -> npt.NDArray[np.bool_]:
     """Whether events, and non-events, of the units `of` are to be expected in `LEAST_GROUPS` groups, in each place.
 
     Of the effective number of groups, (sum x)^2 / sum x^2 with x a group's events, both means are taken as if rows were
@@ -52,7 +52,7 @@ def in_many_groups(units: Units, of: IntArray, place: IntArray, n_places: int) -
     return many
 
 
-def grouped(units: Units) -> IntArray:
+def grouped(units: FeatureLots) -> IntArray:
     """The group of each unit, where there are groups."""
     assert units.group is not None
     return units.group

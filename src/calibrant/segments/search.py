@@ -22,7 +22,7 @@ from calibrant.progress import watched
 from calibrant.resampling.redraw import check_groups
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
-from calibrant.segments.candidates import Formed, Units, form, units_of
+from calibrant.segments.candidates import FeatureLots, Formed, form, units_of
 from calibrant.segments.features import Feature, read_features
 from calibrant.segments.overlap import explained_once
 from calibrant.segments.request import MIN_ROWS, N_BINS, AskedOf, Search, names_of
@@ -101,7 +101,7 @@ def read_to_search(
     return single, told_apart, left_out, read.n_excluded
 
 
-def searched(rows: Rows, features: Sequence[Feature], asked: Search) -> tuple[Units, Formed, ByRows | ByGroups]:
+def searched(rows: Rows, features: Sequence[Feature], asked: Search) -> tuple[FeatureLots, Formed, ByRows | ByGroups]:
     """What redraws say of all segments of rows that were read already."""
     seed = generator(asked.random_state).integers(2**64, dtype=np.uint64)
     check_groups(rows)

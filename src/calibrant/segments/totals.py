@@ -115,7 +115,7 @@ class Totals:
         if held is not None:
             assert max_weight is not None
             most = max(max_weight, float(held.largest.max()))
-            draws = Draws(off, self.count, held.squares, held.products, held.sizes, held.number, most)
+            draws = Stakes(off, self.count, held.squares, held.products, held.sizes, held.number, most)
             return draws.ends(level / (2.0 * self.count.size), none, -none)
         assert self.square is not None
         assert self.errors is not None
@@ -126,7 +126,7 @@ class Totals:
         variance = np.maximum(self.square - self.count * mean * mean, 0.0) / rest
         reach = np.sqrt(2.0 * variance * log / self.count) + 7.0 * log / (3.0 * rest)
         low, high = np.maximum(low - reach, -1.0), np.minimum(high + reach, 1.0)
-        draws = Draws(off, self.count, self.errors, off, self.count, self.count, 1.0)
+        draws = Stakes(off, self.count, self.errors, off, self.count, self.count, 1.0)
         return draws.ends(level / (4.0 * self.count.size), low, high)
 
 
@@ -187,7 +187,7 @@ _BETS = 2.0 ** np.arange(12)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class Stakes:
     """Sums over independent draws, one set of them for each mean that is bounded.
 
     Attributes

@@ -13,9 +13,8 @@ from calibrant.kernels import sketching
 from calibrant.sketch.bounds import ARITHMETIC, Moments, moments
 
 if TYPE_CHECKING:
-    from calibrant.inference.bounds.cells import Cells as WeightedCells
+    from calibrant.inference.bounds.cells import AnyDraws
     from calibrant.inference.bounds.gate import GateResult
-    from calibrant.inference.bounds.units import Units
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -77,13 +76,11 @@ def gate_of_cells(
     check_gate(max_distance, level)
     rows, units, moved = draws_of_cells(sample, cells, max_weight)
     return calibration_gate_on_sample(
-        rows, max_distance=max_distance, level=level, displacement=moved, units=units, shares=shares
+        rows, max_distance=max_distance, level=level, displacement=moved, draws=units, shares=shares
     )
 
 
-def draws_of_cells(
-    sample: Sample, cells: Moments, max_weight: float | None
-) -> tuple[Sample, Units | WeightedCells, float]:
+def draws_of_cells(sample: Sample, cells: Moments, max_weight: float | None) -> tuple[Sample, AnyDraws, float]:
     """The rows in these cells as a sample and as draws, and how far the sample's distance can be from theirs.
 
     Raises
@@ -91,8 +88,8 @@ def draws_of_cells(
     InputError
         If outcomes are event rates; if there are weights, and `max_weight` is not said, or seen to be exceeded.
     """
-    from calibrant.inference.bounds.cells import Cells as WeightedCells
-    from calibrant.inference.bounds.units import Units
+    from calibrant.inference.bounds.cells import CellDraws
+    from calibrant.inference.bounds.draws import Draws
 
     if not sample.binary:
         raise InputError("sketch", "holds event rates; the proof needs single outcomes, each 0 or 1")
@@ -103,8 +100,8 @@ def draws_of_cells(
             raise InputError("max_weight", problem, allowed=allowed)
         count, ones = sample.count, sample.ones
         rows = Sample(sample.prediction, count, ones, count, ones, count, sample.cell_width, binary=True)
-        return rows, Units.of_sample(rows), cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0
-    pooled = WeightedCells.of_sample(sample, max_weight, cells.misplaced)
+        return rows, Draws.of_sample(rows), cells.distance_moved + ARITHMETIC if rows.cell_width.any() else 0.0
+    pooled = CellDraws.of_sample(sample, max_weight, cells.misplaced)
     units = pooled.as_units()
     return sample, pooled if units is None else units, cells.distance_moved + ARITHMETIC
 

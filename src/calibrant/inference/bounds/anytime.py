@@ -13,12 +13,11 @@ from calibrant.door.ends import Bracket, Interval
 from calibrant.door.errors import InputError
 from calibrant.door.outwards import at_least, at_most
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.cells import Cells
+from calibrant.inference.bounds.cells import AnyDraws, CellDraws
 from calibrant.inference.bounds.functions import lower_function
 from calibrant.inference.bounds.gate import GateResult, fewest_rows, verdict_of
 from calibrant.inference.bounds.one_event import BET, Spread, boundary, end_of_bets, psi
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.inference.bounds.units import Units
 
 _FINER = 20  # bets below those that the limit asks for, for distances near to it
 _GROWTH = 1.5  # of the rows that teach, within a batch
@@ -70,7 +69,7 @@ class Won:
         sums = self.total, self.weight, self.squares, self.cross, self.squared_weight
         return end_of_bets(bets.sizes, bets.log_shares, 1.0, sums, -math.log(level))
 
-    def after(self, past: Sample | None, batch: Units | Cells, number: int, before: float) -> Won:
+    def after(self, past: Sample | None, batch: AnyDraws, number: int, before: float) -> Won:
         """Bet on a batch, the `number`-th, what the rows before it teach, which are `before` in number.
 
         Where these are few the batch is split into shares that teach too, unless its rows cannot be told apart.
@@ -86,9 +85,9 @@ class Won:
         return total
 
 
-def _shares(before: float, batch: Units | Cells, number: int) -> Iterator[Units | Cells]:
+def _shares(before: float, batch: AnyDraws, number: int) -> Iterator[AnyDraws]:
     """The batch, split by chance so that what teaches grows by no more than a half from share to share."""
-    if isinstance(batch, Cells):
+    if isinstance(batch, CellDraws):
         return iter([batch])
     ends = [before + batch.n_units]
     while (end := ends[0] / _GROWTH) > max(before, _FIRST * ends[-1]):

@@ -10,7 +10,7 @@ from calibrant.door.arguments import positive
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.units import Function, Units
+from calibrant.inference.bounds.draws import Draws, Function
 
 _UNIT = 2.0**-53
 _EQUAL, _MOST_EQUAL = 1e-12, 1e-10
@@ -18,7 +18,7 @@ _EQUAL, _MOST_EQUAL = 1e-12, 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class CellDraws:
     """Cells of single rows: for each outcome their number and the sum of weights; and the cell's sum of squares.
 
     Weights are in units of the most that a row can weigh. The squares of one outcome are known between two ends: no
@@ -27,7 +27,7 @@ class Cells:
     Attributes
     ----------
     v, moved : ndarray of shape (m,)
-        Mean prediction, and twice the width of the cell, as in `Units`.
+        Mean prediction, and twice the width of the cell, as in `Draws`.
     count, weight, below, above : ndarray of shape (2, m)
         Rows with outcomes 0 and 1, their weight, and between what their squared weights lie.
     squares : ndarray of shape (m,)
@@ -49,7 +49,7 @@ class Cells:
     slack: float
 
     @classmethod
-    def of_sample(cls, sample: Sample, max_weight: float, slack: float) -> Cells:
+    def of_sample(cls, sample: Sample, max_weight: float, slack: float) -> CellDraws:
         """Cells of outcomes 0 or 1.
 
         Raises
@@ -80,7 +80,7 @@ class Cells:
     def _mean(self, lines: FloatArray) -> float:
         return float(lines.sum()) / float(self.count.sum())
 
-    def as_units(self) -> Units | None:
+    def as_units(self) -> Draws | None:
         """The rows one by one, where each cell's rows of one outcome weigh the same; else None."""
         equal = (self.weight * self.weight / np.maximum(self.count, 1.0)).sum(axis=0)
         alone = (self.count <= 1.0).all(axis=0)
@@ -89,17 +89,17 @@ class Cells:
             return None
         return self._lines()
 
-    def _lines(self) -> Units:
+    def _lines(self) -> Draws:
         """Rows of equal weight in place of those of each cell and outcome."""
         mask = (self.count > 0.0).T.ravel()
         count, weight = self.count.T.ravel()[mask], self.weight.T.ravel()[mask]
         v, moved = np.repeat(self.v, 2)[mask], np.repeat(self.moved, 2)[mask]
         y = np.tile([0.0, 1.0], self.v.size)[mask]
-        return Units(y, v, weight * self.most / count, None, count, self.most, moved if moved.any() else None)
+        return Draws(y, v, weight * self.most / count, None, count, self.most, moved if moved.any() else None)
 
     @property
     def pooled(self) -> Sample:
-        """As `Units.pooled`: to learn from."""
+        """As `Draws.pooled`: to learn from."""
         return self._lines().pooled
 
     @property
@@ -133,7 +133,7 @@ class Cells:
         return np.asarray(least_far * far * far + np.minimum(most_near, rest) * near * near)
 
     def means(self, function: Function) -> tuple[float, float, float, float, float]:
-        """Means over rows of G, S, G^2, G S and S^2 (`Units.means`).
+        """Means over rows of G, S, G^2, G S and S^2 (`Draws.means`).
 
         The first is from below; the last three are such that G^2 - 2 m G S + m^2 S^2 is from above for every m >= 0.
         """
@@ -147,6 +147,10 @@ class Cells:
             self._mean(self.above * value),
             self._mean(self.above),
         )
+
+
+AnyDraws = Draws | CellDraws
+"""What is drawn independently: rows or groups one by one, or rows in cells with known sums."""
 
 
 def _rounding(count: FloatArray) -> FloatArray:

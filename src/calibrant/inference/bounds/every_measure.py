@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from calibrant.door.ends import Interval
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.cells import Cells
+from calibrant.inference.bounds.cells import AnyDraws
+from calibrant.inference.bounds.draws import Draws, Learn
 from calibrant.inference.bounds.functions import binned_function, kernel_function, lower_function, smooth_function
 from calibrant.inference.bounds.one_event import Spread, lower_end
-from calibrant.inference.bounds.units import Learn, Units
 from calibrant.measures.registry import measures
 
 HEADLINE = 0.2  # of the level, for each of the four ends of smooth error and lower distance
@@ -39,15 +39,15 @@ def tightened(smooth: Interval, lower: Interval) -> tuple[Interval, Interval]:
     return tight(smooth, lower), tight(lower, smooth)
 
 
-def teach(units: Units | Cells | None) -> None:
+def teach(draws: AnyDraws | None) -> None:
     """Learn beforehand, beside other work, what is bet on for the gate and for the bounds of every measure."""
-    if isinstance(units, Units):
-        for learn in (lower_function, smooth_function, *(_LEARNED.values() if units.moved is None else ())):
-            units.taught(learn)
+    if isinstance(draws, Draws):
+        for learn in (lower_function, smooth_function, *(_LEARNED.values() if draws.moved is None else ())):
+            draws.taught(learn)
 
 
 def direct(
-    sample: Sample, units: Units, spread: Spread, level: float, values: Mapping[str, float]
+    sample: Sample, draws: Draws, spread: Spread, level: float, values: Mapping[str, float]
 ) -> dict[str, Interval]:
     """Intervals that cost an event for each end: each end of all fails with probability at most `level` / 40.
 
@@ -59,9 +59,9 @@ def direct(
     for name in (*_LEARNED, *_ABOVE):
         if name in known:
             value = values[name] if name in values else known[name].on_sample(sample, **known[name].parameters)
-            low = lower_end(units, _LEARNED[name], each) if name in _LEARNED else 0.0
+            low = lower_end(draws, _LEARNED[name], each) if name in _LEARNED else 0.0
             intervals[name] = Interval(low, max(low, spread.upper_end(value, each)))
-    width = 2.0 ** -round(math.log2(units.n_units) / 3.0)
+    width = 2.0 ** -round(math.log2(draws.n_units) / 3.0)
     value = known[_RANDOM].on_sample(sample, width=width)
     intervals["surrogate"] = Interval(0.0, spread.upper_end(value, each) + width)
     return intervals

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.bounds.cells import Cells
+from calibrant.inference.bounds.cells import CellDraws
+from calibrant.inference.bounds.draws import Function
 from calibrant.inference.bounds.one_event import BET, end_of_bets
-from calibrant.inference.bounds.units import Function
 
 Moves = Callable[[FloatArray, FloatArray, float, float], FloatArray]
 """Takes heights of w at two knots, and the knots; 1 where the class has a member that is linear between, else 0."""
@@ -77,7 +77,7 @@ def lower_moves(before: FloatArray, after: FloatArray, u: float, v: float) -> Fl
     return np.asarray(np.abs(np.stack(ends)).max(axis=0) <= 1.0 + _NEAR, np.float64)
 
 
-def lower_end_of_cells(cells: Cells, moves: Moves, level: float) -> float:
+def lower_end_of_cells(cells: CellDraws, moves: Moves, level: float) -> float:
     """Return a lower end of the supremum over (y - v) w(v), wrong with probability up to `level`; w makes these moves.
 
     The capital is shared equally by families, by their paths and by bets; what the best path's share has become alone
@@ -100,7 +100,7 @@ def _function(knots: FloatArray, path: FloatArray) -> Function:
     return lambda y, v: (y - v) * np.interp(v, knots, path)
 
 
-def _gain(cells: Cells, knots: FloatArray) -> FloatArray:
+def _gain(cells: CellDraws, knots: FloatArray) -> FloatArray:
     """Return the gain of a path by its height at each knot."""
     zeros, ones = cells.weight
     residual = ones * (1.0 - cells.v) - zeros * cells.v

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
 from calibrant.door.sample import Sample
-from calibrant.inference.bounds.units import Function
+from calibrant.inference.bounds.draws import Function
 from calibrant.measures.lower import lower_certificate_from_sample
 from calibrant.measures.smooth import witness_from_sample
 

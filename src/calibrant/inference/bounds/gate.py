@@ -16,13 +16,12 @@ from calibrant.door.outwards import outwards
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.cells import Cells
-from calibrant.inference.bounds.draws import premises_of_draws, read_draws
+from calibrant.inference.bounds.cells import AnyDraws, CellDraws
+from calibrant.inference.bounds.draws import Draws, premises_of_draws, read_draws
 from calibrant.inference.bounds.family import lower_end_of_cells, lower_moves
 from calibrant.inference.bounds.functions import lower_function
 from calibrant.inference.bounds.one_event import Spread, lower_end
 from calibrant.inference.bounds.population import sample_distance
-from calibrant.inference.bounds.units import Units
 
 Verdict = Literal["within", "beyond", "undecided"]
 
@@ -169,9 +168,9 @@ def calibration_gate(
     'beyond'
     """
     level = check_gate(max_distance, level)
-    sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
-    result = gate_from_ends(Ends.of(sample, level, units), max_distance, sample.n_rows)
-    premises = premises_of_draws(result.premises, units, sample_weight, trials, groups, max_weight)
+    sample, draws = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    result = gate_from_ends(Ends.of(sample, level, draws), max_distance, sample.n_rows)
+    premises = premises_of_draws(result.premises, draws, sample_weight, trials, groups, max_weight)
     return replace(result, premises=premises)
 
 
@@ -182,7 +181,7 @@ def calibration_gate_on_sample(
     level: float,
     displacement: float = 0.0,
     known: Bracket | None = None,
-    units: Units | Cells | None = None,
+    draws: AnyDraws | None = None,
     shares: int = 1,
 ) -> GateResult:
     """`calibration_gate` of outcomes of 0 or 1 that are pooled already, without weights or drawn as these units.
@@ -192,7 +191,7 @@ def calibration_gate_on_sample(
     `shares` the number of gates among which the level of "beyond" is shared.
     """
     level = check_gate(max_distance, level)
-    ends = Ends.of(sample, level, units, displacement, known, shares)
+    ends = Ends.of(sample, level, draws, displacement, known, shares)
     return gate_from_ends(ends, max_distance, sample.n_rows)
 
 
@@ -226,7 +225,7 @@ class Ends:
         cls,
         sample: Sample,
         level: float,
-        units: Units | Cells | None = None,
+        draws: AnyDraws | None = None,
         moved: float = 0.0,
         known: Bracket | None = None,
         shares: int = 1,
@@ -236,14 +235,14 @@ class Ends:
         `known` is a bracket of the sample's distance where there is one already; the lower end takes one of so many
         `shares` of the level.
         """
-        units = Units.of_sample(sample) if units is None else units
+        draws = Draws.of_sample(sample) if draws is None else draws
         low, high = sample_distance(sample) if known is None else known
         distance = Bracket(max(0.0, low - moved), high + moved)
-        spread = Spread.of(units)
-        if isinstance(units, Cells):
-            low = lower_end_of_cells(units, lower_moves, level / shares)
+        spread = Spread.of(draws)
+        if isinstance(draws, CellDraws):
+            low = lower_end_of_cells(draws, lower_moves, level / shares)
         else:
-            low = lower_end(units, lower_function, level / shares)
+            low = lower_end(draws, lower_function, level / shares)
         return cls(distance, spread, level, Interval(low, max(low, spread.upper_end(distance.upper, level))))
 
     def rows_for(self, *, within: float, beyond: float) -> int | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.bounds.cells import Cells
-from calibrant.inference.bounds.units import Learn, Units
+from calibrant.inference.bounds.cells import AnyDraws
+from calibrant.inference.bounds.draws import Draws, Learn
 
 BET = 0.55  # the most: up to here psi(x) < x / 2, on which both proofs rest
 _SHARE = 0.1  # of the level, for the interval of the mean square that decides the bet
@@ -32,9 +32,9 @@ class Spread:
     uneven: float
 
     @classmethod
-    def of(cls, units: Units | Cells) -> Spread:
+    def of(cls, draws: AnyDraws) -> Spread:
         """Take them from the units, or from what bounds them."""
-        return cls(units.n_units, *units.spread)
+        return cls(draws.n_units, *draws.spread)
 
     def knowing(self, squared: float) -> Spread:
         """The same, where the mean of E^2 is known to be at most this, from the rows themselves."""
@@ -66,13 +66,13 @@ class Spread:
         return 2.0 * constant / (linear + math.sqrt(inside))
 
 
-def lower_end(units: Units, learn: Learn, level: float) -> float:
+def lower_end(draws: Draws, learn: Learn, level: float) -> float:
     """Return a lower end that exceeds the population's supremum with probability at most `level`.
 
     On every block but the first a function is bet that the blocks before it taught, as much as the last bet's noise
     allows.
     """
-    log, lessons = -math.log(level), units.taught(learn)
+    log, lessons = -math.log(level), draws.taught(learn)
     step, last = log / lessons.n_units, lessons.first
     bets = []
     for n, means in lessons.after:

@@ -13,13 +13,12 @@ from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result, counted
-from calibrant.inference.bounds.cells import Cells
-from calibrant.inference.bounds.draws import read_draws
+from calibrant.inference.bounds.cells import AnyDraws, CellDraws
+from calibrant.inference.bounds.draws import Draws, read_draws
 from calibrant.inference.bounds.every_measure import HEADLINE, direct, every_measure, tightened
 from calibrant.inference.bounds.family import lower_end_of_cells, lower_moves, smooth_moves
 from calibrant.inference.bounds.functions import lower_function, smooth_function
 from calibrant.inference.bounds.one_event import Spread, lower_end
-from calibrant.inference.bounds.units import Units
 from calibrant.measures.lower import audited_certificate
 from calibrant.measures.smooth import smooth_error_from_sample
 
@@ -142,8 +141,8 @@ def population_bounds(
     True
     """
     level = check_level(level)
-    sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
-    return bounds_from_sample(sample, smooth_error_from_sample(sample), sample_distance(sample), level, units)
+    sample, draws = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    return bounds_from_sample(sample, smooth_error_from_sample(sample), sample_distance(sample), level, draws)
 
 
 def bounds_from_sample(
@@ -151,21 +150,21 @@ def bounds_from_sample(
     smooth_error: float,
     distance: Bracket,
     level: float,
-    units: Units | Cells | None = None,
+    draws: AnyDraws | None = None,
     values: Mapping[str, float] = ReadOnly({}),
 ) -> PopulationBounds:
     """Bounds from what is known of the sample already: its smooth error, and a bracket of its lower distance.
 
     Of rows that were pooled into cells both are to be at most these. `values` are other measures that are known.
     """
-    units = Units.of_sample(sample) if units is None else units
-    spread, each, known = Spread.of(units), HEADLINE * level, {}
-    if isinstance(units, Cells):
-        lows = (lower_end_of_cells(units, moves, each) for moves in (smooth_moves, lower_moves))
+    draws = Draws.of_sample(sample) if draws is None else draws
+    spread, each, known = Spread.of(draws), HEADLINE * level, {}
+    if isinstance(draws, CellDraws):
+        lows = (lower_end_of_cells(draws, moves, each) for moves in (smooth_moves, lower_moves))
     else:
-        lows = (lower_end(units, learn, each) for learn in (smooth_function, lower_function))
-        if units.moved is None:
-            known = direct(sample, units, spread, level, values)
+        lows = (lower_end(draws, learn, each) for learn in (smooth_function, lower_function))
+        if draws.moved is None:
+            known = direct(sample, draws, spread, level, values)
     smooth, lower = (
         Interval(low, max(low, spread.upper_end(value, each)))
         for low, value in zip(lows, (smooth_error, distance.upper), strict=True)

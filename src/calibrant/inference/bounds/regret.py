@@ -19,10 +19,9 @@ from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.inference.bounds.draws import premises_of_draws, read_draws
+from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws
 from calibrant.inference.bounds.gate import Verdict, asked, fewest_rows, needs, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
-from calibrant.inference.bounds.units import Function, Learn, Units
 from calibrant.kernels.regret import penalised_gains, running
 from calibrant.kernels.regret_units import most_allowed, reached
 from calibrant.measures.decision_loss import Cuts, Threshold, mixed, mixture, worst_task
@@ -190,19 +189,19 @@ def regret_bounds(
     level, threshold = check_level(level), None if threshold is None else check_threshold(threshold)
     if max_regret is not None:
         max_regret = fraction(max_regret, "max_regret")
-    sample, units = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
+    sample, draws = read_draws(y_true, y_prob, sample_weight, trials, groups, max_weight)
     if max_weight is None:
         return regret_bounds_from_sample(sample, level, threshold, max_regret)
-    high = regret_upper_end(units, level, threshold)
-    everywhere = high if threshold is None else regret_upper_end(units, level, None)
-    ends = _Ends(units, level, (np.empty(0), np.empty(0)))
+    high = regret_upper_end(draws, level, threshold)
+    everywhere = high if threshold is None else regret_upper_end(draws, level, None)
+    ends = _Ends(draws, level, (np.empty(0), np.empty(0)))
     bounds = ends.bounds((high, min(1.0, 2.0 * everywhere)), threshold, max_regret, sample.n_rows)
     cuts = Cuts.of(sample)
     at, above = cuts.regret(cuts.prediction if threshold is None else np.array([threshold]))
     regret = float((np.maximum(at, above) if threshold is None else at).max())
-    premises = premises_of_draws(bounds.premises, units, sample_weight, trials, groups, max_weight)
+    premises = premises_of_draws(bounds.premises, draws, sample_weight, trials, groups, max_weight)
     bounds = replace(bounds, premises=premises)
-    return _needing(bounds, regret, lambda times: regret_upper_end(units, level, threshold, times))
+    return _needing(bounds, regret, lambda times: regret_upper_end(draws, level, threshold, times))
 
 
 def regret_bounds_from_sample(
@@ -230,9 +229,9 @@ def regret_bounds_from_sample(
             return float(everywhere(share).max())
         return _at(threshold, v, events, others, share) + _pooled(sample, share, threshold)
 
-    units = replace(Units.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
+    draws = replace(Draws.of_sample(sample), moved=None)  # the functions below know what cells hold themselves
     several = sample.cell_width > 0.0
-    ends = _Ends(units, level, (sample.prediction[several], sample.cell_width[several]))
+    ends = _Ends(draws, level, (sample.prediction[several], sample.cell_width[several]))
     bounds = ends.bounds((upper_end(regret), upper_end(loss)), threshold, max_regret, int(n))
     return _needing(bounds, regret(0.0), lambda times: upper_end(regret, times))
 
@@ -276,7 +275,7 @@ def _pooled(sample: Sample, share: float, threshold: float | None) -> float:
 class _Ends:
     """Draws that lower ends are learned from and bet on; `cells` are predictions and widths of cells with several."""
 
-    units: Units
+    units: Draws
     level: float
     cells: Cells
 
@@ -386,13 +385,13 @@ class Lines:
     scale: float
 
     @classmethod
-    def of(cls, units: Units) -> Lines:
+    def of(cls, draws: Draws) -> Lines:
         """Take them from the units, one of each."""
-        total = float(units.w.sum())
-        weight = units.sums(units.w) / units.most
-        w, s, y = units.w / total, weight if units.unit is None else weight[units.unit], units.y
-        new = np.append(True, units.v[1:] > units.v[:-1])
-        return cls(units.v, new, np.stack([w, w * y, w * s, w * s * y, w * s * y * y]), units.most / total)
+        total = float(draws.w.sum())
+        weight = draws.sums(draws.w) / draws.most
+        w, s, y = draws.w / total, weight if draws.unit is None else weight[draws.unit], draws.y
+        new = np.append(True, draws.v[1:] > draws.v[:-1])
+        return cls(draws.v, new, np.stack([w, w * y, w * s, w * s * y, w * s * y * y]), draws.most / total)
 
     def mirrored(self) -> Lines:
         """Seen from the other end: 1 - y, 1 - v."""
@@ -401,14 +400,14 @@ class Lines:
         return Lines(1.0 - self.v[::-1], new, np.stack([w, w - wy, s, s - sy, s - 2.0 * sy + syy]), self.scale)
 
 
-def regret_upper_end(units: Units, level: float, threshold: float | None, times: float = 1.0) -> float:
+def regret_upper_end(draws: Draws, level: float, threshold: float | None, times: float = 1.0) -> float:
     """Return an end, below the population's regret, largest or at a threshold, with probability up to `level`.
 
     With `times` it is what so many times these units would say, for an estimate of how many are needed.
     """
-    lines = Lines.of(units)
+    lines = Lines.of(draws)
     square = float(lines.sums[2].sum())
-    first = min(_LARGEST, 10.0 * (units.n_units * times) ** (-1.0 / 3.0))
+    first = min(_LARGEST, 10.0 * (draws.n_units * times) ** (-1.0 / 3.0))
     bets = sorted({_LARGEST, *(first / 2.0**j for j in range(_UNIT_BETS - 1))})
     end = 1.0
     for bet in bets:

@@ -206,7 +206,7 @@ def compare_calibration_on_rows(
     for rows, name in ((rows_a, "y_true"), (rows_b, "y_true_b")):
         _check(rows, name)
     rng = generator(random_state)
-    draws = [Draws.of(rows, []) for rows in (rows_a, rows_b)]
+    draws = [SharedRows.of(rows, []) for rows in (rows_a, rows_b)]
     value = np.array([exact(d.y, v, d.weight) for d in draws for v in d.predictions])
     halved = np.concatenate([d.halved(evaluate, n_resamples, rng) for d in draws], axis=1)  # resample, predictor
     error = _error(halved, min(d.surprises for d in draws))
@@ -237,7 +237,7 @@ def compare_pairs_on_rows(
     # In an order of their own: whichever predictor is named first, the draws are the same.
     order = sorted(range(len(rows)), key=lambda k: _own(rows[k]))
     rows = [rows[k] for k in order]
-    draws = Draws.of(rows[0], [each.y_prob for each in rows[1:]])
+    draws = SharedRows.of(rows[0], [each.y_prob for each in rows[1:]])
     value = np.array([exact(draws.y, v, draws.weight) for v in draws.predictions])
     halved = draws.halved(evaluate, n_resamples, rng)  # resample, predictor
     share = draws_of_a_state(n_resamples, max(3, len(rows)))  # of two: either, and the mean of both
@@ -298,7 +298,9 @@ def _concluded(
     )  # fmt: skip
 
 
-def _paired(rows: Draws, states: list[State], evaluate: Evaluate, error: float, level: float) -> tuple[float, float]:
+def _paired(
+    rows: SharedRows, states: list[State], evaluate: Evaluate, error: float, level: float
+) -> tuple[float, float]:
     """Return the most that the difference can be too large, and too small, in states with a known truth.
 
     What the standard error does not reach counts; it fades where a state is far from what was seen.
@@ -315,7 +317,7 @@ def _paired(rows: Draws, states: list[State], evaluate: Evaluate, error: float, 
 
 
 def _apart(
-    draws: list[Draws],
+    draws: list[SharedRows],
     evaluate: Evaluate,
     value: FloatArray,
     level: float,
@@ -415,7 +417,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class SharedRows:
     """Rows with one prediction or more, in an order that does not depend on the one they came in."""
 
     y: FloatArray
@@ -425,7 +427,7 @@ class Draws:
     group: IntArray | None = None
 
     @classmethod
-    def of(cls, rows: Rows, others: list[FloatArray]) -> Draws:
+    def of(cls, rows: Rows, others: list[FloatArray]) -> SharedRows:
         """Rows, and other predictions for the same."""
         count, weight = rows.count, rows.weight
         y, mass = rows.y_true / count, None if weight is None else weight * count
@@ -470,7 +472,7 @@ class Draws:
 
     def between(
         self, pair: tuple[int, int], evaluate: Evaluate, n_resamples: int, rng: np.random.Generator
-    ) -> tuple[Draws, State]:
+    ) -> tuple[SharedRows, State]:
         """Two of the predictions alone, and outcomes redrawn as if the mean of both were calibrated."""
         two = replace(self, predictions=[self.predictions[k] for k in pair])
         return two, two._state(np.mean(two.predictions, axis=0), evaluate, n_resamples, rng)

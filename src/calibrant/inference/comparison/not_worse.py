@@ -14,10 +14,10 @@ from calibrant.door.outwards import outwards
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
+from calibrant.inference.bounds.draws import Draws
 from calibrant.inference.bounds.functions import smooth_function
 from calibrant.inference.bounds.gate import Verdict, rows_to_decide, verdict_of
 from calibrant.inference.bounds.one_event import Spread, lower_end
-from calibrant.inference.bounds.units import Units
 from calibrant.inference.comparison.compare import compare_calibration_on_rows
 from calibrant.measures.smooth import smooth_error_from_sample
 
@@ -31,7 +31,7 @@ Way = Literal["paired", "two samples", "proved"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class Predictor:
     """One predictor: its sample, how far pooling can have moved its smooth error, and its single rows if at hand."""
 
     sample: Sample
@@ -40,10 +40,10 @@ class Side:
 
     def interval(self, level: float) -> Interval:
         """Ends of the population's smooth error, each wrong with probability at most `level` at any number of rows."""
-        units = Units.of_sample(self.sample)
-        low = lower_end(units, smooth_function, level)
+        draws = Draws.of_sample(self.sample)
+        low = lower_end(draws, smooth_function, level)
         error = smooth_error_from_sample(self.sample) + self.moved
-        return Interval(low, max(low, Spread.of(units).upper_end(error, level)))
+        return Interval(low, max(low, Spread.of(draws).upper_end(error, level)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -133,8 +133,8 @@ class NotWorse(Result):
 
 
 def not_worse(
-    now: Side,
-    before: Side,
+    now: Predictor,
+    before: Predictor,
     *,
     baseline: str,
     max_worse: float,

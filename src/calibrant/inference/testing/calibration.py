@@ -17,8 +17,8 @@ from calibrant.door.outwards import at_most, readable
 from calibrant.door.rows import INDEPENDENT, Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result
-from calibrant.inference.testing.components import COX, GROUPS, WAVES, Parts, drawn_statistics
-from calibrant.inference.testing.lots import Units, units_of_rows, units_of_sample
+from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components, drawn_statistics
+from calibrant.inference.testing.lots import UncertainLots, lots_of_rows, lots_of_sample
 from calibrant.inference.testing.result import LEAST, TestResult
 from calibrant.inference.testing.tail import log_tail
 from calibrant.resampling.redraw import check_groups, random_signs
@@ -234,36 +234,36 @@ def calibration_test_on_rows(
     level = check_level(level)
     n_resamples = check_resamples(n_resamples, level, share=_BY_REDRAWS)
     check_groups(rows)
-    return test_units(units_of_rows(rows), level, n_resamples, random_state, rows.premise)
+    return test_lots(lots_of_rows(rows), level, n_resamples, random_state, rows.premise)
 
 
 def calibration_test_on_sample(sample: Sample, level: float, n_resamples: int, seed: int) -> CalibrationTestResult:
     """`calibration_test` of unweighted outcomes 0 or 1 that were pooled already, exactly or into cells."""
     check_resamples(n_resamples, level, share=_BY_REDRAWS)
-    return test_units(units_of_sample(sample), level, n_resamples, seed, INDEPENDENT)
+    return test_lots(lots_of_sample(sample), level, n_resamples, seed, INDEPENDENT)
 
 
-def test_units(
-    units: Units, level: float, n_resamples: int, random_state: RandomState, premise: str
+def test_lots(
+    lots: UncertainLots, level: float, n_resamples: int, random_state: RandomState, premise: str
 ) -> CalibrationTestResult:
-    """`calibration_test` of units."""
+    """Run `calibration_test` on lots."""
     seed = generator(random_state).integers(2**64, dtype=np.uint64)
     method = f"calibration test ({n_resamples:,} resamples)"
-    if units.impossible is not None:
-        others = units.prediction.size
+    if lots.impossible is not None:
+        others = lots.prediction.size
         method += f", {'of the' if others else 'which has no'} rows predicted strictly between 0 and 1,"
-    if not units.prediction.size:
+    if not lots.prediction.size:
         return CalibrationTestResult(
             0.0, 1.0, False, level, method, ReadOnly({}), None, None, 1.0, None, 0.0, n_resamples,
-            premise=premise, impossible=units.impossible,
+            premise=premise, impossible=lots.impossible,
         )  # fmt: skip
-    parts, statistics = (drawn_statistics if units.group is None else signed_statistics)(units, n_resamples, seed)
+    parts, statistics = (drawn_statistics if lots.group is None else signed_statistics)(lots, n_resamples, seed)
     logs = parts.logs(statistics)
     kinds = np.array([name for name, _ in parts.names])
     best = {name: logs[:, kinds == name].min(axis=1) for name in _SHARE}
     least, leading = evened_minimum(best)
     redrawn = share_as_extreme(least)
-    tail = log_tail(units, parts) if redrawn * (n_resamples + 1) < 1.5 else None
+    tail = log_tail(lots, parts) if redrawn * (n_resamples + 1) < 1.5 else None
     pvalue = redrawn / _BY_REDRAWS
     if tail is not None:
         pvalue = min(pvalue, max(LEAST, math.exp(tail) / _BY_TAIL))
@@ -282,13 +282,13 @@ def test_units(
         method=method,
         components=ReadOnly(components),
         leading=leading,
-        region=_region(units, parts, leading, components[leading].degree),
+        region=_region(lots, parts, leading, components[leading].degree),
         redrawn_pvalue=redrawn,
         tail_pvalue=None if tail is None else max(LEAST, math.exp(tail)),
-        pooling=units.pooling,
+        pooling=lots.pooling,
         n_resamples=n_resamples,
         premise=premise,
-        impossible=units.impossible,
+        impossible=lots.impossible,
     )
 
 
@@ -311,9 +311,9 @@ def share_as_extreme(logs: FloatArray) -> float:
     return float((1 + (logs[1:] <= logs[0] + slack).sum()) / logs.size)
 
 
-def _region(units: Units, parts: Parts, leading: str, degree: int) -> TestRegion | None:
+def _region(lots: UncertainLots, parts: Components, leading: str, degree: int) -> TestRegion | None:
     """Among the stretches on which the leading component's fit has one sign, the one with the clearest excess."""
-    excess, variance = units.excess, units.variance
+    excess, variance = lots.excess, lots.variance
     if leading == COX:
         fit = float(excess.sum()) / float(variance.sum()) + float((parts.slope * excess).sum()) * parts.slope
     elif leading == WAVES:
@@ -324,7 +324,7 @@ def _region(units: Units, parts: Parts, leading: str, degree: int) -> TestRegion
         group = parts.block // (parts.wave.shape[0] // degree)
         fit = np.bincount(group, excess, degree)[group]
     # Units of one prediction, which may differ in weight, stay together.
-    first = np.flatnonzero(np.concatenate([[True], units.prediction[1:] != units.prediction[:-1]]))
+    first = np.flatnonzero(np.concatenate([[True], lots.prediction[1:] != lots.prediction[:-1]]))
     fit = np.add.reduceat(fit * variance, first)
     excess, variance = np.add.reduceat(excess, first), np.add.reduceat(variance, first)
     sign = np.sign(fit)
@@ -334,24 +334,24 @@ def _region(units: Units, parts: Parts, leading: str, degree: int) -> TestRegion
     at = int(np.argmax(clear))
     if not clear[at] > 0.0:
         return None
-    end = int(first[start[at + 1]]) if at + 1 < start.size else units.prediction.size
+    end = int(first[start[at + 1]]) if at + 1 < start.size else lots.prediction.size
     here = slice(int(first[start[at]]), end)
-    v, mass = units.prediction[here], units.weight[here] * units.count[here]
+    v, mass = lots.prediction[here], lots.weight[here] * lots.count[here]
     total = float(mass.sum())
     return TestRegion(
         float(v[0]),
         float(v[-1]),
         "too low" if sums[at] > 0.0 else "too high",
-        int(units.count[here].sum()),
+        int(lots.count[here].sum()),
         float((mass * v).sum()) / total,
-        float((units.weight[here] * units.ones[here]).sum()) / total,
+        float((lots.weight[here] * lots.ones[here]).sum()) / total,
     )
 
 
 _AT_ONCE = 64  # resamples
 
 
-def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[Parts, FloatArray]:
+def signed_statistics(lots: UncertainLots, n_resamples: int, seed: np.uint64) -> tuple[Components, FloatArray]:
     """Return the components, and statistics of outcomes and of redrawn signs, shape (1 + n_resamples, names).
 
     Each is |s P|^2 less the sum of squares in P, where s holds the signs of the groups, at first all 1, and P each
@@ -360,12 +360,12 @@ def signed_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[
     """
     from scipy import sparse
 
-    group, excess = units.group, units.excess
+    group, excess = lots.group, lots.excess
     assert group is not None
     n_groups = int(group.max()) + 1
-    parts = Parts.of(replace(units, n_rows=min(units.n_rows, n_groups)))
+    parts = Components.of(replace(lots, n_rows=min(lots.n_rows, n_groups)))
     n_blocks, sizes = parts.wave.shape[0], np.array(parts.sizes)
-    constant = 1.0 / math.sqrt(float(units.variance.sum()))
+    constant = 1.0 / math.sqrt(float(lots.variance.sum()))
     line = np.stack([_sums(group, excess * each, n_groups) for each in (constant, parts.slope)], axis=1)
     stretches = sparse.coo_array((excess, (group, parts.block)), (n_groups, n_blocks)).tocsr()
     # Over 2, 4, ... stretches: which are joined, and one over the deviation of each.

@@ -13,8 +13,8 @@ from calibrant.door.rows import INDEPENDENT, WEIGHTS
 from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly
 from calibrant.inference.testing.calibration import CalibrationTestResult
-from calibrant.inference.testing.components import Parts
-from calibrant.inference.testing.lots import LEAST_DRAWN, Units
+from calibrant.inference.testing.components import Components
+from calibrant.inference.testing.lots import LEAST_DRAWN, UncertainLots
 from calibrant.inference.testing.result import LEAST, contradicted
 from calibrant.inference.testing.tail import log_tail
 
@@ -51,8 +51,8 @@ def calibration_test_on_weighted_cells(
         # Lots of equal rows that have the cells' weight and squared weight: directions are as for those.
         effective, each = cells.weight**2 / cells.squares, cells.squares / cells.weight
         events = sample.weighted_outcome[used] / scale / each
-        units = Units(np.maximum(v[used], LEAST_DRAWN), effective, events, each, n_rows, impossible, 0.0)
-        pvalue = max(LEAST, math.exp(log_tail(units, Parts.of(units), cells.log_bound)))
+        lots = UncertainLots(np.maximum(v[used], LEAST_DRAWN), effective, events, each, n_rows, impossible, 0.0)
+        pvalue = max(LEAST, math.exp(log_tail(lots, Components.of(lots), cells.log_bound)))
     method = "calibration test (no redraws: bounds from the sums of weighted cells)"
     if impossible is not None:
         method += ", of the rows predicted strictly between 0 and 1,"
@@ -110,13 +110,13 @@ class _Bounded:
         lost = misplaced * (sample.total_weight / scale)
         return cls(weight, squares, squares * middle * (1.0 - middle), heaviest * (1.0 - low), heaviest * high, lost)
 
-    def log_bound(self, units: Units, direction: FloatArray) -> float:
+    def log_bound(self, lots: UncertainLots, direction: FloatArray) -> float:
         """Log of a bound on P(sum of direction * excess >= what was seen).
 
         A variable x <= b of mean 0 has E exp(t x) <= exp(Var (e^(t b) - 1 - t b) / b^2) (Bennett 1962). Any t will do;
         the best is where the derivative vanishes, which is no further than where it would with b = 0.
         """
-        observed = float((direction * units.excess).sum()) - self.misplaced * float(np.abs(direction).max())
+        observed = float((direction * lots.excess).sum()) - self.misplaced * float(np.abs(direction).max())
         if observed <= 0.0:
             return 0.0
         most = np.abs(direction) * np.where(direction > 0.0, self.above, self.below)

@@ -18,7 +18,7 @@ from calibrant.door.ends import Interval
 from calibrant.door.rows import INDEPENDENT, Rows, read_groups
 from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
-from calibrant.inference.testing.lots import units_of_rows
+from calibrant.inference.testing.lots import lots_of_rows
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
 from calibrant.inference.testing.tail import sum_bound
@@ -319,25 +319,25 @@ def _smallest(logs: FloatArray, sides: list[Direction]) -> tuple[float, Directio
 def _by_bounds(question: BinaryReduction, group: IntArray | None) -> Found:
     """The same six sums of weighted excesses, each bounded: Chernoff's bound, or that of independent groups."""
     rows = Rows.of_arrays(question.y_true, question.y_prob, question.sample_weight, None, group)
-    units = units_of_rows(rows)
+    lots = lots_of_rows(rows)
     impossible = impossible_rows(rows)
     mass = np.ones(rows.y_prob.size) if rows.weight is None else rows.weight
     total = float(mass.sum())
     rate, mean = float((mass * rows.y_true).sum()) / total, float((mass * rows.y_prob).sum()) / total
     pvalue, direction = 1.0, None
-    variance = units.variance
-    if units.prediction.size and float(variance.sum()) > 0.0:
+    variance = lots.variance
+    if lots.prediction.size and float(variance.sum()) > 0.0:
         quarter = quarters(variance)
         one = np.ones(variance.size)
         directions = [one, np.where(quarter < _QUARTERS // 2, -1.0, 1.0)]
         directions += [(quarter == q).astype(np.float64) for q in range(_QUARTERS)]
         logs, sides = np.zeros(_SHARES.size), []
         for i, along in enumerate(directions):
-            observed = float((along * units.excess).sum())
+            observed = float((along * lots.excess).sum())
             sides.append(_said(i, observed))
             # Less than a standard deviation cannot be evidence of anything.
             if observed**2 > float((along**2 * variance).sum()):
-                logs[i] = min(0.0, math.log(2.0) + sum_bound(units, along if observed > 0.0 else -along))
+                logs[i] = min(0.0, math.log(2.0) + sum_bound(lots, along if observed > 0.0 else -along))
         pvalue, direction = _smallest(logs, sides)
     evidence = ClassEvidence(question.name, min(1.0, rate), min(1.0, mean), pvalue, 1.0, direction, None)
     return evidence, 0 if impossible is None else impossible.n_rows

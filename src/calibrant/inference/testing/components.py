@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.inference.testing.lots import Units
+from calibrant.inference.testing.lots import UncertainLots
 from calibrant.kernels.calibration import LANES, redrawn_statistics
 from calibrant.resampling.threads import in_blocks
 
@@ -19,7 +19,7 @@ COX, WAVES, GROUPS = "Cox score", "adaptive Neyman", "dyadic chi-square"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class Components:
     """Matrices of all components of the lots; nothing here depends on outcomes.
 
     Attributes
@@ -51,22 +51,22 @@ class Parts:
     shift: FloatArray
 
     @classmethod
-    def of(cls, units: Units) -> Parts:
-        """Look at the units."""
-        variance = units.variance
+    def of(cls, lots: UncertainLots) -> Components:
+        """Make the components of these lots."""
+        variance = lots.variance
         total = float(variance.sum())
         time = (np.cumsum(variance) - 0.5 * variance) / total
         n_blocks = 2
-        while 2 * n_blocks <= min(MOST_BLOCKS, units.n_rows):
+        while 2 * n_blocks <= min(MOST_BLOCKS, lots.n_rows):
             n_blocks *= 2
         block = np.minimum((time * n_blocks).astype(np.int64), n_blocks - 1)
-        slope = _slope(units, variance, total)
+        slope = _slope(lots, variance, total)
         part = np.asarray(np.bincount(block, variance, n_blocks), np.float64)
         moment = np.asarray(np.bincount(block, variance * time, n_blocks), np.float64)
         wave = _waves(moment, part, min(SIZES[-1], n_blocks))
         sizes = tuple(size for size in SIZES if size <= wave.shape[1])
-        pq = units.prediction * (1.0 - units.prediction)
-        fourth = units.weight**4 * units.count * pq * (1.0 - 6.0 * pq)  # cumulants of the units' excess
+        pq = lots.prediction * (1.0 - lots.prediction)
+        fourth = lots.weight**4 * lots.count * pq * (1.0 - 6.0 * pq)  # cumulants of the lots' excess
 
         both = 1.0 / total + slope**2
         degrees = [1.0 + float(slope.any())]
@@ -82,7 +82,7 @@ class Parts:
         spread = np.maximum(2.0 * mean + np.array(extra), 0.1 * mean)
         shape, stretch = mean**2 / spread, mean / spread
 
-        inverse, squares, cubes = _groups(units, variance, block, n_blocks)
+        inverse, squares, cubes = _groups(lots, variance, block, n_blocks)
         names += [(GROUPS, 2 ** (k + 1)) for k in range(squares.size)]
         met = squares > 0.0
         skewness = np.where(met, cubes / np.where(met, squares, 1.0) ** 1.5, 1.0)
@@ -100,10 +100,10 @@ class Parts:
             np.concatenate([np.zeros(shape.size), np.where(met, of_groups, 0.0)]),
         )
 
-    def statistics(self, units: Units, n_resamples: int, seed: np.uint64) -> FloatArray:
+    def statistics(self, lots: UncertainLots, n_resamples: int, seed: np.uint64) -> FloatArray:
         """Statistics of the outcomes, then of redrawn ones, shape (1 + n_resamples, number of names)."""
         table = np.empty((1 + n_resamples, len(self.names)))
-        columns = np.stack([units.prediction, units.count, units.ones, units.weight, self.slope])
+        columns = np.stack([lots.prediction, lots.count, lots.ones, lots.weight, self.slope])
         sizes = np.array(self.sizes)
 
         def fill(first: int, last: int) -> None:
@@ -125,14 +125,14 @@ class Parts:
         return np.asarray(out)
 
 
-def drawn_statistics(units: Units, n_resamples: int, seed: np.uint64) -> tuple[Parts, FloatArray]:
+def drawn_statistics(lots: UncertainLots, n_resamples: int, seed: np.uint64) -> tuple[Components, FloatArray]:
     """Return the components, and statistics of the outcomes and of redrawn ones."""
-    parts = Parts.of(units)
-    return parts, parts.statistics(units, n_resamples, seed)
+    parts = Components.of(lots)
+    return parts, parts.statistics(lots, n_resamples, seed)
 
 
-def _slope(units: Units, variance: FloatArray, total: float) -> FloatArray:
-    odds = np.log(units.prediction) - np.log1p(-units.prediction)
+def _slope(lots: UncertainLots, variance: FloatArray, total: float) -> FloatArray:
+    odds = np.log(lots.prediction) - np.log1p(-lots.prediction)
     centred = odds - float((variance * odds).sum()) / total
     spread = float((variance * centred**2).sum())
     if spread <= 1e-12 * float((variance * odds**2).sum()):
@@ -157,10 +157,10 @@ def _waves(moment: FloatArray, part: FloatArray, most: int) -> FloatArray:
 
 
 def _groups(
-    units: Units, variance: FloatArray, block: IntArray, n_blocks: int
+    lots: UncertainLots, variance: FloatArray, block: IntArray, n_blocks: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """One over the variance of each group, and the variance and third moment of each chi-square."""
-    v, m, w = units.prediction, units.count, units.weight
+    v, m, w = lots.prediction, lots.count, lots.weight
     one = w * w * v * (1.0 - v)  # the variance of a single outcome
     skew = w * one * (1.0 - 2.0 * v)
     powers = [np.bincount(block, each, n_blocks) for each in (variance, m * one**2, m * one**3, m * skew, m * skew**2)]

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.columns import FloatArray, IntArray
-from calibrant.door.rows import Lots, Rows
+from calibrant.door.lots import Lots
+from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.inference.testing.result import ImpossibleRows, contradicted, impossible_rows
 
@@ -21,15 +22,13 @@ LEAST_DRAWN, _MOST = 1e-40, 1.0 - 2.0**-53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
-    """Rows that are redrawn together, in the order of their predictions; none is exactly 0 or 1.
+class UncertainLots(Lots):
+    """Lots in the order of their predictions, of a cell their mean; none is exactly 0 or 1.
 
     Attributes
     ----------
-    prediction, count, ones, weight : ndarray of shape (k,)
-        What was predicted (of a cell: the mean), single outcomes, events, and the weight of each outcome.
     n_rows : int
-        Single outcomes of all units, and of the certain rows that were set aside.
+        Single outcomes of all lots, and of the certain rows that were set aside.
     impossible : ImpossibleRows or None
         Certain rows that the outcomes contradict.
     pooling : float
@@ -38,27 +37,13 @@ class Units:
         Number of each row's group, all from 0 being used; then nothing is pooled, and signs of groups are redrawn.
     """
 
-    prediction: FloatArray
-    count: FloatArray
-    ones: FloatArray
-    weight: FloatArray
     n_rows: int
     impossible: ImpossibleRows | None
     pooling: float
     group: IntArray | None = None
 
-    @property
-    def variance(self) -> FloatArray:
-        """Variance of each unit's weighted excess of events, were the predictions calibrated."""
-        return np.asarray(self.weight * self.weight * self.count * self.prediction * (1.0 - self.prediction))
 
-    @property
-    def excess(self) -> FloatArray:
-        """Weighted events less those expected."""
-        return np.asarray(self.weight * (self.ones - self.count * self.prediction))
-
-
-def units_of_rows(rows: Rows) -> Units:
+def lots_of_rows(rows: Rows) -> UncertainLots:
     """Take rows that were read already; unweighted ones with many distinct predictions are pooled into cells."""
     n_rows, impossible = int(rows.count.sum()), impossible_rows(rows)
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
@@ -81,18 +66,18 @@ def units_of_rows(rows: Rows) -> Units:
         start = np.flatnonzero(new)
         number = np.asarray(np.unique(group[start], return_inverse=True)[1], np.int64)
         if not start.size:
-            return Units(v, v, v, v, n_rows, impossible, 0.0, number)
+            return UncertainLots(v, v, v, v, n_rows, impossible, 0.0, number)
         count, ones = np.add.reduceat(count[order], start), np.add.reduceat(ones[order], start)
-        return Units(v[start], count, ones, w[start], n_rows, impossible, 0.0, number)
+        return UncertainLots(v[start], count, ones, w[start], n_rows, impossible, 0.0, number)
     if weight is None and prediction.size > MOST_UNITS:
-        cells = pooled_into_cells(Units(prediction, count, ones, one, n_rows, impossible, 0.0))
+        cells = pooled_into_cells(UncertainLots(prediction, count, ones, one, n_rows, impossible, 0.0))
         if cells.pooling > 0.0:
             return cells
     lots = Lots.of(prediction, count, ones, weight)
-    return Units(lots.prediction, lots.count, lots.ones, lots.weight, n_rows, impossible, 0.0)
+    return UncertainLots(lots.prediction, lots.count, lots.ones, lots.weight, n_rows, impossible, 0.0)
 
 
-def units_of_sample(sample: Sample) -> Units:
+def lots_of_sample(sample: Sample) -> UncertainLots:
     """Take a sample of unweighted outcomes 0 or 1, or the cells of a sketch of such, as it stands.
 
     Predictions of one cell have a variance of at most a quarter of its squared width.
@@ -106,21 +91,21 @@ def units_of_sample(sample: Sample) -> Units:
     v, count, ones = np.maximum(v[mask], LEAST_DRAWN), count[mask], ones[mask]
     spread = count * width[mask] ** 2 / 4.0
     one = np.broadcast_to(1.0, v.shape)
-    units = Units(v, count, ones, one, n_rows, impossible, pooling(v, count, spread))
+    lots = UncertainLots(v, count, ones, one, n_rows, impossible, pooling(v, count, spread))
     if v.size <= MOST_UNITS:
-        return units
-    cells = pooled_into_cells(units, spread)
-    return cells if cells.pooling > 0.0 else units
+        return lots
+    cells = pooled_into_cells(lots, spread)
+    return cells if cells.pooling > 0.0 else lots
 
 
-def pooled_into_cells(units: Units, known: FloatArray | None = None) -> Units:
-    """Pool units without weights into cells equally wide in the angle whose sine is the root of the prediction.
+def pooled_into_cells(lots: UncertainLots, known: FloatArray | None = None) -> UncertainLots:
+    """Pool lots without weights into cells equally wide in the angle whose sine is the root of the prediction.
 
-    `known` (k,) is what the units' own predictions vary by: at least the sum of their squares about the mean.
+    `known` (k,) is what the lots' own predictions vary by: at least the sum of their squares about the mean.
     """
-    v, m, ones = units.prediction, units.count, units.ones
+    v, m, ones = lots.prediction, lots.count, lots.ones
     if not v.size:
-        return units
+        return lots
     angle = np.arcsin(np.sqrt(v))
     low, high = float(angle.min()), float(angle.max())
     scale = CELLS / (high - low) if high > low else 0.0
@@ -138,7 +123,7 @@ def pooled_into_cells(units: Units, known: FloatArray | None = None) -> Units:
     spread = np.maximum(squared - moved * moved / total, 0.0)
     weight = np.broadcast_to(1.0, total.shape)
     lost = pooling(mean, total, spread)
-    return Units(mean, total, _sums(cell, ones)[mask], weight, units.n_rows, units.impossible, lost)
+    return UncertainLots(mean, total, _sums(cell, ones)[mask], weight, lots.n_rows, lots.impossible, lost)
 
 
 def _sums(cell: IntArray, column: npt.NDArray[np.float64]) -> FloatArray:

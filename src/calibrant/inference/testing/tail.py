@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from calibrant.door.columns import FloatArray
-from calibrant.inference.testing.components import Parts
-from calibrant.inference.testing.lots import Units
+from calibrant.inference.testing.components import Components
+from calibrant.inference.testing.lots import UncertainLots
 
 _MIXTURES = 16
 _TRIED = 4
@@ -18,11 +18,11 @@ _EXPONENTS = 0.9 * 0.5 ** np.arange(12.0)
 _ROUNDING = 1e-14  # of each term and of its sum: numpy adds in pairs
 
 
-Bound = Callable[[Units, FloatArray], float]
-"""Of units and a direction whose sum of excess is positive: log of a bound on the chance of one as large."""
+Bound = Callable[[UncertainLots, FloatArray], float]
+"""Log of a bound on the chance of a sum of excess as large, of lots along a direction where it is positive."""
 
 
-def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
+def log_tail(lots: UncertainLots, parts: Components, bound: Bound | None = None) -> float:
     """Log of a p-value that holds at any number of rows: a bound on P(any direction's sum is as unlikely as seen).
 
     Directions are 16 mixtures of the constant and the slope, sharing half of the error, and the waves, the k-th with
@@ -30,9 +30,9 @@ def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
     make the p-value larger. Of rows in groups, each direction's sums of groups are bounded instead; of cells
     known by their sums alone, by the `bound` that these allow.
     """
-    excess = units.excess
+    excess = lots.excess
     bound = bound or sum_bound
-    constant = 1.0 / math.sqrt(float(units.variance.sum()))
+    constant = 1.0 / math.sqrt(float(lots.variance.sum()))
     angles = math.pi * np.arange(_MIXTURES) / _MIXTURES
     directions: list[tuple[float, float, FloatArray]] = []
 
@@ -45,22 +45,22 @@ def log_tail(units: Units, parts: Parts, bound: Bound | None = None) -> float:
     for k in range(1, parts.wave.shape[1]):
         add(0.5 / (k * (k + 1)), parts.wave[parts.block, k])
     best = sorted(range(len(directions)), key=lambda i: -directions[i][0])[:_TRIED]
-    return min(0.0, *(bound(units, directions[i][2]) - math.log(0.5 * directions[i][1]) for i in best))
+    return min(0.0, *(bound(lots, directions[i][2]) - math.log(0.5 * directions[i][1]) for i in best))
 
 
-def sum_bound(units: Units, direction: FloatArray) -> float:
+def sum_bound(lots: UncertainLots, direction: FloatArray) -> float:
     """Log of a bound on P(sum of direction * excess >= what was seen), of single rows or of independent groups."""
-    return (chernoff if units.group is None else _by_group)(units, direction)
+    return (chernoff if lots.group is None else _by_group)(lots, direction)
 
 
-def chernoff(units: Units, direction: FloatArray) -> float:
+def chernoff(lots: UncertainLots, direction: FloatArray) -> float:
     """Log of a bound on P(sum of direction * excess >= what was seen): the least over a rising exponent, by Newton.
 
     The exponent is summed row by row, as sum (m - ones) log(1 - v + v e^x) + ones log((1 - v) e^-x + v): no term is
     below the log of its outcomes' own probability, so nothing cancels, however large x = t * direction becomes.
     """
-    a = direction * units.weight
-    v, m, ones = units.prediction, units.count, units.ones
+    a = direction * lots.weight
+    v, m, ones = lots.prediction, lots.count, lots.ones
     observed = float((a * (ones - m * v)).sum())
     if observed <= 0.0:
         return 0.0
@@ -93,17 +93,17 @@ def chernoff(units: Units, direction: FloatArray) -> float:
     return best
 
 
-def _by_group(units: Units, direction: FloatArray) -> float:
+def _by_group(lots: UncertainLots, direction: FloatArray) -> float:
     """Log of a bound on P(sum of direction * excess is as far above 0), of groups that do not depend on one another.
 
     exp(x z - psi(x) z^2) <= 1 + x z for z >= -1, psi(x) = -log(1 - x) - x: of a group's sum z of mean 0, in units of
     the least that any group's can be, the left side's mean is at most 1. By Markov's inequality P(sum of x z -
     psi(x) z^2 >= L) <= e^-L for each of the few x.
     """
-    assert units.group is not None
-    a, v, m = direction * units.weight, units.prediction, units.count
-    sums = np.bincount(units.group, a * (units.ones - m * v))
-    most = float(np.bincount(units.group, m * np.where(a > 0.0, a * v, -a * (1.0 - v))).max())
+    assert lots.group is not None
+    a, v, m = direction * lots.weight, lots.prediction, lots.count
+    sums = np.bincount(lots.group, a * (lots.ones - m * v))
+    most = float(np.bincount(lots.group, m * np.where(a > 0.0, a * v, -a * (1.0 - v))).max())
     if not most > 0.0:
         return 0.0
     z = sums / (most * (1.0 + 1e-12))

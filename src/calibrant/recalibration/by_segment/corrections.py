@@ -60,7 +60,7 @@ class _Start(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Part:
+class _Corrections:
     """Corrections that share a variance."""
 
     features: tuple[int, ...]
@@ -113,7 +113,7 @@ def fit_corrections(
     corrections are taken out where those of its pairs explain as much.
     """
     score, shift = rows.offset.copy(), 0.0
-    parts: list[_Part] = []
+    parts: list[_Corrections] = []
     for depth, (of_depth, cut) in enumerate(zip(cells, cuts, strict=True), start=1):
         tried: set[tuple[tuple[int, ...], int | None]] = set()
         while len(parts) < MOST_PARTS:
@@ -122,7 +122,7 @@ def fit_corrections(
                 break
             tried.add((start.features, start.only))
             cell, size = crossing(of_depth, cut, start.features)
-            part = _Part(start.features, start.only, proof, start.spread, cell, np.zeros(size))
+            part = _Corrections(start.features, start.only, proof, start.spread, cell, np.zeros(size))
             if _refit(rows, score, part) <= proof:
                 continue
             parts.append(part)
@@ -195,7 +195,7 @@ def _most_promising(
     return (whole, needed[0]) if whole.gain - needed[0] >= alone.gain - needed[1] else (alone, needed[1])
 
 
-def _refit(rows: Fitting, others: FloatArray, part: _Part, steps: int = _SWEEPS) -> float:
+def _refit(rows: Fitting, others: FloatArray, part: _Corrections, steps: int = _SWEEPS) -> float:
     """Fit a block and its variance given all else; returns its log likelihood ratio against no correction."""
     for _ in range(steps):
         step, bend = _newton(rows, others, part)
@@ -206,7 +206,7 @@ def _refit(rows: Fitting, others: FloatArray, part: _Part, steps: int = _SWEEPS)
     return rows.likelihood(others + part.change[part.cell]) - rows.likelihood(others) - _price(part, bend)
 
 
-def _newton(rows: Fitting, others: FloatArray, part: _Part) -> tuple[float, FloatArray]:
+def _newton(rows: Fitting, others: FloatArray, part: _Corrections) -> tuple[float, FloatArray]:
     """One step towards the penalised fit at the part's variance: its size, and the information of each cell before."""
     size = part.change.size
     free = np.ones(size) if part.only is None else (np.arange(size) == part.only) * 1.0
@@ -218,14 +218,14 @@ def _newton(rows: Fitting, others: FloatArray, part: _Part) -> tuple[float, Floa
     return float(np.abs(step).max()), bend
 
 
-def _price(part: _Part, bend: FloatArray) -> float:
+def _price(part: _Corrections, bend: FloatArray) -> float:
     """Return the gain in likelihood that the corrections of a part need, by Laplace's approximation."""
     return 0.5 * float(part.change @ part.change / part.spread + np.log1p(bend * part.spread).sum())
 
 
 def _without_nested(
-    rows: Fitting, score: FloatArray, shift: float, parts: list[_Part]
-) -> tuple[FloatArray, float, list[_Part]]:
+    rows: Fitting, score: FloatArray, shift: float, parts: list[_Corrections]
+) -> tuple[FloatArray, float, list[_Corrections]]:
     """Take out features whose pairs explain as much, one after another."""
     for part in parts:
         rest = [replace(other) for other in parts if other is not part]
@@ -237,7 +237,7 @@ def _without_nested(
     return score, shift, parts
 
 
-def _evidence(rows: Fitting, score: FloatArray, parts: list[_Part]) -> float:
+def _evidence(rows: Fitting, score: FloatArray, parts: list[_Corrections]) -> float:
     """Log-likelihood less what the corrections cost, each by itself."""
     information = rows.residual_and_information(score)[1]
     total = rows.likelihood(score)
@@ -250,7 +250,7 @@ def _evidence(rows: Fitting, score: FloatArray, parts: list[_Part]) -> float:
 
 
 def _settled(
-    rows: Fitting, score: FloatArray, shift: float, parts: list[_Part], sweeps: int
+    rows: Fitting, score: FloatArray, shift: float, parts: list[_Corrections], sweeps: int
 ) -> tuple[FloatArray, float]:
     """All blocks and the shift fitted in turn, each given the others."""
     for _ in range(sweeps):

@@ -45,10 +45,10 @@ from calibrant.recalibration.by_segment.table import (
     same_columns,
 )
 from calibrant.recalibration.choose import choose_recalibrator
-from calibrant.recalibration.judge import Rows, mapped, mean_with_interval
+from calibrant.recalibration.judge import Judge, mapped, mean_with_interval
 from calibrant.recalibration.kinds import Kind, check, check_size, count, each, flag, number, optional, text
 from calibrant.recalibration.scaling import PlattScaling
-from calibrant.recalibration.serialization import Stored, stored
+from calibrant.recalibration.serialization import JsonEstimator, stored
 from calibrant.resampling.folds import Split, cross_fitted, folds
 
 
@@ -129,7 +129,7 @@ class SegmentCorrection(Result):
 
 
 def compared(
-    rows: Rows, crossed: Mapping[str, FloatArray], first: str, level: float
+    rows: Judge, crossed: Mapping[str, FloatArray], first: str, level: float
 ) -> tuple[str, tuple[RepairScore, ...]]:
     """The method to use, and the scores of all.
 
@@ -167,7 +167,7 @@ _CHOSEN = ("unchanged", "global", "segments", "boosting")
 _SHOWN = 3  # corrections in a summary
 
 
-class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
+class SegmentRecalibrator(ClassifierMixin, JsonEstimator):  # type: ignore[misc]
     """Probabilities corrected by features: unchanged, by one map for all, by segment, or by boosted trees.
 
     Each richer repair is kept only where it is better, beyond chance, on rows that it was not fitted to.
@@ -316,11 +316,11 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
             refuse_outcome(name, values[name], outcome)
         rng, seed = seeded(self.random_state)
         seed = int(rng.integers(2**31)) if seed is None else seed % 2**31
-        rows = Rows(outcome, prediction, weight, classes=False, group=group)
+        rows = Judge(outcome, prediction, weight, classes=False, group=group)
         with in_words_of(column):
             splits = rows.splits(self.cv, seed)
             first, unfitted = self._best_map(rows, seed)
-        cuts = Cuts.fitted(values, self.max_depth)
+        cuts = FeatureCuts.fitted(values, self.max_depth)
         candidates = Candidates(rows, cuts, cuts.cells(values), cuts.table(values), unfitted, seed)
         self.chosen_: str = self.method
         self.scores_: tuple[RepairScore, ...] = ()
@@ -425,7 +425,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
                 corrections.append(SegmentCorrection(condition, names, int(rows[cell]), float(change[cell]), whole))
         return tuple(sorted(corrections, key=lambda one: -one.n_rows * abs(one.change)))
 
-    def _best_map(self, rows: Rows, seed: int) -> tuple[str, Recalibrator | None]:
+    def _best_map(self, rows: Judge, seed: int) -> tuple[str, Recalibrator | None]:
         """Whether one map for all is due, and which; where predictions tell nothing, a line may still say so."""
         choice = choose_recalibrator(
             rows.outcome,
@@ -457,7 +457,7 @@ class SegmentRecalibrator(ClassifierMixin, Stored):  # type: ignore[misc]
         """Probabilities of the event."""
         if self.chosen_ in ("unchanged", "global"):
             return prediction if self.recalibrator_ is None else mapped(self.recalibrator_, prediction)
-        cuts = Cuts(self._cuts, self._fine)
+        cuts = FeatureCuts(self._cuts, self._fine)
         column, *features = (cut.name for cut in self._cuts[0])
         values: dict[Name, Values] = {column: prediction}
         values |= {name: table.values(name) for name in features}
@@ -522,14 +522,14 @@ _PARTS = 5  # which are left out in turn to count the trees
 _MANY_ROWS = 10_000  # of which one part is enough to count them
 
 
-class Cuts(NamedTuple):
+class FeatureCuts(NamedTuple):
     """Cuts of all features: for each depth of segments, and finely for trees; the prediction is the first."""
 
     by_depth: list[list[Cut]]
     fine: list[Cut]
 
     @classmethod
-    def fitted(cls, values: dict[Name, Values], max_depth: int) -> Cuts:
+    def fitted(cls, values: dict[Name, Values], max_depth: int) -> FeatureCuts:
         """Cuts of these rows; they do not look at outcomes."""
         rows = len(next(iter(values.values())))
         bins = [_BINS, pair_bins(rows, _BINS)][:max_depth]
@@ -574,8 +574,8 @@ class Candidates:
         Of splits and trees.
     """
 
-    rows: Rows
-    cuts: Cuts
+    rows: Judge
+    cuts: FeatureCuts
     cells: list[list[IntArray]]
     table: FloatArray
     recalibrator: Recalibrator | None

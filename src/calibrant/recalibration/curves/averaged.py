@@ -76,7 +76,7 @@ MEMBERS: dict[str, tuple[float, tuple[Scales, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class LogitCells:
     """Neighbouring log-odds pooled: mean log-odds, effective rows and effective events of each."""
 
     x: FloatArray
@@ -84,7 +84,7 @@ class Cells:
     events: FloatArray
 
     @classmethod
-    def of(cls, x: FloatArray, rows: FloatArray, rate: FloatArray) -> Cells:
+    def of(cls, x: FloatArray, rows: FloatArray, rate: FloatArray) -> LogitCells:
         """Pool increasing log-odds to cells of about equal weight."""
         middle = np.cumsum(rows) - rows / 2.0
         cell = np.minimum(middle / rows.sum() * _CELLS, _CELLS - 1).astype(np.int64)
@@ -136,7 +136,7 @@ class Spline:
 class Basis:
     """Columns of the correction: constant, slope, temperature, bend, a spline's, bumps'; constant beyond the rows."""
 
-    def __init__(self, cells: Cells, n_knots: int) -> None:
+    def __init__(self, cells: LogitCells, n_knots: int) -> None:
         x = cells.x
         self.ends = (float(x[0]), float(x[-1]))
         self.centre, self.spread = cells.mean(x), cells.deviation(x)
@@ -171,7 +171,7 @@ def _bend(x: FloatArray) -> FloatArray:
     return np.asarray(np.sign(x) * np.log1p(np.abs(x)))
 
 
-def _knots(cells: Cells, number: int, apart: float) -> FloatArray:
+def _knots(cells: LogitCells, number: int, apart: float) -> FloatArray:
     """Quantiles by the standard deviation of outcomes, so that certain predictions do not take all of them."""
     share = np.cumsum(cells.rows * np.sqrt(expit(cells.x) * expit(-cells.x)))
     if share[-1] <= 0.0:
@@ -189,7 +189,7 @@ class Member(NamedTuple):
     root: FloatArray
 
 
-def fitted_members(cells: Cells, basis: Basis) -> list[Member]:
+def fitted_members(cells: LogitCells, basis: Basis) -> list[Member]:
     """Every member at its posterior mode, weighed by prior and evidence."""
     columns = basis(cells.x)
     fits: list[tuple[str, float, FloatArray, FloatArray]] = []
@@ -207,7 +207,7 @@ def fitted_members(cells: Cells, basis: Basis) -> list[Member]:
 
 
 def _mode(
-    columns: FloatArray, cells: Cells, deviation: FloatArray, start: FloatArray
+    columns: FloatArray, cells: LogitCells, deviation: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, float, FloatArray]:
     """Posterior mode by Newton's method, log evidence by Laplace's, and a root of the inverse of the Hessian."""
     free = deviation > 0.0
@@ -276,7 +276,7 @@ class AveragedCurve(Curve):
         levels = Levels.from_sample(sample)
         rows = levels.mass * levels.effective_rows
         self.clip_ = _clip(levels.prediction, rows)
-        cells = Cells.of(self._log_odds(levels.prediction), rows, levels.rate)
+        cells = LogitCells.of(self._log_odds(levels.prediction), rows, levels.rate)
         basis = Basis(cells, _MORE_KNOTS if levels.effective_rows >= _MANY_ROWS else _KNOTS)
         with threadpool_limits(1, user_api="blas"):  # more threads would round otherwise
             members = fitted_members(cells, basis)
