@@ -93,9 +93,10 @@ def one_database():
     import duckdb
 
     from calibrant.tables import duckdb as engine
-    from calibrant.tables import folders, readers, relations, sketches
+    from calibrant.tables import folders, inputs, relations, sketches
+    from calibrant.tables.formats import text
 
     with pytest.MonkeyPatch.context() as patch, duckdb.connect(config={"enable_external_file_cache": "false"}) as one:
-        for module in (engine, folders, sketches, readers, relations):
+        for module in (engine, folders, inputs, relations, sketches, text):
             patch.setattr(module, "connect", one.cursor)
         yield

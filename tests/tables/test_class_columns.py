@@ -4,7 +4,7 @@ import pytest
 
 from calibrant import InputError
 from calibrant.door.errors import FileError
-from calibrant.tables.folders import kind_of_all
+from calibrant.tables.formats.registry import format_of_all
 from calibrant.tables.table import _asked, numbers_of
 
 
@@ -28,13 +28,13 @@ def test_a_column_of_that_very_name_is_one_prediction():
 
 
 def test_files_of_a_folder_are_of_one_kind_and_what_to_do_else_is_said():
-    assert kind_of_all(["f/a.csv", "f/b.csv"], "f") == kind_of_all(["f/a.csv"], "f/a.csv")
+    assert format_of_all(["f/a.csv", "f/b.csv"], "f") == format_of_all(["f/a.csv"], "f/a.csv")
     with pytest.raises(FileError, match=r"holds files of several kinds: 'f/a.csv' is .* and 'f/b.parquet' is") as told:
-        kind_of_all(["f/a.csv", "f/b.parquet"], "f")
+        format_of_all(["f/a.csv", "f/b.parquet"], "f")
     assert "f/**/*.csv" in told.value.allowed
     with pytest.raises(FileError) as alone:
-        kind_of_all(["a.docx"], "a.docx")
+        format_of_all(["a.docx"], "a.docx")
     with pytest.raises(FileError) as among:
-        kind_of_all(["f/a.csv", "f/a.docx"], "f")
+        format_of_all(["f/a.csv", "f/a.docx"], "f")
     assert "**" not in (alone.value.allowed or "")
     assert "f/**/*" in among.value.allowed

@@ -14,7 +14,7 @@ from calibrant import CalibrationSketch, audit_table
 from calibrant.door.errors import FileError, InputError
 from calibrant.drift.periods import RESOLUTION
 from calibrant.tables.entry import open_table
-from calibrant.tables.folders import _as_regex
+from calibrant.tables.inputs import _as_regex
 
 pytestmark = pytest.mark.usefixtures("one_database")
 

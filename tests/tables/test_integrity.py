@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrant.door.errors import FileError
-from calibrant.tables import integrity
 from calibrant.tables.duckdb import connect
 from calibrant.tables.files import OpenedFile
-from calibrant.tables.readers import input_files
+from calibrant.tables.formats import arrow, compressed
+from calibrant.tables.formats import parquet as format_parquet
+from calibrant.tables.inputs import input_files
 from tests.tables.roads import file_by_segment, file_drift, read_file, sketch_file
 
 ROWS = 300
@@ -133,10 +134,10 @@ def test_parts_one_after_another_are_one_file(tmp_path):
 
 def test_a_file_is_decompressed_once_and_again_when_it_changed(tmp_path):
     path = written(tmp_path, "rows.csv.gz", PACKED["csv.gz"])
-    integrity._decompress.cache_clear()
+    compressed._decompress.cache_clear()
     read_file(path)
     read_file(path)
-    assert integrity._decompress.cache_info().misses == 1
+    assert compressed._decompress.cache_info().misses == 1
     written(tmp_path, "rows.csv.gz", PACKED["csv.gz"][:-1])
     with pytest.raises(FileError):
         read_file(path)
@@ -155,9 +156,9 @@ def test_checksums_of_parquet_pages_are_looked_at(tmp_path, dictionary):
     checked = parquet(use_dictionary=dictionary, write_page_checksum=True)
     for name, data in (("checked", checked), ("plain", plain)):
         path = written(tmp_path, f"{name}.parquet", data)
-        begins = integrity._first_pages(connect(), path)
+        begins = format_parquet._first_pages(connect(), path)
         assert sorted(begins) == [0, 1]
-        assert all(integrity._has_checksum(path, first) is (name == "checked") for first in begins.values())
+        assert all(format_parquet._has_checksum(path, first) is (name == "checked") for first in begins.values())
     assert read_file(str(tmp_path / "checked.parquet")).y_prob.tolist() == P.tolist()
     # One bit of one number, in the last group of rows.
     chunk = pq.ParquetFile(pa.BufferReader(checked)).metadata.row_group(2).column(1)
@@ -217,13 +218,13 @@ def test_zeros_at_the_end_of_a_batch_are_no_end_of_a_stream(tmp_path, legacy):
     assert read_file(written(tmp_path, "whole.arrow", data)).y_true.size == 24
     for at in {*range(8, len(data), 8), *after_batches, *range(len(data) - 16, len(data))}:
         with pytest.raises(FileError, match="cut or damaged"):
-            integrity.check_arrow_stream(written(tmp_path, "cut.arrow", data[:at]))
+            arrow.check_arrow_stream(written(tmp_path, "cut.arrow", data[:at]))
     for at in after_batches:
         with pytest.raises(FileError, match="cut or damaged"):
             read_file(written(tmp_path, f"{at}.arrow", data[:at]))
     for more in (bytes(4), bytes(8), data):
         with pytest.raises(FileError, match="cut or damaged"):
-            integrity.check_arrow_stream(written(tmp_path, "more.arrow", data + more))
+            arrow.check_arrow_stream(written(tmp_path, "more.arrow", data + more))
 
 
 @pytest.mark.parametrize("asked", ["model.score", "p", "Model.Score"])
@@ -235,11 +236,11 @@ def test_checksums_are_looked_at_whatever_the_name_of_the_column(tmp_path, asked
     chunk = pq.ParquetFile(pa.BufferReader(bytes(data))).metadata.row_group(0).column(1)
     data[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
     path = written(tmp_path, "damaged.parquet", bytes(data))
-    integrity.check_pages(connect(), path, {"y"})
+    format_parquet.check_pages(connect(), path, {"y"})
     with pytest.raises(FileError, match="damaged"):
-        integrity.check_pages(connect(), path, {asked})
+        format_parquet.check_pages(connect(), path, {asked})
     with pytest.raises(FileError, match="damaged"):  # a column that is not found leaves nothing unchecked
-        integrity.check_pages(connect(), path, {"y", "year"})
+        format_parquet.check_pages(connect(), path, {"y", "year"})
     if asked == name:
         with pytest.raises(FileError, match="damaged"):
             read_file(path, y_true="y", y_prob=name)

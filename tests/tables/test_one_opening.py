@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from calibrant import FileError, InputError, audit_table
 from calibrant.cli.app import app
-from calibrant.tables import entry, files, readers
+from calibrant.tables import entry, files
 from calibrant.tables.files import OpenedFile
+from calibrant.tables.formats import compressed, json_rows, text
 from tests.tables.roads import file_by_segment, sketch_file
 
 N = 60
@@ -40,10 +41,11 @@ def counted(monkeypatch):
 
         monkeypatch.setattr(module, name, counting)
 
-    for name in ("dialect_of", "is_harness_log", "json_keys"):
-        count(files, name)
+    count(text, "dialect_of")
+    count(files, "is_harness_log")
+    count(json_rows, "json_keys")
     count(entry, "input_files")
-    count(readers, "check_compressed")
+    count(compressed, "check_compressed")
     return calls
 
 
@@ -88,10 +90,10 @@ def test_nothing_is_detected_when_rows_are_read(tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text(lines("|"))
     file = OpenedFile(tmp_path / "rows.csv")
     assert file.columns == ["y_true", "y_prob", "site", "day"]
-    (dialect,) = file._dialects
+    (dialect,) = file._reader.dialects
     assert dialect.delimiter == "|"
     assert "auto_detect=false" in dialect.source(file.files)
-    monkeypatch.setattr(files, "dialect_of", lambda *_: pytest.fail("detected again"))
+    monkeypatch.setattr(text, "dialect_of", lambda *_: pytest.fail("detected again"))
     assert file.read().y_prob.size == N
     assert file.groups({"y_true": "y_true", "y_prob": "y_prob"}, ["site"], 64).n_excluded == 0
 

@@ -34,9 +34,9 @@ def load(name: str) -> ModuleType:
 
 def share_a_database() -> None:
     """Let readers take cursors of one database of one thread: to start one takes longer than a case."""
-    from calibrant.tables import readers, relations
+    from calibrant.tables import inputs, relations
     from calibrant.tables.duckdb import connect
 
     database = connect()
     database.execute("SET threads = 1")
-    readers.connect = relations.connect = lambda: database.cursor()
+    inputs.connect = relations.connect = lambda: database.cursor()

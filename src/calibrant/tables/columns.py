@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from calibrant.door.errors import InputError, Ways
@@ -100,6 +101,24 @@ def present(name: str, columns: Sequence[str], argument: str) -> str:
     hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
     quotes = Ways("", "a name that holds a comma stands in double quotes") if any("," in c for c in columns) else None
     raise InputError(argument, f"there is no column {name!r}; there are {listed(columns)}.{hint}", allowed=quotes)
+
+
+def maybe_twins(columns: Sequence[str]) -> bool:
+    """Whether names are the same up to case and spaces, or one looks as if DuckDB had made it distinct by a number."""
+    folded = {name.strip().casefold() for name in columns}
+    stems = (re.sub(r"_\d+$", "", name.strip().casefold()) for name in columns)
+    return len(folded) < len(columns) or any(
+        stem in folded and stem != name.strip().casefold() for stem, name in zip(stems, columns, strict=True)
+    )
+
+
+def same_names(header: Sequence[str], n_folders: int = 0) -> dict[str, list[str]]:
+    """Names that DuckDB does not tell apart, by what they look like to it; the last are those of folders."""
+    same: dict[str, list[str]] = {}
+    for at, name in enumerate(header):
+        said = f"{name} (of the folders)" if at >= len(header) - n_folders else name
+        same.setdefault(name.strip().casefold(), []).append(said)
+    return {name: several for name, several in same.items() if len(several) > 1}
 
 
 def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:

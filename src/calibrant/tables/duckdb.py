@@ -8,17 +8,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.door.errors import FileError, InputError
+from calibrant.door.errors import InputError
 
 _INTEGERS = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
     *("UHUGEINT", "BOOLEAN"),
 }
-_WHOLE = {"UBIGINT", "BIGINT"}
 WEIGHS = "isfinite(w) AND w >= 0"
 """Whether a weight w is good, in SQL."""
 _NO_MORE = "ELSE -4 END"  # without an ELSE the cell could be null, and DuckDB would not know its range
-_EXACT = 2**53  # up to which a DOUBLE tells whole numbers apart
 
 
 def quoted(name: str) -> str:
@@ -156,33 +154,6 @@ def whole_outcomes(relation: Any, number: str) -> bool:
 def as_double(name: str) -> str:
     """A column of numbers as DOUBLE, in SQL."""
     return f"CAST({quoted(name)} AS DOUBLE)"
-
-
-def json_segments(relation: Any, by: Sequence[str], option: str) -> Any:
-    """Give the columns of segments, which are read as JSON, the type of their values; they must be of one kind."""
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    typed = []
-    for name in by:
-        if types[name] != "JSON":  # the value that a folder stands for
-            continue
-        column = quoted(name)
-        found = relation.aggregate(
-            f"list(DISTINCT json_type({column})) FILTER ({column} IS NOT NULL), max(abs(TRY_CAST({column} AS DOUBLE)))"
-        ).fetchall()
-        kinds, largest = set(found[0][0] or ["VARCHAR"]), found[0][1] or 0.0
-        if kinds & {"OBJECT", "ARRAY"}:
-            raise FileError(option, f"names the column {name!r}, which holds nested JSON; single values are needed")
-        if not kinds - {*_WHOLE, "DOUBLE"}:
-            if "DOUBLE" in kinds and largest >= _EXACT:
-                raise FileError(option, f"names the column {name!r}, which holds numbers too large to tell apart")
-            kind = "DOUBLE" if "DOUBLE" in kinds else "BIGINT" if "BIGINT" in kinds else "UBIGINT"
-        elif len(kinds) == 1:
-            (kind,) = kinds
-        else:
-            held = "texts, numbers or truth values side by side; write all in one way"
-            raise FileError(option, f"names the column {name!r}, which holds {held}")
-        typed.append(f"CAST({column} ->> '$' AS {kind}) AS {column}")
-    return relation.project(f"* REPLACE ({', '.join(typed)})") if typed else relation
 
 
 _KEY_BITS = 19  # those of `calibrant.tables.relations`

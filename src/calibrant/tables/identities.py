@@ -15,7 +15,7 @@ from calibrant.door.overlap import Overlap
 from calibrant.door.row_samples import ENOUGH, sample_rows
 from calibrant.kernels.types import UIntArray
 from calibrant.tables.duckdb import quoted
-from calibrant.tables.readers import FILE
+from calibrant.tables.formats.base import FILE
 
 _IDS = (
     *("id", "uuid", "guid", "row_id", "request_id", "event_id", "transaction_id", "order_id", "timestamp", "datetime"),

@@ -23,7 +23,6 @@ from calibrant.tables.duckdb import (
     first_bad,
     group_relation,
     in_plain_arrow,
-    json_segments,
     keep_groups_in_arrays,
     quoted,
     renamed,
@@ -31,6 +30,7 @@ from calibrant.tables.duckdb import (
     whole_outcomes,
     within_unit,
 )
+from calibrant.tables.formats.base import Format
 from calibrant.tables.identities import NOTHING, Begun, repeats
 from calibrant.tables.numbers import (
     feature_sql,
@@ -58,13 +58,13 @@ class InDuckDB(Table):
         As given.
     files : StampedFiles
         The files that it stands for; every read ends with a look at their stamps.
-    kind : str
-        What they are: csv, parquet, json or arrow.
+    format : type of Format
+        Their format.
     """
 
     path: str
     files: StampedFiles
-    kind: str
+    format: type[Format]
 
     def __init__(self, pos_label: Any = None) -> None:
         self.pos_label = pos_label
@@ -151,10 +151,6 @@ class InDuckDB(Table):
             overlap = overlap or begun
         refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in found], FileError, "file")
 
-    @property
-    def _as_text(self) -> bool:
-        return self.kind in ("csv", "json")
-
     def choose(self, **asked: Any) -> Chosen:
         """Columns as `Table.choose` takes them; what is wrong with them is the file's fault."""
         with of_file():
@@ -196,10 +192,9 @@ class InDuckDB(Table):
         with self._explained():
             relation = self._rows(list(names.values()), features)
             numbers = self._numbers(relation, names)
-            if self.kind == "json":
-                relation = json_segments(relation, list(features), option)
+            relation = self.format.typed_keys(relation, features, option)
             told_apart = option == "by"  # by each value as it is written, as `groups` has them
-            keys = features_of(relation, features, option, as_text=self.kind == "csv" and not told_apart)
+            keys = features_of(relation, features, option, as_text=self.format.text_keys and not told_apart)
             if exclude_bad:
                 arrays, good = fetch_good(relation, numbers, self.path)
             else:
@@ -222,11 +217,10 @@ class InDuckDB(Table):
         with self._explained():
             relation = self._rows(list(names.values()), features)
             numbers = self._numbers(relation, names)
-            if self.kind == "json":
-                relation = json_segments(relation, list(features), option)
-            plain = self.pos_label is None and not self._as_text  # whole numbers stay what they are: they add up faster
+            relation = self.format.typed_keys(relation, features, option)
+            plain = self.pos_label is None and not self.format.text_numbers  # whole ones stay so: they add up faster
             held = {names[argument]: quoted(names[argument]) if plain else sql for argument, sql in numbers.items()}
-            held |= feature_sql(relation, features, option, as_text=self.kind == "csv")
+            held |= feature_sql(relation, features, option, as_text=self.format.text_keys)
             relation = relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in held.items()))
         try:
             with self.files.unchanged(), self._in_any_order(), of_file():
@@ -241,8 +235,7 @@ class InDuckDB(Table):
 
         with self._explained():
             relation = self._rows([], [name])
-            if self.kind == "json":
-                relation = json_segments(relation, [name], option)
+            relation = self.format.typed_keys(relation, [name], option)
             keys = in_plain_arrow(relation.project(f"{quoted(name)} AS _s0"), option)
         with of_file():
             return ranks_of(in_arrow(nw.from_native(keys, eager_only=True), {}, {"_s0": "_s0"}, option))
@@ -272,8 +265,7 @@ class InDuckDB(Table):
                     start, stop = self._within
                     relation = relation.limit(2**62 if stop is None else stop - start, offset=start)
                 numbers = self._numbers(relation, names)
-                if self.kind == "json":
-                    relation = json_segments(relation, list(dict.fromkeys(by)), option)
+                relation = self.format.typed_keys(relation, list(dict.fromkeys(by)), option)
                 if self.summed:
                     keep_groups_in_arrays(self._connection)
                 table = sum_by_address(relation, numbers) if self.summed and not by and resolution == GRID else None
@@ -287,11 +279,11 @@ class InDuckDB(Table):
             return good_groups(found, exclude_bad, "file", f"{self.path!r} ", option=option)
 
     def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
-        return numbers_in_sql(relation, names, as_text=self._as_text, pos_label=self.pos_label)
+        return numbers_in_sql(relation, names, as_text=self.format.text_numbers, pos_label=self.pos_label)
 
     def _refuse_bad(self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], found: Any) -> None:
         """Say of bad rows which is the first and what it holds; of those without a number, text where they hold it."""
-        for argument in missing_values(found) if self._as_text else ():
+        for argument in missing_values(found) if self.format.text_numbers else ():
             text = first_text(relation, names[argument], numbers[argument])
             if text is not None:
                 raise texts_in_rows(argument, names, *text)

@@ -20,9 +20,9 @@ from calibrant.sketch.keys import refuse_far, told_apart
 from calibrant.sketch.sketch import CalibrationSketch, claims_of, restored
 from calibrant.sketch.storage import Stored, from_bytes, from_parquet, holds_sketch, read_plain
 from calibrant.tables.duckdb import connect, lacks_memory
-from calibrant.tables.folders import check_folder_columns, name_of, typed_folders
-from calibrant.tables.integrity import check_pages
-from calibrant.tables.readers import input_files
+from calibrant.tables.folders import check_folder_columns, typed_folders
+from calibrant.tables.formats.parquet import check_pages
+from calibrant.tables.inputs import input_files, name_of
 from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import BoolArray, Chosen, Table
 

@@ -17,7 +17,7 @@ from calibrant.sketch.groups import Groups
 from calibrant.sketch.keys import numbers_of
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import take_as_distinct
-from calibrant.tables.folders import refuse_same_file
+from calibrant.tables.inputs import refuse_same_file
 from calibrant.tables.sketches import COLUMN, ROWS, KeptSketches
 from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import FINE, Table

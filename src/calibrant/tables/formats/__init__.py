@@ -1,0 +1,1 @@
+"""Formats of files: a class each, and the list of them."""

@@ -1,0 +1,217 @@
+"""A format: how its files are told, checked and read. One more is one class here and one entry of `registry`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+from calibrant.door.errors import FileError, InputError
+from calibrant.tables.columns import same_names
+from calibrant.tables.duckdb import lacks_memory, literal, quoted, shortened
+from calibrant.tables.folders import check_same, folder_columns, folder_types
+from calibrant.tables.stamps import StampedFiles
+
+FILE = "_calibrant_file"
+"""The column that says of which file a row is."""
+AT_ONCE = 16
+"""Files of a file system that are asked at once."""
+
+
+class Scan(NamedTuple):
+    """A dataset of pyarrow, and the names of columns as its files have them where the dataset does not say."""
+
+    dataset: Any
+    headers: Sequence[Sequence[str]] = ()
+
+
+class Format:
+    """Files of one format, read as one table through a connection of DuckDB.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        The connection.
+    files : StampedFiles
+        The files, each found whole by `check`.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages.
+    endings : tuple of str
+        Endings of its files.
+    magic : bytes
+        First bytes of its files, where all have the same.
+    text_numbers, text_keys : bool
+        Whether numbers, and keys, are texts to its reader.
+    counts_rows : bool
+        Whether a file says how many rows it has, at no cost.
+    counting_reads : bool
+        Whether to count the rows is to read them.
+    is_scanned : bool
+        Whether it is read from a file system of pyarrow.
+    reads_folders, folders_are_twins : bool
+        Whether the names of folders are columns, and whether such a column beside one of the same name in the files is
+        refused.
+    """
+
+    name: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]] = ()
+    magic: ClassVar[bytes] = b""
+    text_numbers: ClassVar[bool] = False
+    text_keys: ClassVar[bool] = False
+    counts_rows: ClassVar[bool] = False
+    counting_reads: ClassVar[bool] = False
+    is_scanned: ClassVar[bool] = False
+    reads_folders: ClassVar[bool] = True
+    folders_are_twins: ClassVar[bool] = True
+
+    def __init__(self, connection: Any, files: StampedFiles) -> None:
+        self.connection, self.files = connection, files
+        self._checked: set[str] = set()
+
+    @classmethod
+    def check(cls, file: str) -> None:
+        """Refuse a file that is not whole, as far as that shows before its columns are known.
+
+        Raises
+        ------
+        FileError
+            If it is cut or damaged.
+        """
+
+    @classmethod
+    def check_remote(cls, filesystem: Any, file: str) -> None:
+        """As `check`, of a file on a file system of pyarrow."""
+
+    @classmethod
+    def scan(cls, files: Sequence[str], filesystem: Any) -> Scan:
+        """Files of a file system of pyarrow as one dataset, where the format `is_scanned`."""
+        raise NotImplementedError
+
+    @classmethod
+    def typed_keys(cls, relation: Any, names: Sequence[str], option: str) -> Any:  # noqa: ARG003
+        """The relation with these columns of keys as single values of one type; `option` is who named them."""
+        return relation
+
+    @cached_property
+    def folders(self) -> list[str]:
+        """Names of the columns that folders stand for."""
+        return folder_columns(self.files) if self.reads_folders else []
+
+    @property
+    def literals(self) -> list[str]:
+        """The files as patterns that match them alone."""
+        return [literal(file) for file in self.files]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns of the files."""
+        return ()
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, those of the folders among them."""
+        return list(dict.fromkeys([*self.names, *self.folders]))
+
+    @property
+    def headers(self) -> list[Sequence[str]]:
+        """Names of the columns as each file holds them."""
+        raise NotImplementedError
+
+    def rows(self, names: Sequence[str], *, with_file: bool = False) -> Any:
+        """These columns of all rows as a relation, in order; on demand with the file of each row as column FILE."""
+        raise NotImplementedError
+
+    def relation(self, numbers: Sequence[str], keys: Sequence[str] = (), *, with_file: bool = False) -> Any:
+        """As `rows`, once the columns are found whole, and those of numbers the same in every file."""
+        names = [*numbers, *keys]
+        new = set(names) - self._checked
+        if new and len(self.files) > 1:
+            folders = {name.casefold() for name in self.folders}
+            check_same(self.types(), [name for name in numbers if name in new and name.casefold() not in folders])
+        if new:
+            self.check_columns(new)
+        self._checked |= new
+        return self.rows(names, with_file=with_file)
+
+    def twins(self) -> Mapping[str, list[str]]:
+        """Names that DuckDB does not tell apart, by what they look like to it."""
+        folders = self.folders if self.folders_are_twins else []
+        twins: dict[str, list[str]] = {}
+        for header in self.headers:
+            twins |= same_names([*header, *folders], len(folders))
+        return twins
+
+    def row_counts(self) -> dict[str, int]:
+        """File -> its rows, of a format that `counts_rows`."""
+        return {}
+
+    def types(self) -> Mapping[str, Mapping[str, str]]:
+        """File -> its columns -> their stored types, where files may differ in them and none may lack a column."""
+        return {}
+
+    def check_columns(self, names: Collection[str]) -> None:
+        """Refuse files whose columns of these names are damaged."""
+
+    def refuse_damage(self, problem: Exception) -> None:
+        """Refuse the file that is damaged, where what a reader raised, or a look at the files, tells which."""
+
+
+def sql_text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def selected(source: str, names: Collection[str]) -> str:
+    """These columns of a source, in SQL."""
+    return f"SELECT {', '.join(quoted(name) for name in dict.fromkeys(names))} FROM ({source})"
+
+
+@contextmanager
+def as_read(path: str, name: str, files: StampedFiles | None = None) -> Iterator[None]:
+    """Turn what pyarrow, DuckDB and a server raise into a message, and refuse files that are not those opened."""
+    try:
+        with (StampedFiles(()) if files is None else files).unchanged():
+            yield
+    except Exception as problem:
+        if isinstance(problem, InputError | ImportError) or lacks_memory(problem):
+            raise
+        raise FileError("file", f"{path!r} cannot be read as {name}: {shortened(problem)}") from None
+
+
+def scan_columns(files: Sequence[str], filesystem: Any, layout: Any) -> Scan:
+    """Files of columns as one dataset; without a schema pyarrow would take the columns of the first file."""
+    import pyarrow
+    from pyarrow import dataset
+
+    alone = schemas(dataset.dataset(files, format=layout, filesystem=filesystem)).values()
+    bare = [each.remove_metadata() for each in alone]
+    folders = folder_partitions(files, {name for each in bare for name in each.names})
+    whole = dataset.dataset(files, format=layout, filesystem=filesystem, partitioning=folders)
+    try:
+        together = pyarrow.unify_schemas([*bare, whole.schema.remove_metadata()], promote_options="permissive")
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        return Scan(whole)  # of columns that are asked for, `check_same` names the files that differ
+    return Scan(whole.replace_schema(together))
+
+
+def schemas(dataset: Any) -> dict[str, Any]:
+    """File -> its own schema; of a few at once, since each may be far away."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        listed = pool.map(lambda each: (getattr(each, "path", ""), each.physical_schema), dataset.get_fragments())
+        return dict(listed)
+
+
+def folder_partitions(files: Sequence[str], names: Collection[str]) -> Any:
+    """The columns that folders stand for, of the types that DuckDB gives them, but for those that files hold too."""
+    import pyarrow
+    from pyarrow import dataset
+
+    kinds = {"DATE": pyarrow.date32(), "TIMESTAMP": pyarrow.timestamp("us"), "BIGINT": pyarrow.int64()}
+    types = folder_types(files).items()
+    fields = [(name, kinds.get(kind, pyarrow.string())) for name, kind in types if name not in names]
+    return dataset.partitioning(pyarrow.schema(fields), flavor="hive") if fields else None

@@ -1,0 +1,162 @@
+"""Parquet: columns and counts of rows are in its last bytes; checksums of its pages are looked at here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from calibrant.door.errors import FileError
+from calibrant.tables.duckdb import literal
+from calibrant.tables.formats.base import FILE, Format, Scan, scan_columns, sql_text
+from calibrant.tables.formats.compressed import AGAIN
+
+
+class Parquet(Format):
+    """Parquet files."""
+
+    name = "parquet"
+    endings = (".parquet", ".pq")
+    magic = b"PAR1"
+    counts_rows = True
+    is_scanned = True
+
+    @cached_property
+    def _relation(self) -> Any:
+        several = len(self.files) > 1
+        return self.connection.read_parquet(self.literals, union_by_name=several, hive_partitioning=bool(self.folders))
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns as DuckDB has them, those of the folders among them."""
+        return list(self._relation.columns)
+
+    @property
+    def headers(self) -> list[Sequence[str]]:
+        """Names of each file's columns, without those nested in them."""
+        return [[name for name, _ in parquet_columns(self.connection, [file])[file]] for file in self.files]
+
+    def row_counts(self) -> dict[str, int]:
+        """File -> its rows, as its last bytes say."""
+        query = "SELECT file_name, sum(num_rows) FROM parquet_file_metadata(?) GROUP BY file_name"
+        return {file: int(rows) for file, rows in self.connection.execute(query, [self.literals]).fetchall()}
+
+    def types(self) -> dict[str, dict[str, str]]:
+        """Names and stored types of each file's columns."""
+        return {file: dict(names) for file, names in parquet_columns(self.connection, self.files).items()}
+
+    def check_columns(self, names: Collection[str]) -> None:
+        """Look at the checksums of the pages of these columns."""
+        for file in self.files:
+            check_pages(self.connection, file, names)
+
+    def rows(self, names: Sequence[str], *, with_file: bool = False) -> Any:  # noqa: ARG002 - columns left out cost none
+        """All rows, with every column; with the file of each as a query of its own."""
+        if not with_file:
+            return self._relation
+        listed = ", ".join(map(sql_text, self.literals))
+        options = f"union_by_name=true, hive_partitioning={bool(self.folders)}, filename={sql_text(FILE)}"
+        return self.connection.sql(f"SELECT * FROM read_parquet([{listed}], {options})")
+
+    def refuse_damage(self, problem: Exception) -> None:  # noqa: ARG002
+        """Refuse a file that begins as Parquet and does not end so."""
+        for file in self.files:
+            with Path(file).open("rb") as stream:
+                begins = stream.read(4) == self.magic
+                stream.seek(max(0, stream.seek(0, 2) - 4))
+                ends = stream.read() == self.magic
+            if begins and not ends:
+                said = f"{file!r} is cut: a Parquet file ends with {self.magic.decode()}, and this one does not"
+                raise FileError("file", said, allowed=AGAIN)
+
+    @classmethod
+    def scan(cls, files: Sequence[str], filesystem: Any) -> Scan:
+        """All files as one dataset, whose pages are checked as they are read."""
+        from pyarrow import dataset
+
+        checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+        return scan_columns(files, filesystem, dataset.ParquetFileFormat(default_fragment_scan_options=checked))
+
+
+def parquet_columns(connection: Any, files: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """File -> names and stored types of its columns, without those nested in them; schemas are listed depth first."""
+    query = "SELECT file_name, name, coalesce(num_children, 0), coalesce(type, 'nested') FROM parquet_schema(?)"
+    listed = connection.execute(query, [[literal(file) for file in files]]).fetchall()
+    columns: dict[str, list[tuple[str, str]]] = {}
+    for file, rows in groupby(listed, key=lambda row: row[0]):
+        schema = [row[1:] for row in rows]
+        found, at = [], 1
+        while at < len(schema):
+            found.append((schema[at][0], schema[at][2]))
+            inside = 1
+            while inside:
+                inside += schema[at][1] - 1
+                at += 1
+        columns[file] = found
+    return columns
+
+
+def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
+    """Look at the checksums of a Parquet file's pages, in the columns that are read, if its writer gave any.
+
+    Where the pages begin is asked of DuckDB: of a damaged file pyarrow's answer to that ends the process.
+
+    Raises
+    ------
+    FileError
+        If one does not hold.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as held:
+        paths = [held.schema.column(i).path for i in range(len(held.schema))]
+        wanted = _leaves_of(columns, paths)
+        begins = _first_pages(connection, file)
+        if not any(_has_checksum(file, begins[at]) for at in wanted if at in begins):
+            return
+        try:
+            for group in range(held.num_row_groups):
+                held.read_row_group(group, columns=[paths[at] for at in wanted])
+        except OSError as problem:
+            raise FileError("file", f"{file!r} is damaged: {problem!s:.200}", allowed=AGAIN) from None
+
+
+def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
+    """Which of the leaves these columns and what is nested in them are; all if one of the columns is not found."""
+    wanted: set[int] = set()
+    paths = [path.casefold() for path in paths]
+    for column in columns:
+        name = column.casefold()  # DuckDB finds a column in any case
+        found = [at for at, path in enumerate(paths) if path == name or path.startswith(f"{name}.")]
+        if not found:
+            return range(len(paths))
+        wanted.update(found)
+    return sorted(wanted)
+
+
+def _first_pages(connection: Any, file: str) -> dict[int, int]:
+    """Number of each leaf -> where its first page begins; none if there are no rows."""
+    asked = "SELECT column_id, data_page_offset, dictionary_page_offset FROM parquet_metadata(?) WHERE row_group_id = 0"
+    found = connection.execute(asked, [literal(file)]).fetchall()
+    return {leaf: words if words and 0 < words < data else data for leaf, data, words in found}
+
+
+def _has_checksum(file: str, first: int) -> bool:
+    """Whether the header of the page that begins there has the field of its checksum.
+
+    Thrift's compact protocol: a field is a byte, 16 times the step from the number of the field before plus 5 for a
+    32-bit integer, and its bytes, of which the last is below 128. Three such fields come first, the fourth is optional.
+    """
+    with Path(file).open("rb") as stream:
+        stream.seek(first)
+        header = stream.read(32)
+    at = 0
+    for _ in range(3):
+        at += 1
+        while at < len(header) and header[at] >= 128:
+            at += 1
+        at += 1
+    return at < len(header) and header[at] == 0x15
