@@ -17,7 +17,6 @@ from calibrant.inference.bounds.cells import AnyDraws
 from calibrant.inference.bounds.population import bounds_from_sample
 from calibrant.sketch.bounds import ARITHMETIC, Moments, interval_error_above
 from calibrant.sketch.sketch import CalibrationSketch
-from calibrant.tables.sketches import KeptSketches
 from calibrant.tables.table import Table
 
 _POOLED = "and pooled rows do not tell more"
@@ -90,9 +89,7 @@ def road_of(table: Table, sketch: CalibrationSketch) -> str:
     rows, cells = counted(sketch.n_rows, "row"), counted(sketch.n_cells, "cell")
     moved = at_most(sketch.error_bound("smooth_calibration_error"))
     cost = f"which moves the smooth calibration error by at most {moved}."
-    if isinstance(table, KeptSketches):
-        return f"Sketches of {rows} were added up to {cells}, {cost}"
-    return f"{table.engine} summed {rows} where they lie into {cells}, {cost}"
+    return f"{table.note(rows, cells)}, {cost}"
 
 
 def at_most(bound: float) -> str:

@@ -32,9 +32,6 @@ from calibrant.sketch.bounds import ARITHMETIC
 from calibrant.sketch.sample import draws_of_cells, weights_differ
 from calibrant.tables.columns import perhaps_groups
 from calibrant.tables.entry import open_table
-from calibrant.tables.files import OpenedFile
-from calibrant.tables.relations import InDuckDB
-from calibrant.tables.sketches import KeptSketches
 from calibrant.tables.table import Table
 from calibrant.tables.writer import Written, check_place, write_rows
 
@@ -69,8 +66,8 @@ def names_of(by: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
 def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, last: bool = True) -> Audited:
     """`audit_table` of a table that is open, and of which nothing more is asked where this is the last."""
     listener.stage("Reading")
-    if isinstance(table, InDuckDB) and len(table.files) > 1:
-        listener.note(f"{len(table.files):,} files are read as one table.")
+    if table.n_files > 1:
+        listener.note(f"{table.n_files:,} files are read as one table.")
     harness = is_harness_log(table, request.y_true, request.y_prob)
     request.refuse(*kinds_of(table, request.y_true, request.y_prob))
     classes = None if harness else table.choose_classes(request.y_prob)
@@ -88,9 +85,8 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
 
         raise many_in_groups()
     summed = not harness and table.summed
-    if summed and request.groups and isinstance(table, InDuckDB):
-        why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
-        raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
+    if summed:
+        table.check(request)
     summed = summed and not request.groups
     done = _audit_of_sums(table, request, listener, last) if summed else _audit_of_rows(table, request, listener)
     audit = replace(
@@ -98,10 +94,10 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
         unweighted=request.unweighted,
         exclude_bad=request.exclude_bad,
         distinct=table.distinct,
-        complete=not isinstance(table, KeptSketches),
+        complete=table.has_rows,
     )
     audit = in_parts(table, audit, request, listener)
-    cannot = harness or audit.rates or isinstance(table, KeptSketches) or (request.groups and table.many)
+    cannot = harness or audit.rates or not table.has_rows or (request.groups and table.many)
     if not cannot and request.find != EVERY:
         taken = {*audit.columns.values(), *request.keys}
         rest = tuple(name for name in table.columns if name not in taken)
@@ -133,7 +129,7 @@ def kinds_of(table: Table, y_true: str | None, y_prob: str | None) -> list[str]:
     """What kind of table it is, where that decides which options have an effect."""
     if is_harness_log(table, y_true, y_prob):
         return ["log"]
-    if isinstance(table, KeptSketches):
+    if not table.has_rows:
         return ["sketches"]
     return [] if table.choose_classes(y_prob) is None else ["classes"]
 
@@ -141,7 +137,7 @@ def kinds_of(table: Table, y_true: str | None, y_prob: str | None) -> list[str]:
 def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool:
     """Whether a table holds samples of lm-evaluation-harness, and no columns are named of it."""
     named_columns = y_true is not None or y_prob is not None
-    return not named_columns and isinstance(table, OpenedFile) and table.is_harness_log
+    return not named_columns and table.is_harness_log
 
 
 def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> Audited:
@@ -178,7 +174,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
 
 def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last: bool) -> Audited:
     chosen = table.choose(**request.columns)
-    kept = isinstance(table, KeptSketches)
+    kept = not table.has_rows
     if request.max_weight is not None and "sample_weight" not in chosen.names and not kept:
         raise InputError("max_weight", "has no effect: there are no weights")
     check_drift(request, chosen.names)
@@ -544,7 +540,7 @@ def keep_rows(
         If a column cannot be used or rows are bad. FileError if the place cannot be written to.
     """
     check_place(path, request.by, overwrite)
-    if isinstance(table, KeptSketches):
+    if not table.has_rows:
         raise InputError("FILE", "holds sketches already", allowed="calibrant merge adds them up")
     classes = table.choose_classes(request.y_prob)
     if classes is not None:

@@ -44,8 +44,6 @@ from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.sketch.storage import UNSEALED, is_whole, read_plain, sealed
 from calibrant.tables import table as tables
 from calibrant.tables.identities import NOTHING, Begun, Ordered, find_begun
-from calibrant.tables.relations import InDuckDB
-from calibrant.tables.sketches import KeptSketches
 
 _LAYOUT, _READ = 5, (2, 3, 4, 5)
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -504,7 +502,7 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
     if not gate._seen.n_rows and not table.compared:
         request.refuse("begun by one source")
     column = gate.provenance.columns.get("sample_weight")
-    if column and request.sample_weight is None and not isinstance(table, KeptSketches):
+    if column and request.sample_weight is None and table.has_rows:
         problem = f"is missing, and the rows of {str(state)!r} have column {column!r}; nothing was added"
         raise InputError("sample_weight", problem)
     said: dict[str, Any] = {}
@@ -527,7 +525,7 @@ def _added(table: tables.Table, state: Path, request: GateRequest, listener: Lis
 def _provenance(table: tables.Table, names: dict[str, str], request: GateRequest, said: dict[str, Any]) -> Provenance:
     """How the rows of one file were read."""
     label = None if request.pos_label is None else str(request.pos_label)
-    perhaps, complete = said.get("perhaps_groups"), not isinstance(table, KeptSketches)
+    perhaps, complete = said.get("perhaps_groups"), table.has_rows
     return Provenance(names, request.unweighted, request.exclude_bad, request.distinct, label, perhaps, complete)
 
 
@@ -571,10 +569,9 @@ class _Adding:
 
     def sums(self, read: CalibrationSketch) -> GateResult:
         """Add sums of rows, likewise."""
-        claims, begun, rest, table = read.claims(), NOTHING, read, self.table
+        begun, rest, table = NOTHING, read, self.table
         bad = self.request.exclude_bad
-        if isinstance(table, InDuckDB):
-            claims = (claims[0], *table.parts(self.names, claims[0])) if claims else claims
+        if table.has_rows:
             if not self.request.distinct:
                 begun = table.begun(self.names, self.gate.held, read.n_rows, exclude_bad=bad)
             self._tell(begun, None, read.n_rows)
@@ -582,6 +579,7 @@ class _Adding:
                 start = begun.count + self.gate.held[begun.sources[0]].n_excluded
                 rest = table.within(self.names, start, exclude_bad=bad)
         distinct = self.request.distinct
+        claims = table.claims(self.names, read)
         return self.gate.add_sketch(rest, claims, after=begun, once=not distinct, distinct=distinct, origin=self.origin)
 
     def _tell(self, begun: Begun, rows: Ordered | None, n_rows: int) -> None:

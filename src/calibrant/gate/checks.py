@@ -44,7 +44,6 @@ from calibrant.sketch.keys import numbers_of
 from calibrant.sketch.sample import draws_of_cells, gate_of_cells, moments_from_cells, sample_from_cells, weights_differ
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables.entry import open_table, take_as_distinct
-from calibrant.tables.sketches import KeptSketches
 from calibrant.tables.table import FINE, Table
 
 _SEED = 0
@@ -69,7 +68,7 @@ def check_opened(table: Table, request: GateRequest, listener: Listener) -> Gate
         exclude_bad=request.exclude_bad,
         anytime=request.anytime is not None,
         distinct=request.distinct,
-        complete=not isinstance(table, KeptSketches),
+        complete=table.has_rows,
     )
     return Gated(table.name or "table", checks, replace(premises, **values))
 
@@ -155,8 +154,8 @@ def _baseline(gated: Table, path: str, request: GateRequest, listener: Listener)
     if request.distinct:
         take_as_distinct([gated, table], "FILE or baseline")
     alone = replace(request, by=(), find=(), max_worse=None, given=frozenset())
-    if isinstance(table, KeptSketches):
-        return _side(table.sketch())  # its columns were chosen when it was made
+    if not table.has_rows:
+        return _side(table.sketched({})[0])  # its columns were chosen when it was made
     premises: dict[str, Any] = {"n_excluded": 0}
     say = Listener(listener.stage, lambda said: listener.note(f"{path}: {said}"), premises.__setitem__)
     read, names = read_opened(table, alone, say)

@@ -31,7 +31,6 @@ from calibrant.sketch.sample import draws_of_cells, gate_of_cells
 from calibrant.sketch.sketch import CalibrationSketch
 from calibrant.tables import table as tables
 from calibrant.tables.columns import may_hold_weights, perhaps_groups
-from calibrant.tables.sketches import KeptSketches
 
 _BOUNDED = "use them with --sample-weight and --max-weight N, the most that one row (or group) can weigh, known before"
 _LEFT_OUT = "or leave them out with --unweighted"
@@ -92,8 +91,8 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
         say_guessed(read.names, read.guessed, listener.note)
         listener.premise("columns", read.names)
         return read, read.names
-    if isinstance(table, KeptSketches):
-        sketch = table.sketch()
+    if not table.has_rows:
+        sketch, _ = table.sketched({})
         listener.note(road_of(table, sketch))
         return sketch, {}
     classes = table.choose_classes(request.y_prob)

@@ -31,7 +31,7 @@ from calibrant.tables.duckdb import (
     within_unit,
 )
 from calibrant.tables.formats.base import Format
-from calibrant.tables.identities import NOTHING, Begun, repeats
+from calibrant.tables.identities import repeats
 from calibrant.tables.numbers import (
     feature_sql,
     features_of,
@@ -46,6 +46,7 @@ from calibrant.tables.stamps import StampedFiles
 from calibrant.tables.table import BoolArray, Chosen, RowsWithFeatures, Table
 
 if TYPE_CHECKING:
+    from calibrant.door.request import AuditRequest
     from calibrant.tables.frames import OpenedFrame
 
 
@@ -108,16 +109,16 @@ class InDuckDB(Table):
     def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
         """File -> identity, of each that may hold rows of another."""
 
-    def begun(
-        self,
-        names: Mapping[str, str],  # noqa: ARG002
-        held: Sequence[Identity],  # noqa: ARG002
-        n_rows: int,  # noqa: ARG002
-        *,
-        exclude_bad: bool = False,  # noqa: ARG002
-    ) -> Begun:
-        """The longest first part of many rows that is all of one earlier source."""
-        return NOTHING
+    def check(self, request: AuditRequest) -> None:
+        """Refuse groups: cells do not tell them apart."""
+        if request.groups:
+            why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
+            raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
+
+    def claims(self, names: Mapping[str, str], sketch: CalibrationSketch) -> tuple[Identity, ...]:
+        """Identities of all rows, and of the files that they come from where those are known."""
+        whole = sketch.claims()[:1]
+        return (*whole, *(part for each in whole for part in self.parts(names, each)))
 
     def within(
         self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False

@@ -81,6 +81,8 @@ class KeptSketches(Table):
         If a file is cut or damaged, or sketches cannot be added, naming it and why.
     """
 
+    has_rows = False
+
     def __init__(self, path: str, files: StampedFiles) -> None:
         self.path, self.files = path, files
         self.name: str | None = name_of(path)
@@ -95,6 +97,10 @@ class KeptSketches(Table):
         found = cls("", StampedFiles(()))
         found._one, found.name = sketch, None
         return found
+
+    def note(self, rows: str, cells: str) -> str:
+        """How they were added up."""
+        return f"Sketches of {rows} were added up to {cells}"
 
     @property
     def sources(self) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +30,11 @@ from calibrant.tables.columns import (
     refuse_twins,
     refuse_unspoken_weights,
 )
+from calibrant.tables.identities import NOTHING, Begun
 
 if TYPE_CHECKING:
+    from calibrant.door.request import AuditRequest
     from calibrant.tables.frames import OpenedFrame
-
 
 BoolArray = npt.NDArray[np.bool_]
 MANY_ROWS = 5_000_000
@@ -136,10 +137,20 @@ class Table(ABC):
         Whether rows are to be summed where they lie instead of read.
     distinct : bool
         Whether all rows are other ones, whatever they hold, as the caller says.
+    has_rows : bool
+        Whether it has columns of rows, and not sums alone.
+    is_harness_log : bool
+        Whether it holds samples of lm-evaluation-harness.
     """
 
     name: str | None = None
     distinct: bool = False
+    has_rows: ClassVar[bool] = True
+
+    @property
+    def is_harness_log(self) -> bool:
+        """Whether it holds samples of lm-evaluation-harness."""
+        return False
 
     @property
     @abstractmethod
@@ -192,6 +203,19 @@ class Table(ABC):
         """Fingerprint of the real path on this machine that it is read from; None where it has none."""
         return None
 
+    def check(self, request: AuditRequest) -> None:  # noqa: B027 - most can sum all that is asked for
+        """Refuse what a table that is summed cannot answer.
+
+        Raises
+        ------
+        InputError
+            Naming the option.
+        """
+
+    def note(self, rows: str, cells: str) -> str:
+        """How its rows, so many in words, were summed into cells."""
+        return f"{self.engine} summed {rows} where they lie into {cells}"
+
     def close(self) -> None:  # noqa: B027 - most tables hold nothing
         """Let go of what reading took; nothing more is asked of the table but its name."""
 
@@ -202,6 +226,27 @@ class Table(ABC):
     def parts(self, names: Mapping[str, str], whole: Identity) -> tuple[Identity, ...]:  # noqa: ARG002
         """Identities of the files that all its rows, which are `whole`, come from, where they are known."""
         return ()
+
+    def claims(self, names: Mapping[str, str], sketch: CalibrationSketch) -> tuple[Identity, ...]:  # noqa: ARG002
+        """Identities of the sources of its sketch: of all rows, then of its parts where several are known."""
+        return sketch.claims()
+
+    def begun(
+        self,
+        names: Mapping[str, str],  # noqa: ARG002
+        held: Sequence[Identity],  # noqa: ARG002
+        n_rows: int,  # noqa: ARG002
+        *,
+        exclude_bad: bool = False,  # noqa: ARG002
+    ) -> Begun:
+        """The longest first part of its rows, if they are summed, that is all of one earlier source."""
+        return NOTHING
+
+    def within(
+        self, names: Mapping[str, str], start: int, stop: int | None = None, *, exclude_bad: bool = False
+    ) -> CalibrationSketch:
+        """The sketch of the rows from one to another, of a table of which some may have `begun` an earlier source."""
+        raise NotImplementedError
 
     @abstractmethod
     def arrays(self, names: Mapping[str, str]) -> dict[str, Any]:
