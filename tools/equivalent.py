@@ -46,7 +46,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "(not ((value > 0.0) == (before > 0.0)))",
     ): "how fast secants close in on the one zero, where they end",
     ("decisions/line.py", "in_the_large", "50.0", "62.5"): "so far out the likelihood is at its limit, here or farther",
-    ("inference/bounds/every_measure.py", "teach", "units.moved is None", "(not (units.moved is None))"): (
+    ("inference/bounds/every_measure.py", "teach", "draws.moved is None", "(not (draws.moved is None))"): (
         "what is not learned beforehand is learned when it is asked for"
     ),
     ("door/class_table.py", "_checked", "miss", "(2 * miss)"): (

@@ -88,7 +88,7 @@ def test_larger_noiseless_domains(kind):
 @pytest.mark.slow
 def test_a_search_that_is_given_up_proves_nothing_false(monkeypatch):
     monkeypatch.setattr(distance_lattice, "_MOST_STATES", 20)
-    for seed in (0, 7, 19):
+    for seed in (0, 3, 4, 5):
         rng = np.random.default_rng(seed)
         y_prob = rng.random(60)
         y_true = (rng.random(60) < 1.0 - y_prob).astype(float)

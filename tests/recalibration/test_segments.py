@@ -116,11 +116,11 @@ def test_trees_follow_a_smooth_drift_with_or_without_lightgbm(monkeypatch, light
         found.to_json()
 
 
-def test_a_seed_repeats_a_fit_and_without_one_it_is_drawn():
+def test_a_seed_repeats_a_fit_and_a_generator_draws_one():
     table, y, _, _ = drawn(300, shift=-2.0)
     first, again, other = (
         SegmentRecalibrator(method="segments", max_depth=1, cv=2, random_state=seed).fit(table, y)
-        for seed in (3, 3, None)
+        for seed in (3, 3, np.random.default_rng(0))
     )
     assert first.scores_ == again.scores_
     assert other.chosen_ in ("unchanged", "global", "segments")
