@@ -71,6 +71,7 @@ MODES = {
         "find": Mode(args=("--find", "all")),
         "by": Mode(args=("--by", "site")),
         "in groups": Mode(args=("--groups", "patient")),
+        "trials": Mode("rates", args=("--trials", "n")),
         "no resamples": Mode(args=("--resamples", "0")),
         "summed find": Mode("summed", args=("--find", "site,kind")),
     },
@@ -136,6 +137,7 @@ VALUES = {
         "--reference": Value(("0",)),
         "--groups": Value(("patient",)),
         "--max-weight": Value(("9",)),
+        "--trials": Value(("n",), "counts"),
     },
     "gate": {
         **COMMON,

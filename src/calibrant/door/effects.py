@@ -48,9 +48,10 @@ AUDIT = (
         "cannot be searched without resamples",
         Ways("n_resamples must not be 0", "leave out --resamples 0"),
     ),
-    Idle("log", f"{_ROLES} by find drift exclude_bad unweighted groups max_weight pos_label", _LOG),
-    Idle("sketches", f"{_ROLES} find exclude_bad unweighted groups pos_label", OF_ROWS),
-    Idle("classes", "by drift find exclude_bad pos_label", _CLASSES),
+    Idle("trials", "sample_weight", "cannot be used with trials, which are weights themselves"),
+    Idle("log", f"{_ROLES} trials by find drift exclude_bad unweighted groups max_weight pos_label", _LOG),
+    Idle("sketches", f"{_ROLES} trials find exclude_bad unweighted groups pos_label", OF_ROWS),
+    Idle("classes", "by trials drift find exclude_bad pos_label", _CLASSES),
     Idle(
         "rates",
         "level n_resamples random_state max_distance max_weight find drift groups",

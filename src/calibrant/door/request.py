@@ -205,6 +205,11 @@ class Question(Request):
         most=DEEPEST,
     )
 
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns, as `Table.choose` takes them: numbers of trials stand where weights do."""
+        return super().columns | {"sample_weight": self.trials or self.sample_weight}
+
     def __post_init__(self) -> None:
         """Refuse what can be no value, before anything is read."""
         from calibrant.door.arguments import check_level, check_threshold
@@ -212,7 +217,7 @@ class Question(Request):
         check_level(self.level)
         if self.threshold is not None:
             check_threshold(self.threshold)
-        Request.__post_init__(self)
+        super().__post_init__()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +226,6 @@ class AuditRequest(Question):
 
     effects = AUDIT
     differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "trials": {"help": None},
         "y_prob": {
             "help": "Column of predicted probabilities; for classes a list p0,p1,... or a pattern 'p*'. "
             "Given twice or more, the forecasts of one FILE are compared."
@@ -250,8 +254,9 @@ class AuditRequest(Question):
         check_band(self.level, self.n_resamples)
         if self.random_state is not None:
             seeded(self.random_state)
-        Question.__post_init__(self)
-        self.refuse("search" if self.find else "no search", "drift" if self.drift else "no drift")
+        super().__post_init__()
+        modes = ["search" if self.find else "no search", "drift" if self.drift else "no drift"]
+        self.refuse(*modes, *(["trials"] if self.trials else []))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -327,7 +332,7 @@ class GateRequest(Question):
             ways = "the largest distance from calibration, such as 0.05; or the most that acting may lose, --max-regret"
             which = "is missing" if self.max_distance is None else "is given beside --max-regret"
             raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
-        Question.__post_init__(self)
+        super().__post_init__()
         modes = {
             "distance": self.max_regret is None,
             "regret": self.max_regret is not None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from calibrant.door.coding import equalities
@@ -12,6 +13,7 @@ from calibrant.door.request import AuditRequest, Listener
 from calibrant.door.values import counted
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.segments.request import Search, names_of
+from calibrant.tables.trials import as_weights, groups_of
 
 if TYPE_CHECKING:
     from calibrant.findings.results import Audit
@@ -33,7 +35,7 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
         from calibrant.segments.by_column import RESOLUTION, segments_of_groups
 
         listener.stage("Segments")
-        groups = table.groups(names, [*request.by, *more], RESOLUTION, exclude_bad=request.exclude_bad)
+        groups = groups_of(table, names, [*request.by, *more], RESOLUTION, exclude_bad=request.exclude_bad)
         segments, weightless = segments_of_groups(groups, float(request.level), **grouped)
         words = tuple(f"{equalities(request.by, key)} ({counted(n_rows, 'row')})" for key, n_rows in weightless)
         audit = replace(audit, segments=tuple(segments), segmented_by=request.by, weightless_segments=words)
@@ -46,13 +48,12 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
 
         listener.stage("Drift")
         keys = [request.drift, *more]
-        groups = table.groups(names, keys, drift.RESOLUTION, exclude_bad=request.exclude_bad, option="drift")
+        sums = partial(groups_of, table, names, keys, exclude_bad=request.exclude_bad, option="drift")
         try:
-            periods = drift.periods_of_groups(groups, request.level, **grouped)
+            periods = drift.periods_of_groups(sums(drift.RESOLUTION), request.level, **grouped)
             if request.reference is not None:
                 listener.stage("Since the reference")
-                fine = table.groups(names, keys, FINE, exclude_bad=request.exclude_bad, option="drift")
-                periods = beside_reference(periods, fine, request.reference, request.level, grouped=bool(more))
+                periods = beside_reference(periods, sums(FINE), request.reference, request.level, grouped=bool(more))
         except InputError as problem:
             if problem.argument != "by":
                 raise
@@ -67,8 +68,9 @@ def _found(table: Table, audit: Audit, request: AuditRequest) -> FoundSegments:
 
     search = Search.of(request if audit.seed is None else replace(request, random_state=audit.seed))
     features = None if request.find == EVERY else names_of(request.find, "find")
+    how = {"trials": request.trials is not None, "exclude_bad": request.exclude_bad}
     try:
-        return found_in_table(table, audit.columns, features, search, exclude_bad=request.exclude_bad, option="find")
+        return found_in_table(table, as_weights(audit.columns), features, search, **how, option="find")
     except InputError as problem:
         raise or_left_out(in_table(problem, table, audit.columns)) from None
 

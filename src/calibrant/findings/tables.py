@@ -17,7 +17,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, seeded, text
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.columns import read_columns
 from calibrant.door.errors import FileError, InputError, Ways
-from calibrant.door.request import MAX_DEPTH, AuditRequest, Listener, Request
+from calibrant.door.request import MAX_DEPTH, AuditRequest, Listener, Question, Request
 from calibrant.door.values import counted
 from calibrant.findings.arrays import audit_classes, audit_given, audit_sample
 from calibrant.findings.comparison import Comparison, compare, refuse_idle_seed
@@ -32,7 +32,8 @@ from calibrant.sketch.bounds import ARITHMETIC
 from calibrant.sketch.sample import draws_of_cells, weights_differ
 from calibrant.tables.columns import perhaps_groups
 from calibrant.tables.entry import open_table
-from calibrant.tables.table import Table
+from calibrant.tables.table import Rows, Table
+from calibrant.tables.trials import of_trials
 from calibrant.tables.writer import Written, check_place, write_rows
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def audit_opened(table: Table, request: AuditRequest, listener: Listener, *, las
     summed = not harness and table.summed
     if summed:
         table.check(request)
-    summed = summed and not request.groups
+    summed = summed and not (request.groups or request.trials)
     done = _audit_of_sums(table, request, listener, last) if summed else _audit_of_rows(table, request, listener)
     audit = replace(
         done.audit,
@@ -141,20 +142,22 @@ def is_harness_log(table: Table, y_true: str | None, y_prob: str | None) -> bool
 
 
 def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> Audited:
-    try:
-        read = table.read(**request.columns, groups=request.groups, exclude_bad=request.exclude_bad)
-    except InputError as problem:
-        raise or_left_out(problem) from None
+    read = read_rows(table, request, request.columns)
+    if request.trials:
+        shown = {"trials" if argument == "sample_weight" else argument: name for argument, name in read.names.items()}
+        read = replace(read, names=shown)
     refuse_own_columns(read.names, groups=[request.groups])
     say_guessed(read.names, read.guessed, listener.note)
     say_excluded(read.n_excluded, listener)
     check_drift(request, read.names)
     listener.stage("Pooling")
     try:
-        columns = read_columns(read.y_true, read.y_prob, read.sample_weight)
-        request.refuse(*chance_of(bool(np.isin(columns[0], (0.0, 1.0)).all()), request.n_resamples))
-        rows = given(*columns, groups=read.groups, max_weight=request.max_weight)
-        if rows.draws is None and (read.groups is not None or weights_differ(rows.sample)):
+        trials = read.sample_weight if request.trials else None
+        columns = read_columns(read.y_true, read.y_prob, None if request.trials else read.sample_weight)
+        binary = trials is not None or bool(np.isin(columns[0], (0.0, 1.0)).all())
+        request.refuse(*chance_of(binary, request.n_resamples))
+        rows = given(*columns, trials=trials, groups=read.groups, max_weight=request.max_weight)
+        if rows.draws is None and (trials is not None or read.groups is not None or weights_differ(rows.sample)):
             request.refuse("unbounded")
     except InputError as problem:
         raise or_left_out(in_table(problem, table, read.names)) from None
@@ -170,6 +173,14 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
         pos_label=request.pos_label,
     )
     return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
+
+
+def read_rows(table: Table, request: Question, columns: Mapping[str, Any]) -> Rows:
+    """Read these columns of a table, numbers of trials in the place of weights."""
+    try:
+        return table.read(exclude_bad=request.exclude_bad, groups=request.groups, **columns)
+    except InputError as problem:
+        raise or_left_out(of_trials(problem) if request.trials else problem) from None
 
 
 def _audit_of_sums(table: Table, request: AuditRequest, listener: Listener, last: bool) -> Audited:
@@ -275,6 +286,7 @@ def audit_table(
     y_true: str | None = ...,
     y_prob: str | None = ...,
     sample_weight: str | None = ...,
+    trials: str | None = ...,
     by: str | Sequence[str] | None = ...,
     drift: str | None = ...,
     reference: Any = ...,
@@ -304,6 +316,7 @@ def audit_table(
     y_true: str | None = ...,
     y_prob: list[str] | tuple[str, ...],
     sample_weight: str | None = ...,
+    trials: str | None = ...,
     by: str | Sequence[str] | None = ...,
     drift: str | None = ...,
     reference: Any = ...,
@@ -332,6 +345,7 @@ def audit_table(
     y_true: str | None = None,
     y_prob: str | list[str] | tuple[str, ...] | None = None,
     sample_weight: str | None = None,
+    trials: str | None = None,
     by: str | Sequence[str] | None = None,
     drift: str | None = None,
     reference: Any = None,
@@ -366,6 +380,9 @@ def audit_table(
         ...; `sample_weight`), and ``.columns`` of the audit says which they were. A column that may hold weights by its
         name is never ignored: it is used, or an error asks about it. For classes `y_prob` is a text ``"p0,p1"`` or a
         pattern ``"p*"``. A list of two to eight columns is that of several forecasts, which are compared.
+    trials : str, optional
+        Column of numbers of independent outcomes behind each event rate, whole numbers from 1, as for `audit`. Only for
+        tables whose rows are read, and without weights.
     by : str or sequence of str, optional
         Columns whose combinations are segments, each tested, the worst first.
     drift : str, optional
@@ -443,6 +460,7 @@ def audit_table(
         by=names_of(by, "by"),
         find=names_of(find, "find"),
         sample_weight=sample_weight,
+        trials=trials,
         drift=drift,
         exclude_bad=exclude_bad,
         unweighted=unweighted,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from calibrant.findings.decision import loose_limit
 from calibrant.findings.faults import in_table, or_left_out, refuse_own_columns
 from calibrant.findings.parts import EVERY
 from calibrant.findings.sketch import road_of
-from calibrant.findings.tables import is_harness_log, kinds_of, say_excluded, say_guessed, searchable
+from calibrant.findings.tables import is_harness_log, kinds_of, read_rows, say_excluded, say_guessed, searchable
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
@@ -102,19 +101,11 @@ def _read(table: tables.Table, request: GateRequest, listener: Listener) -> tupl
     unweighted = request.unweighted or not request.weighted
     if classes is not None:
         return _top_label(table, classes, request, unweighted, listener)
-    weight = request.sample_weight if request.trials is None else request.trials
-    names = {"y_true": request.y_true, "y_prob": request.y_prob, "sample_weight": weight}
     if unweighted and table.summed and request.groups is None:
-        return _summed(table, names, request, listener)
+        return _summed(table, request, listener)
     keys = [] if request.groups is None else [request.groups]
     table.require(keys, "groups")
-    options: dict[str, Any] = {"unweighted": unweighted, "groups": request.groups, "grouped_by": keys, **names}
-    try:
-        read = table.read(exclude_bad=request.exclude_bad, **options)
-    except InputError as problem:
-        if problem.argument == "sample_weight" and request.trials is not None:
-            problem = type(problem)("trials", problem.problem, row=problem.row, allowed=problem.allowed)
-        raise or_left_out(problem) from None
+    read = read_rows(table, request, request.columns | {"unweighted": unweighted, "grouped_by": keys})
     refuse_own_columns(read.names, groups=[request.groups])
     say_guessed(read.names, read.guessed, listener.note)
     say_excluded(read.n_excluded, listener)
@@ -138,13 +129,9 @@ def _say_independent(table: tables.Table, used: Iterable[str], request: GateRequ
         listener.hint(f"Rows are taken to be independent; if those of one {name} depend on one another, {ways}.")
 
 
-def _summed(
-    table: tables.Table, names: Mapping[str, str | None], request: GateRequest, listener: Listener
-) -> tuple[Read, dict[str, str]]:
+def _summed(table: tables.Table, request: GateRequest, listener: Listener) -> tuple[Read, dict[str, str]]:
     """Sums of rows in cells, which cost the gate what its bounds say (docs/bounds.md)."""
-    chosen = table.choose(
-        y_true=names["y_true"], y_prob=names["y_prob"], sample_weight=names["sample_weight"], unweighted=True
-    )
+    chosen = table.choose(**request.columns | {"unweighted": True, "grouped_by": ()})
     sketch, n_excluded = table.sketched(chosen.names, exclude_bad=request.exclude_bad)
     say_guessed(chosen.names, chosen.guessed, listener.note)
     say_excluded(n_excluded, listener)

@@ -110,10 +110,11 @@ class InDuckDB(Table):
         """File -> identity, of each that may hold rows of another."""
 
     def check(self, request: AuditRequest) -> None:
-        """Refuse groups: cells do not tell them apart."""
-        if request.groups:
-            why = "rows of a file as large as this are summed by cell, which does not tell groups apart"
-            raise InputError("groups", why, allowed="audit some of its groups, all rows of each")
+        """Refuse groups and trials: cells do not tell them apart."""
+        for option, ways in (("groups", "some of its groups, all rows of each"), ("trials", "a part of its rows")):
+            if getattr(request, option):
+                why = f"rows of a file as large as this are summed by cell, which does not tell {option} apart"
+                raise InputError(option, why, allowed=f"audit {ways}")
 
     def claims(self, names: Mapping[str, str], sketch: CalibrationSketch) -> tuple[Identity, ...]:
         """Identities of all rows, and of the files that they come from where those are known."""
