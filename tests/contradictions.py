@@ -16,9 +16,10 @@ import pandas as pd
 from scipy.special import expit, logit
 
 import calibrant
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.findings.decision import found_off
 from calibrant.gate.checks import check_opened
+from calibrant.gate.request import GateRequest
 from calibrant.tables.frames import OpenedFrame
 
 LEAVE = ("leave unchanged",)

@@ -9,8 +9,9 @@ import polars as pl
 
 import calibrant
 from calibrant.door.errors import InputError
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.gate.checks import check_opened, check_state
+from calibrant.gate.request import GateRequest
 from calibrant.report.schema import gate_as_json
 from calibrant.tables.entry import open_table
 from tests.published import AUDIT, GATE, REGRET, Document

@@ -11,10 +11,11 @@ from sklearn.linear_model import LogisticRegression
 import calibrant
 from calibrant import InputError, inference
 from calibrant.decisions.curve import acting_from_sample
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.gate.checks import check_opened
+from calibrant.gate.request import GateRequest
 from calibrant.inference.comparison.compare import compare_calibration_on_rows
 from calibrant.report.html import bars, document
 from calibrant.segments.gate_bounds import read_to_bound

@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from calibrant import InputError, audit_table
 from calibrant.cli.app import app
 from calibrant.door import arguments
 from calibrant.door.premises import Premises
-from calibrant.door.request import _CHECKS, AuditRequest, GateRequest, Request
+from calibrant.door.request import _CHECKS, AuditRequest, Request
+from calibrant.gate.request import GateRequest
 from calibrant.segments.request import Search
 
 COMMANDS = typer.main.get_command(app).commands
@@ -120,3 +123,9 @@ def test_what_can_be_no_value_is_refused_before_anything_is_read(options, argume
     with pytest.raises(InputError) as caught:
         audit_table("no such file.csv", **listed)
     assert caught.value.argument == argument
+
+
+def test_the_options_are_there_before_any_library():
+    code = "import sys, calibrant.cli.app; sys.exit(sorted({'numpy', 'scipy', 'numba', 'duckdb'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (1, "[]")

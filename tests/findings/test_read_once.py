@@ -11,7 +11,8 @@ import pytest
 import calibrant
 from calibrant import inference
 from calibrant.door import columns
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
+from calibrant.gate.request import GateRequest
 from calibrant.gate.table import gate_opened
 from calibrant.tables import files, relations
 

@@ -7,11 +7,12 @@ import pytest
 
 from calibrant import CalibrationGate, CalibrationSketch, InputError
 from calibrant.door.errors import FileError
-from calibrant.door.request import AuditRequest, GateRequest, Listener
+from calibrant.door.request import AuditRequest, Listener
 from calibrant.findings import tables as of_audit
 from calibrant.findings.tables import keep_rows
 from calibrant.gate.anytime import gate_so_far
 from calibrant.gate.checks import check_opened, check_state
+from calibrant.gate.request import GateRequest
 from calibrant.tables import files
 from calibrant.tables.entry import open_table
 

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from calibrant import CalibrationSketch, InputError, calibration_gate, compare_calibration, population_bounds
 from calibrant.cli.app import app
 from calibrant.door.premises import Premises
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.gate.checks import check_opened
+from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
 from calibrant.inference.bounds.gate import GateResult
 from calibrant.inference.comparison.not_worse import NotWorse

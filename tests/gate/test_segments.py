@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 from calibrant import calibration_gate, find_segments
 from calibrant.cli.app import app
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.findings.decision import found_off
 from calibrant.gate.checks import check_opened
+from calibrant.gate.request import GateRequest
 from calibrant.segments.gate_bounds import CalledOff, _not_within, _told, read_to_bound
 from calibrant.segments.request import Search
 from calibrant.tables import files, frames

@@ -11,8 +11,9 @@ import pytest
 import calibrant
 from calibrant.door.ends import Interval
 from calibrant.door.premises import Premises
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.gate.checks import check_opened
+from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
 from calibrant.inference import regret_bounds
 from calibrant.inference.comparison.not_worse import NotWorse

@@ -13,8 +13,9 @@ from calibrant.cli import sketches
 from calibrant.cli.options import Once, OnceWithJUnit, OneLine, given, takes
 from calibrant.cli.terminal import check_target, no_verdict_told, page, writing
 from calibrant.door.errors import InputError
-from calibrant.door.request import AuditRequest, GateRequest, Listener
+from calibrant.door.request import AuditRequest, Listener
 from calibrant.exits import Leave, explained, show, tell
+from calibrant.gate.request import GateRequest
 from calibrant.progress import Progress
 
 if TYPE_CHECKING:
@@ -180,8 +181,9 @@ def gate(
     anytime, baseline = options["anytime"], options["baseline"]
     others = (file, anytime, summary, baseline)
     with explained(), no_verdict_told(junit, file or str(anytime), others), Progress() as progress:
-        from calibrant.door.effects import GATE, refuse_idle
+        from calibrant.door.request import refuse_idle
         from calibrant.gate.checks import check_opened, check_state
+        from calibrant.gate.request import GATE
         from calibrant.report.gate import EXIT_CODES, add_markdown, write_junit
         from calibrant.report.schema import gate_as_json
         from calibrant.tables.entry import open_table

@@ -1,22 +1,19 @@
 """What is asked, of which columns and on which premises: each option once, with its type, help and name in JSON.
 
-The options of a command are made from these fields, and `effects.py` says which of them have no effect together. It
-imports no library, for a command's help is to be there at once.
+The options of a command are made from these fields, and a table says which have no effect in which mode. It imports no
+library, for a command's help is to be there at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from calibrant.door.effects import AUDIT, GATE, Idle, refuse_idle
-from calibrant.door.errors import InputError
+from calibrant.door.errors import InputError, Ways
 from calibrant.door.lists import in_list
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from calibrant.door.arguments import RandomState
 
 MAX_DEPTH, DEEPEST = 2, 4
@@ -60,6 +57,30 @@ class Option:
 def option(default: Any, kind: Kind, help: str | None, json: str, **more: Any) -> Any:
     """Declare a field of a request."""
     return field(default=default, metadata={"option": Option(kind, help, json, **more)})
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Options, with spaces between, that have no effect in a mode; why, and what has."""
+
+    mode: str
+    options: str
+    why: str
+    allowed: str | None = None
+
+
+def refuse_idle(table: tuple[Idle, ...], given: Collection[str], modes: Collection[str]) -> None:
+    """Raise for the first option that was given and has no effect in one of these modes.
+
+    Raises
+    ------
+    InputError
+        It names the option.
+    """
+    for idle in table:
+        if idle.mode in modes:
+            for option in filter(given.__contains__, idle.options.split()):
+                raise InputError("FILE" if option == "file" else option, idle.why, allowed=idle.allowed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +241,53 @@ class Question(Request):
         super().__post_init__()
 
 
+OF_ROWS = "is for tables with columns; a sketch holds sums of its rows"
+LOG = "cannot be used: a log of lm-evaluation-harness has no columns for it"
+OF_CLASSES = "is for single predictions; name one column as y_prob"
+NO_SEARCH = "is of segments that are searched, and no search was asked for"
+SEARCH = Ways("name columns with find=", "name columns with --find")
+ROLES = "y_true y_prob sample_weight"
+"""Why options have no effect, and which say what a column holds."""
+AUDIT = (
+    Idle("no search", "max_depth", NO_SEARCH, SEARCH),
+    Idle(
+        "no drift",
+        "reference",
+        "is one of the periods",
+        Ways("name their column with drift=", "name their column with --drift"),
+    ),
+    Idle(
+        "drift",
+        "sample_weight",
+        "cannot be used with periods of drift: each outcome is a bet, which counts once",
+        Ways("unweighted=True leaves weights out", "--unweighted leaves weights out"),
+    ),
+    Idle(
+        "nothing drawn",
+        "find",
+        "cannot be searched without resamples",
+        Ways("n_resamples must not be 0", "leave out --resamples 0"),
+    ),
+    Idle("trials", "sample_weight", "cannot be used with trials, which are weights themselves"),
+    Idle("log", f"{ROLES} trials by find drift exclude_bad unweighted groups max_weight pos_label", LOG),
+    Idle("sketches", f"{ROLES} trials find exclude_bad unweighted groups pos_label", OF_ROWS),
+    Idle("classes", "by trials drift find exclude_bad pos_label", OF_CLASSES),
+    Idle(
+        "rates",
+        "level n_resamples random_state max_distance max_weight find drift groups",
+        "has no effect on event rates: without the trials behind them nothing is said of chance",
+    ),
+    Idle("weighted sums", "random_state", "has no effect: of sums of weighted rows nothing is drawn"),
+    Idle("nothing drawn", "random_state", "has no effect: nothing is drawn without resamples"),
+    Idle(
+        "unbounded",
+        "max_distance",
+        "has no effect: of rows with weights, trials or groups nothing is proved without the most that one can weigh",
+        Ways("give max_weight as well", "give --max-weight as well"),
+    ),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AuditRequest(Question):
     """What an audit of a table is asked."""
@@ -268,94 +336,6 @@ class AuditRequest(Question):
         """Options that `audit_sample` and `audit_classes` take as they are."""
         names = ("max_distance", "threshold", "level", "n_resamples", "random_state")
         return {name: getattr(self, name) for name in names}
-
-
-@dataclass(frozen=True, kw_only=True)
-class GateRequest(Question):
-    """What a gate of a table is asked."""
-
-    effects = GATE
-    differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "y_true": {"help": "Column of outcomes, 0 or 1."},
-        "sample_weight": {"help": "Column of weights; needs --max-weight."},
-        "by": {"help": "Columns, separated by commas: gate every segment too.", "json": "checks"},
-        "distinct": {"flags": ("--distinct", "--again")},
-        "trials": {
-            "help": "Column of numbers of trials; the outcome is the share of events. Needs --max-weight.",
-        },
-        "groups": {
-            "help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight.",
-        },
-        "max_weight": {"help": "The most that one row, or group, can weigh, known before they were drawn."},
-        "max_distance": {"help": "Largest allowed distance from calibration; or use --max-regret."},
-        "threshold": {
-            "help": "With --max-regret: predictions from here on are acted on; default: any threshold.",
-        },
-        "level": {"help": "The verdict is wrong with at most this probability."},
-        "find": {
-            "help": "Columns, separated by commas, or all: fail if a segment of them is proved beyond.",
-            "json": "checks",
-        },
-        "max_depth": {"json": "checks"},
-    }
-
-    max_regret: float | None = option(
-        None,
-        "share",
-        "The most per row that acting on the predictions may lose against the best cut.",
-        "premises.max_regret",
-    )
-    baseline: str | None = option(
-        None,
-        "text",
-        "The last release's file: fail where FILE is worse.",
-        "premises.baseline",
-        metavar="FILE|SKETCH",
-    )
-    max_worse: float | None = option(
-        None,
-        "share",
-        "How much worse than the baseline: 0.02, or a tenth of the rarer outcome's rate if less.",
-        "premises.max_worse",
-    )
-    anytime: Path | None = option(
-        None,
-        "path",
-        "Add FILE's rows to those of this state, and stop at any time.",
-        "premises.anytime",
-        metavar="STATE",
-    )
-
-    def __post_init__(self) -> None:
-        """Refuse, before anything is read, what can be no gate."""
-        if (self.max_distance is None) == (self.max_regret is None):
-            ways = "the largest distance from calibration, such as 0.05; or the most that acting may lose, --max-regret"
-            which = "is missing" if self.max_distance is None else "is given beside --max-regret"
-            raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
-        super().__post_init__()
-        modes = {
-            "distance": self.max_regret is None,
-            "regret": self.max_regret is not None,
-            "no state": self.anytime is None,
-            "state": self.anytime is not None,
-            "baseline": bool(self.baseline),
-            "no baseline": not self.baseline,
-            "no search": not self.find,
-            "segments": bool(self.by or self.find),
-            "segments of single rows": bool(self.by or self.find) and self.groups is None,
-            "trials": self.trials is not None,
-        }
-        self.refuse(*(mode for mode, on in modes.items() if on))
-
-    @property
-    def in_groups(self) -> bool:
-        """Whether groups of rows are drawn, which differ in size alone."""
-        return self.groups is not None and self.sample_weight is None and self.trials is None
-
-    @property
-    def weighted(self) -> bool:
-        """Whether weights, trials or groups are to be used."""
-        return any(each is not None for each in (self.sample_weight, self.max_weight, self.trials, self.groups))
 
 
 @dataclass(frozen=True, slots=True)

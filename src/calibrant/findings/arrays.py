@@ -15,9 +15,9 @@ from calibrant.decisions.curve import Acting, acting_from_sample
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_band, check_threshold, seeded
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, Labels, Table, of_log_odds, read_columns
-from calibrant.door.effects import AUDIT, refuse_idle
 from calibrant.door.ends import Bracket
 from calibrant.door.labels import event_outcomes
+from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.door.rows import Rows, dimensions, not_taken, read_groups
 from calibrant.door.sample import Sample
 from calibrant.findings.advice import advice_on_classes, advice_on_sample, not_compared

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from calibrant.door.arguments import seeded
 from calibrant.door.columns import IntArray
-from calibrant.door.effects import AUDIT, refuse_idle
 from calibrant.door.ends import confidence
 from calibrant.door.errors import InputError
 from calibrant.door.identity import identities
 from calibrant.door.outwards import in_short
+from calibrant.door.request import AUDIT, refuse_idle
 from calibrant.findings.catalogue import most_in_short
 from calibrant.findings.results import Audit
 from calibrant.findings.views import Finding

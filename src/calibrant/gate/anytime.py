@@ -27,12 +27,13 @@ from calibrant.door.identity import Identity, remembered
 from calibrant.door.output import alone_with, write_whole_bytes
 from calibrant.door.overlap import Overlap, find_overlap
 from calibrant.door.premises import Premises
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.door.row_samples import ENOUGH
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.door.values import counted
 from calibrant.gate.provenance import Provenance
+from calibrant.gate.request import GateRequest
 from calibrant.gate.table import loose_limit_of, named_as_in_table, read_opened
 from calibrant.inference.bounds.anytime import AnytimeEnds, Bets, OtherPopulationError, Won
 from calibrant.inference.bounds.cells import AnyDraws, CellDraws

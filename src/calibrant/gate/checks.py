@@ -15,13 +15,14 @@ from calibrant.door.coding import equalities
 from calibrant.door.columns import IntArray
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.premises import Premises
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.findings.decision import default_limit
 from calibrant.findings.faults import refuse_own_columns, said_of
 from calibrant.findings.parts import EVERY
 from calibrant.findings.tables import kinds_of
 from calibrant.gate.anytime import gate_so_far, gate_with
+from calibrant.gate.request import GateRequest
 from calibrant.gate.result import Check, Gated
 from calibrant.gate.table import (
     Read,

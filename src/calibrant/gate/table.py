@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.door.classes import multiclass_sample
 from calibrant.door.errors import InputError
-from calibrant.door.request import GateRequest, Listener
+from calibrant.door.request import Listener
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
 from calibrant.findings.decision import loose_limit
@@ -22,6 +22,7 @@ from calibrant.findings.parts import EVERY
 from calibrant.findings.sketch import road_of
 from calibrant.findings.tables import is_harness_log, kinds_of, read_rows, say_excluded, say_guessed, searchable
 from calibrant.findings.words import LABELS, not_looked_at, one_outcome
+from calibrant.gate.request import GateRequest
 from calibrant.inference.bounds.draws import read_draws
 from calibrant.inference.bounds.gate import Ends, GateResult, calibration_gate_on_sample, gate_from_ends
 from calibrant.inference.bounds.regret import RegretBounds, regret_bounds, regret_bounds_from_sample

@@ -9,10 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from calibrant.door.columns import IntArray
-from calibrant.door.effects import OF_ROWS
 from calibrant.door.errors import FileError, InputError
 from calibrant.door.identity import Identity
 from calibrant.door.overlap import find_overlap, refuse
+from calibrant.door.request import OF_ROWS
 from calibrant.kernels import sketching
 from calibrant.sketch.cells import MEASURED, coarser
 from calibrant.sketch.groups import Groups

@@ -1,0 +1,141 @@
+"""What a gate of a table is asked, and which of its options have no effect together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from calibrant.door.errors import InputError
+from calibrant.door.request import LOG, NO_SEARCH, OF_CLASSES, OF_ROWS, ROLES, SEARCH, Idle, Question, option
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SEGMENTS = "cannot be combined with --by or --find yet: they take single rows, independent or in groups"
+_BASELINE = "cannot be combined with --baseline yet: it takes single, independent rows"
+_NO_WEIGHTS = "has no effect: rows have no weights with"
+GATE = (
+    Idle(
+        "so far",
+        f"file {ROLES} max_regret threshold groups unweighted trials by find max_depth baseline max_worse "
+        "pos_label exclude_bad filesystem distinct",
+        "cannot be used with --so-far, which says what a state proves and adds no rows",
+    ),
+    Idle("no state", "so_far", "needs --anytime STATE"),
+    Idle("distance", "threshold", "needs --max-regret"),
+    Idle("regret", "anytime", "needs --max-distance; a bound of regret holds for rows read once"),
+    Idle("regret", "by find max_depth baseline max_worse", "is of --max-distance only"),
+    Idle("no search", "max_depth", NO_SEARCH, SEARCH),
+    Idle(
+        "no baseline",
+        "max_worse",
+        "says how much worse than a baseline is allowed; name it with --baseline",
+    ),
+    Idle(
+        "begun by one source",
+        "distinct",
+        "has no effect: STATE holds no rows yet, and FILE is one source, whose rows are not compared",
+        "leave it out of the first run",
+    ),
+    Idle("state", "trials", "cannot be used with --anytime: it takes single rows; write each trial as a row"),
+    Idle("state", "groups", "cannot be used with --anytime: it assumes independent rows"),
+    Idle("state", "by find baseline", "cannot be used with --anytime: it adds up the rows of one population"),
+    Idle("trials", "sample_weight", "cannot be used with --trials, itself a column of weights"),
+    Idle("segments", "sample_weight trials", _SEGMENTS),
+    Idle("baseline", "sample_weight trials groups", _BASELINE),
+    Idle("segments of single rows", "max_weight", f"{_NO_WEIGHTS} --by and --find", "with --groups they take it"),
+    Idle("baseline", "max_weight", f"{_NO_WEIGHTS} --baseline"),
+    Idle("log", f"{ROLES} by find exclude_bad unweighted groups trials max_weight pos_label", LOG),
+    Idle("sketches", f"{ROLES} find exclude_bad unweighted groups pos_label trials", OF_ROWS),
+    Idle("classes", "by trials find exclude_bad pos_label", OF_CLASSES),
+    Idle("regret of sums", "max_weight", "is of single rows here: a bound of regret takes sums without weights"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRequest(Question):
+    """What a gate of a table is asked."""
+
+    effects = GATE
+    differs: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "y_true": {"help": "Column of outcomes, 0 or 1."},
+        "sample_weight": {"help": "Column of weights; needs --max-weight."},
+        "by": {"help": "Columns, separated by commas: gate every segment too.", "json": "checks"},
+        "distinct": {"flags": ("--distinct", "--again")},
+        "trials": {
+            "help": "Column of numbers of trials; the outcome is the share of events. Needs --max-weight.",
+        },
+        "groups": {
+            "help": "Column of patients, accounts, days, ...: each is drawn as a whole; needs --max-weight.",
+        },
+        "max_weight": {"help": "The most that one row, or group, can weigh, known before they were drawn."},
+        "max_distance": {"help": "Largest allowed distance from calibration; or use --max-regret."},
+        "threshold": {
+            "help": "With --max-regret: predictions from here on are acted on; default: any threshold.",
+        },
+        "level": {"help": "The verdict is wrong with at most this probability."},
+        "find": {
+            "help": "Columns, separated by commas, or all: fail if a segment of them is proved beyond.",
+            "json": "checks",
+        },
+        "max_depth": {"json": "checks"},
+    }
+
+    max_regret: float | None = option(
+        None,
+        "share",
+        "The most per row that acting on the predictions may lose against the best cut.",
+        "premises.max_regret",
+    )
+    baseline: str | None = option(
+        None,
+        "text",
+        "The last release's file: fail where FILE is worse.",
+        "premises.baseline",
+        metavar="FILE|SKETCH",
+    )
+    max_worse: float | None = option(
+        None,
+        "share",
+        "How much worse than the baseline: 0.02, or a tenth of the rarer outcome's rate if less.",
+        "premises.max_worse",
+    )
+    anytime: Path | None = option(
+        None,
+        "path",
+        "Add FILE's rows to those of this state, and stop at any time.",
+        "premises.anytime",
+        metavar="STATE",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse, before anything is read, what can be no gate."""
+        if (self.max_distance is None) == (self.max_regret is None):
+            ways = "the largest distance from calibration, such as 0.05; or the most that acting may lose, --max-regret"
+            which = "is missing" if self.max_distance is None else "is given beside --max-regret"
+            raise InputError("max_distance", which, allowed=f"one of the two: {ways}")
+        super().__post_init__()
+        modes = {
+            "distance": self.max_regret is None,
+            "regret": self.max_regret is not None,
+            "no state": self.anytime is None,
+            "state": self.anytime is not None,
+            "baseline": bool(self.baseline),
+            "no baseline": not self.baseline,
+            "no search": not self.find,
+            "segments": bool(self.by or self.find),
+            "segments of single rows": bool(self.by or self.find) and self.groups is None,
+            "trials": self.trials is not None,
+        }
+        self.refuse(*(mode for mode, on in modes.items() if on))
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether groups of rows are drawn, which differ in size alone."""
+        return self.groups is not None and self.sample_weight is None and self.trials is None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether weights, trials or groups are to be used."""
+        return any(each is not None for each in (self.sample_weight, self.max_weight, self.trials, self.groups))
