@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from calibrant import audit_table
 from calibrant.cli.app import app
 from calibrant.door.errors import InputError
+from calibrant.findings.tables import check_forecasts
 
 pytestmark = pytest.mark.usefixtures("one_database")
 
@@ -78,3 +79,13 @@ def test_what_is_no_list_of_forecasts_is_refused(table, tmp_path):
     done = CliRunner().invoke(app, ["audit", *files, "--y-prob", "good", "--y-prob", "bad"])
     assert done.exit_code == 2
     assert "compares forecasts of one FILE" in done.output
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 8, 9])
+def test_two_forecasts_to_eight_are_set_side_by_side(n):
+    names = [f"p{k}" for k in range(n)]
+    if 2 <= n <= 8:
+        assert check_forecasts(names) == tuple(names)
+    else:
+        with pytest.raises(InputError, match=f"names {n}; give a list of two names to eight"):
+            check_forecasts(names)
