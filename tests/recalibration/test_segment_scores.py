@@ -95,7 +95,11 @@ def test_a_method_is_worse_than_the_best_where_chance_does_not_explain_it():
     from types import SimpleNamespace
 
     from calibrant.door.ends import Interval
-    from calibrant.recalibration.choose import _worse
+    from calibrant.recalibration.choose import _Comparison
+
+    def compared(criterion, level=0.05):
+        rows = SimpleNamespace(group=None)
+        return _Comparison(rows, MASS, {}, criterion, level, 0, np.random.default_rng(0), None, losses=made)
 
     best = SimpleNamespace(method="a", lower_calibration_distance=0.10, brier=0.1)
     made = {"a": loss(0.1, 0.02), "b": loss(0.11, 0.02, 1)}
@@ -107,16 +111,12 @@ def test_a_method_is_worse_than_the_best_where_chance_does_not_explain_it():
             smooth_error_interval=Interval(0.2 - half, 0.2 + half),
             brier=0.11,
         )
-        assert _worse(score, best, made, None, "distance") == expected
+        assert compared("distance")._worse(score, best) == expected
         for level in (0.5, 0.001):
-
-            def interval_of(values, level=level):
-                return mean_with_interval(values, MASS, level)
-
             low = mean_with_interval(made["b"] - made["a"], MASS, level)[1].low
-            assert _worse(score, best, made, interval_of, "brier") == (low > 0.0)
-    assert not _worse(best, best, made, None, "distance")
-    assert _worse(SimpleNamespace(method="b", brier=np.inf), best, made, None, "brier")
+            assert compared("brier", level)._worse(score, best) == (low > 0.0)
+    assert not compared("distance")._worse(best, best)
+    assert compared("brier")._worse(SimpleNamespace(method="b", brier=np.inf), best)
 
 
 @pytest.mark.parametrize("level", [0.3, 0.02])

@@ -178,25 +178,33 @@ def _as_array(values: Column, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[
             raise InputError(name, f"is a tensor on {tensor.device}; move it with .cpu() first")
         return np.asarray(tensor.detach().double()), None
     if not isinstance(values, list | tuple):
-        import narwhals.stable.v2 as nw
-
-        pyarrow = sys.modules.get("pyarrow")
-        if pyarrow is not None and isinstance(values, pyarrow.Array):
-            values = pyarrow.chunked_array([values])  # narwhals knows columns of tables only
-        series = nw.from_native(values, series_only=True, pass_through=True)
-        if isinstance(series, nw.Series):
-            null = series.is_null().to_numpy() if series.null_count() else None
-            if null is not None:
-                series = series.filter((~null).tolist())
-            if series.dtype in (nw.Int128, nw.UInt128):  # which numpy has not
-                series = series.cast(nw.Float64)
-            return np.asarray(series.to_numpy()), null
-        if isinstance(nw.from_native(values, pass_through=True), nw.DataFrame | nw.LazyFrame):
-            raise InputError(name, "is a whole table; pass one column of it")
+        column = _from_frames(values, name)
+        if column is not None:
+            return column
     try:
         return np.asarray(values), None
     except ValueError:
         raise InputError(name, "is not a flat column of numbers (its rows differ in length)") from None
+
+
+def _from_frames(values: Any, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None] | None:
+    """The same of a column of pandas, polars or pyarrow; None of anything else."""
+    import narwhals.stable.v2 as nw
+
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(values, pyarrow.Array):
+        values = pyarrow.chunked_array([values])  # narwhals knows columns of tables only
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        null = series.is_null().to_numpy() if series.null_count() else None
+        if null is not None:
+            series = series.filter((~null).tolist())
+        if series.dtype in (nw.Int128, nw.UInt128):  # which numpy has not
+            series = series.cast(nw.Float64)
+        return np.asarray(series.to_numpy()), null
+    if isinstance(nw.from_native(values, pass_through=True), nw.DataFrame | nw.LazyFrame):
+        raise InputError(name, "is a whole table; pass one column of it")
+    return None
 
 
 def _from_objects(array: npt.NDArray[Any], name: str) -> tuple[FloatArray, InputError | None]:

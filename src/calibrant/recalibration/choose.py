@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["choose_recalibrator"]
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -43,6 +43,7 @@ from calibrant.recalibration.judge import (
     smooth_half_width,
 )
 from calibrant.recalibration.softmax_fit import OutOfTime
+from calibrant.resampling.folds import Split
 from calibrant.resampling.redraw import check_groups
 from calibrant.resampling.threads import Beside, beside
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
+Direction = Literal["right", "wrong", "none"]
 
 CLASS_METHODS = ("temperature", "vector", "dirichlet")
 _MANY, _FINE, _COARSE = 20_000, 1e-5, 3e-5  # tolerance of distances, up to so many rows and above: 1% of their noise
@@ -156,7 +158,7 @@ def choose_recalibrator(
     rows = Judge.of(y_true, y_prob, sample_weight, pos_label, groups)
     clock = TimeLimit(time_limit)
     with beside(_THREADS) as threads:
-        choice = _choose_on(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress, threads)
+        choice = _choose(rows, methods, cv, criterion, level, n_resamples, random_state, clock, progress, threads)
     winner = choice.recalibrator
     return replace(choice, recalibrator=winner.as_estimator()) if isinstance(winner, Curve) else choice
 
@@ -186,14 +188,12 @@ def choose_on_rows(
             skipped["dirichlet"] = f"takes minutes with {k:,} classes"
     clock = TimeLimit(None)
     with beside(_THREADS) as threads:
-        choice = _choose_on(
-            judge, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads, test
-        )
+        choice = _choose(judge, methods, 5, "brier", level, n_resamples, random_state, clock, progress, threads, test)
     return replace(choice, skipped=ReadOnly({**skipped, **choice.skipped}))
 
 
-def _choose_on(
-    rows: Judge,
+def _choose(
+    judge: Judge,
     methods: Sequence[Any] | None,
     cv: int,
     criterion: Criterion,
@@ -208,125 +208,219 @@ def _choose_on(
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
     level = check_level(level)
-    if methods is None and not rows.classes:
-        names, recalibrators = list(CURVES), [curve() for curve in CURVES.values()]
+    maps: dict[str, Any]
+    if methods is None and not judge.classes:
+        maps = {name: curve() for name, curve in CURVES.items()}
     else:
-        names, recalibrators = _read_methods(CLASS_METHODS if methods is None else methods, rows.classes)
+        maps = _read_methods(CLASS_METHODS if methods is None else methods, judge.classes)
     rng, seed = seeded(random_state)
     # scikit-learn's seeds have 32 bits.
-    splits = rows.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
-    drawn = int(rng.integers(2**31))
-    single = None if rows.classes else rows.single()
-    if single is not None:
-        check_groups(single)
-        test = calibration_test_on_rows(single, level, N_RESAMPLES, drawn) if test is None else test
-    mass = rows.mass
-    compared = "brier" if criterion == "distance" else criterion
-    unchanged = rows.losses(rows.prediction)
-    losses: dict[str, FloatArray] = {}
-    ratio: dict[str, float] = {}
+    splits = judge.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
+    seed_of_test = int(rng.integers(2**31))
+    rows = None if judge.classes else judge.single()
+    if rows is not None:
+        check_groups(rows)
+        test = calibration_test_on_rows(rows, level, N_RESAMPLES, seed_of_test) if test is None else test
+    comparison = _Comparison(
+        judge, judge.mass, judge.losses(judge.prediction), criterion, level, n_resamples, rng, threads
+    )
+    scores, certain, skipped = _scores(comparison, maps, splits, clock, progress)
+    fitted = {name: each for name, each in maps.items() if name not in skipped}
+    allowed = [each for each in scores if each.method not in certain]
+    best, choice = _pick(comparison, allowed, fitted, test, rows)
+    choice, order, correlation, direction = _with_order(comparison, choice, fitted, splits, scores)
+    return RecalibrationChoice(
+        tuple(scores), best, choice, fitted.get(choice), criterion, float(level), tuple(certain), correlation,
+        direction, order, None if test is None else test.pvalue, ReadOnly(skipped), judge.noise_of_rate,
+    )  # fmt: skip
 
-    def interval_of(values: FloatArray, level: float = level) -> tuple[float, Interval]:
-        return mean_with_interval(values, mass, level, rows.group)
 
-    def judge(name: str, crossed: FloatArray) -> Callable[[], RecalibrationScore]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Comparison:
+    """Methods side by side: losses of rows as mapped by fits that have not seen their outcomes."""
+
+    judge: Judge
+    mass: FloatArray
+    unchanged: dict[str, FloatArray]
+    criterion: Criterion
+    level: float
+    n_resamples: int
+    rng: np.random.Generator
+    threads: Beside
+    losses: dict[str, FloatArray] = field(default_factory=dict)
+    ratio: dict[str, float] = field(default_factory=dict)
+    """Log likelihood ratio of each method to the predictions unchanged."""
+
+    @property
+    def loss(self) -> str:
+        """Name of the loss that rows are compared by."""
+        return "brier" if self.criterion == "distance" else self.criterion
+
+    @property
+    def likelier(self) -> set[str]:
+        """Methods whose likelihood ratio is 1 / level or more, on rows that the map was not fitted to."""
+        return {name for name, each in self.ratio.items() if each >= -np.log(self.level)}
+
+    def mean(self, values: FloatArray, level: float | None = None) -> tuple[float, Interval]:
+        """Mean over the rows, with its interval."""
+        return mean_with_interval(values, self.mass, self.level if level is None else level, self.judge.group)
+
+    def score(self, name: str, crossed: FloatArray) -> Callable[[], RecalibrationScore]:
         """Score a method; its distance is measured beside what comes next, and waited for when the score is read."""
-        loss = rows.losses(crossed)
-        losses[name] = loss[compared]
-        ratio[name] = rows.log_ratio(unchanged["log"], loss["log"])
-        outcome, prediction = rows.question(crossed)
-        sample = Sample.of_arrays(outcome, prediction, rows.weight)
+        loss, judge = self.judge.losses(crossed), self.judge
+        self.losses[name] = loss[self.loss]
+        self.ratio[name] = judge.log_ratio(self.unchanged["log"], loss["log"])
+        outcome, prediction = judge.question(crossed)
+        sample = Sample.of_arrays(outcome, prediction, judge.weight)
         smooth = smooth_error_from_sample(sample)
-        distance = threads.submit(lower_distance_from_sample, sample, tol=_FINE if mass.size <= _MANY else _COARSE)
-        half = smooth_half_width(outcome, prediction, mass, level, n_resamples, rng, rows.group)
-        scores = (
+        tol = _FINE if self.mass.size <= _MANY else _COARSE
+        distance = self.threads.submit(lower_distance_from_sample, sample, tol=tol)
+        half = smooth_half_width(outcome, prediction, self.mass, self.level, self.n_resamples, self.rng, judge.group)
+        numbers = (
             smooth,
             Interval(max(smooth - half, 0.0), min(smooth + half, 1.0)),
-            *interval_of(loss["brier"]),
-            *interval_of(loss["log"]),
-            interval_of(unchanged["brier"] - loss["brier"])[1],
+            *self.mean(loss["brier"]),
+            *self.mean(loss["log"]),
+            self.mean(self.unchanged["brier"] - loss["brier"])[1],
         )
-        return lambda: RecalibrationScore(name, distance.result(), *scores)
+        return lambda: RecalibrationScore(name, distance.result(), *numbers)
+
+    def simplest(self, scores: list[RecalibrationScore], simple: set[str]) -> tuple[str, str]:
+        """Best method, and the one to use: a simple one, unless a richer is better beyond chance."""
+        base = min((score for score in scores if score.method in simple), key=lambda score: score.log)
+        if base.method not in self.likelier:
+            base = scores[0]
+        richer = [score for score in scores if score.method not in simple]
+        best = min((*richer, base), key=lambda score: scored(score, self.criterion))
+        if not self._worse(base, best):
+            return best.method, base.method
+        return self.first_as_good(richer)
+
+    def first_as_good(self, scores: list[RecalibrationScore]) -> tuple[str, str]:
+        """Best method, and the first that is not worse beyond chance."""
+        best = min(scores, key=lambda score: scored(score, self.criterion))
+        first = next(score for score in scores if not self._worse(score, best))
+        return best.method, first.method
+
+    def _worse(self, score: RecalibrationScore, best: RecalibrationScore) -> bool:
+        """Whether it is worse than the best beyond chance."""
+        if score is best:
+            return False
+        if self.criterion == "distance":
+            # The half-width of one smooth error, which is at most twice the distance it is an error of.
+            farther = score.lower_calibration_distance - best.lower_calibration_distance
+            return farther > (score.smooth_error_interval.high - score.smooth_calibration_error) / 2.0
+        if not np.isfinite(scored(score, self.criterion)):
+            return True
+        return self.mean(self.losses[score.method] - self.losses[best.method])[1].low > 0.0
+
+
+def _scores(
+    comparison: _Comparison,
+    maps: dict[str, Any],
+    splits: list[Split],
+    clock: TimeLimit,
+    progress: Callable[[str], None] | None,
+) -> tuple[list[RecalibrationScore], list[str], dict[str, str]]:
+    """Fit the maps across the folds and to all rows: scores, the names of those that say certain, and those skipped."""
+    judge, threads = comparison.judge, comparison.threads
+    others = None if judge.classes else [judge.pooled(train) for train, _ in splits]
+    whole = None if judge.classes else judge.pooled()
 
     def fit(recalibrator: Any) -> FloatArray:
         """Rows as mapped by fits to others; fitted to all rows last, so that it is the map that would be used."""
         if clock.up:
             raise OutOfTime
-        crossed = rows.crossed(recalibrator, splits, clock, others)
+        crossed = judge.crossed(recalibrator, splits, clock, others)
         if whole is None:
-            rows.fitted(recalibrator, clock=clock)
+            judge.fitted(recalibrator, clock=clock)
         else:
             recalibrator.fit_sample(whole)
         return crossed
 
-    others = None if rows.classes else [rows.pooled(train) for train, _ in splits]
-    whole = None if rows.classes else rows.pooled()
     # Maps of one probability are fitted beside one another and what is judged; tables of classes are too large.
-    fits = [] if rows.classes else [threads.submit(fit, each) for each in recalibrators]
-    judging = [judge("unchanged", rows.prediction)]
-    certain = []
-    skipped = {}
-    for k, (name, recalibrator) in enumerate(zip(names, recalibrators, strict=True)):
+    fits = {} if judge.classes else {name: threads.submit(fit, each) for name, each in maps.items()}
+    scores = [comparison.score("unchanged", judge.prediction)]
+    certain, skipped = [], {}
+    for name, recalibrator in maps.items():
         if progress is not None:
             progress(name)
         try:
-            crossed = fits[k].result() if fits else fit(recalibrator)
+            crossed = fits[name].result() if fits else fit(recalibrator)
         except OutOfTime:
             skipped[name] = "the time was up"
             continue
-        judging.append(judge(name, crossed))
-        if says_certain(recalibrator, rows.prediction) or _holds_certainty(crossed, rows.classes):
+        scores.append(comparison.score(name, crossed))
+        if says_certain(recalibrator, judge.prediction) or _holds_certainty(crossed, judge.classes):
             certain.append(name)
-    judged = [score() for score in judging]
-    fitted: dict[str, Any] = {
-        name: each for name, each in zip(names, recalibrators, strict=True) if name not in skipped
-    }
-    allowed = [each for each in judged if each.method not in certain]
-    likelier = {name for name, each in ratio.items() if each >= -np.log(level)}
-    if test is None or single is None:
-        better = [allowed[0], *(each for each in allowed[1:] if each.method in likelier)]
-        best, chosen = _as_good_as_best(better[1:] or better, losses, interval_of, criterion)
-    else:
-        simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
-        best, chosen = _choose(allowed, simple, likelier, losses, interval_of, criterion)
-        impossible = impossible_rows(single)
-        many = impossible is not None and impossible.n_rows > _ROUNDED * rows.outcome.size
-        if not (test.reject or many):
-            chosen = "unchanged"
+    return [score() for score in scores], certain, skipped
 
-    correlation, z = (None, np.inf) if rows.classes else rows.association()
-    sure = float(-ndtri(level / _SURER / 2.0))
-    direction: Literal["right", "wrong", "none"] = "none"
-    if not rows.classes and abs(z) > sure:
+
+def _pick(
+    comparison: _Comparison,
+    scores: list[RecalibrationScore],
+    fitted: dict[str, Any],
+    test: TestResult | None,
+    rows: Rows | None,
+) -> tuple[str, str]:
+    """Best method, and the one to use if the mapped predictions carry information."""
+    if test is None or rows is None:
+        better = [scores[0], *(each for each in scores[1:] if each.method in comparison.likelier)]
+        return comparison.first_as_good(better[1:] or better)
+    simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
+    best, choice = comparison.simplest(scores, simple)
+    impossible = impossible_rows(rows)
+    many = impossible is not None and impossible.n_rows > _ROUNDED * rows.y_prob.size
+    return best, choice if test.reject or many else "unchanged"
+
+
+def _with_order(
+    comparison: _Comparison, choice: str, fitted: dict[str, Any], splits: list[Split], scores: list[RecalibrationScore]
+) -> tuple[str, bool, float | None, Direction]:
+    """The choice after all, whether it keeps the order, and correlation and direction of the predictions."""
+    correlation, direction, rising = _association(comparison)
+    if choice != "unchanged" and not _worth_keeping(comparison, choice, splits, rising, scores):
+        choice = "constant"
+    if comparison.judge.classes or choice in ("unchanged", "constant"):
+        return choice, True, correlation, direction
+    order, turned = order_kept(fitted[choice], comparison.judge.prediction)
+    if turned and not order and rising:  # a few far rows turn it, against what most of them say
+        return "unchanged", True, correlation, direction
+    return choice, order, correlation, "wrong" if turned and not order else direction
+
+
+def _association(comparison: _Comparison) -> tuple[float | None, Direction, bool]:
+    """Correlation of predictions and outcomes, its sure direction, and whether it is positive at the usual level."""
+    if comparison.judge.classes:
+        return None, "none", False
+    correlation, z = comparison.judge.association()
+    direction: Direction = "none"
+    if abs(z) > float(-ndtri(comparison.level / _SURER / 2.0)):
         direction = "right" if z > 0.0 else "wrong"
-    kept = True
-    if chosen != "unchanged":
-        constant = rows.constant(splits)
-        gain = rows.losses(constant)[compared] - losses[chosen]
-        mean, interval = interval_of(gain, level / _SURER)
-        proved = np.isfinite(gain).all() and interval.low > 0.0
-        # To throw predictions away takes more than to keep them: for that a usual level, of classes a mean, is enough.
-        rising = not rows.classes and z > float(-ndtri(level / 2.0))
-        if not proved and not rising and not (rows.classes and mean > 0.0):
-            judged.append(judge("constant", constant)())
-            chosen = "constant"
-        if not rows.classes and chosen != "constant":
-            kept, turned = order_kept(fitted[chosen], rows.prediction)
-            if turned and not kept and rising:  # a few far rows turn it, against what most of them say
-                chosen, kept = "unchanged", True
-            elif turned and not kept:
-                direction = "wrong"
-    return RecalibrationChoice(
-        tuple(judged), best, chosen, fitted.get(chosen), criterion, float(level), tuple(certain), correlation,
-        direction, kept, None if test is None else test.pvalue, ReadOnly(skipped), rows.noise_of_rate,
-    )  # fmt: skip
+    return correlation, direction, z > float(-ndtri(comparison.level / 2.0))
+
+
+def _worth_keeping(
+    comparison: _Comparison, choice: str, splits: list[Split], rising: bool, scores: list[RecalibrationScore]
+) -> bool:
+    """Whether mapped predictions carry information; where that is not shown, the constant joins the scores."""
+    judge = comparison.judge
+    constant = judge.constant(splits)
+    gain = judge.losses(constant)[comparison.loss] - comparison.losses[choice]
+    mean, interval = comparison.mean(gain, comparison.level / _SURER)
+    proved = np.isfinite(gain).all() and interval.low > 0.0
+    # To throw predictions away takes more than to keep them: for that a usual level, of classes a mean, is enough.
+    if proved or rising or (judge.classes and mean > 0.0):
+        return True
+    scores.append(comparison.score("constant", constant)())
+    return False
 
 
 def _holds_certainty(crossed: FloatArray, classes: bool) -> bool:
     return bool(crossed.min() <= 0.0 or (not classes and crossed.max() >= 1.0))
 
 
-def _read_methods(methods: Sequence[Any], classes: bool) -> tuple[list[str], list[Any]]:
+def _read_methods(methods: Sequence[Any], classes: bool) -> dict[str, Any]:
     from calibrant.recalibration.methods import make_recalibrator  # scikit-learn takes a second to load
 
     if isinstance(methods, str) or len(methods) == 0:
@@ -341,61 +435,7 @@ def _read_methods(methods: Sequence[Any], classes: bool) -> tuple[list[str], lis
         recalibrators.append(recalibrator)
     if len(set(names)) < len(names) or "unchanged" in names:
         raise InputError("methods", "holds a name twice; fit recalibrators of one class one by one")
-    return names, recalibrators
-
-
-def _choose(
-    scores: list[RecalibrationScore],
-    simple: set[str],
-    likelier: set[str],
-    losses: dict[str, FloatArray],
-    interval_of: Callable[[FloatArray], tuple[float, Interval]],
-    criterion: Criterion,
-) -> tuple[str, str]:
-    """Best method, and the one to use: a simple one, unless a richer is better beyond chance.
-
-    `likelier` are those whose likelihood ratio is 1 / level or more, on rows that the map was not fitted to.
-    """
-    unchanged = scores[0]
-    base = min((score for score in scores if score.method in simple), key=lambda score: score.log)
-    if base.method not in likelier:
-        base = unchanged
-    richer = [score for score in scores if score.method not in simple]
-    best = min((*richer, base), key=lambda score: scored(score, criterion))
-    if not _worse(base, best, losses, interval_of, criterion):
-        return best.method, base.method
-    return _as_good_as_best(richer, losses, interval_of, criterion)
-
-
-def _as_good_as_best(
-    scores: list[RecalibrationScore],
-    losses: dict[str, FloatArray],
-    interval_of: Callable[[FloatArray], tuple[float, Interval]],
-    criterion: Criterion,
-) -> tuple[str, str]:
-    """Best method, and the first that is not worse beyond chance."""
-    best = min(scores, key=lambda score: scored(score, criterion))
-    first = next(score for score in scores if not _worse(score, best, losses, interval_of, criterion))
-    return best.method, first.method
-
-
-def _worse(
-    score: RecalibrationScore,
-    best: RecalibrationScore,
-    losses: dict[str, FloatArray],
-    interval_of: Callable[[FloatArray], tuple[float, Interval]],
-    criterion: Criterion,
-) -> bool:
-    """Whether it is worse than the best beyond chance."""
-    if score is best:
-        return False
-    if criterion == "distance":
-        # The half-width of one smooth error, which is at most twice the distance it is an error of.
-        farther = score.lower_calibration_distance - best.lower_calibration_distance
-        return farther > (score.smooth_error_interval.high - score.smooth_calibration_error) / 2.0
-    if not np.isfinite(scored(score, criterion)):
-        return True
-    return interval_of(losses[score.method] - losses[best.method])[1].low > 0.0
+    return dict(zip(names, recalibrators, strict=True))
 
 
 CURVES: dict[str, type[Curve]] = {

@@ -41,18 +41,7 @@ def folds(
     """
     n = labels.size
     table = np.zeros(n) if table is None else table
-    group = None if groups is None else np.asarray(groups)
-    if group is not None and group.shape != (n,):
-        raise InputError("groups", f"has shape {group.shape}; one group per row, ({n},), is needed")
-    if group is not None:
-        missing = [each is None or each != each for each in group.tolist()]
-        if any(missing):
-            row = missing.index(True)
-            raise InputError("groups", f"row {row} is {group[row]!s}; every row needs a group", row=row)
-        try:
-            np.unique(group)
-        except TypeError:
-            raise InputError("groups", "holds names of several types; write all in one way") from None
+    group = None if groups is None else _read_groups(groups, n)
     if not isinstance(cv, str) and (hasattr(cv, "split") or hasattr(cv, "__iter__")):
         from sklearn.model_selection import check_cv
 
@@ -73,6 +62,21 @@ def folds(
     if group is not None:
         _check_apart(splits, group)
     return splits
+
+
+def _read_groups(groups: Any, n: int) -> npt.NDArray[Any]:
+    group = np.asarray(groups)
+    if group.shape != (n,):
+        raise InputError("groups", f"has shape {group.shape}; one group per row, ({n},), is needed")
+    missing = [each is None or each != each for each in group.tolist()]
+    if any(missing):
+        row = missing.index(True)
+        raise InputError("groups", f"row {row} is {group[row]!s}; every row needs a group", row=row)
+    try:
+        np.unique(group)
+    except TypeError:
+        raise InputError("groups", "holds names of several types; write all in one way") from None
+    return group
 
 
 def cross_fitted(

@@ -224,18 +224,28 @@ def _of_objects(values: list[Any], name: Name) -> Values:
             numbers = np.full(len(values), np.nan)
             numbers[~missing] = [float(each) for each in present]
             return _finite(numbers)
-        for each in present:
-            if isinstance(each, date | time | timedelta | np.datetime64 | np.timedelta64):
-                raise _of_time(name)
-            if not isinstance(each, (str, np.bool_, *_NUMBERS)):
-                raise _refused(name, f"a {type(each).__name__} (row {values.index(each)})")
+        _refuse_unnamed(values, present, name)
+    _refuse_alike(present, name)
+    texts = np.full(len(values), None, dtype=object)
+    texts[~missing] = [str(each) for each in present]
+    return texts
+
+
+def _refuse_unnamed(values: list[Any], present: list[Any], name: Name) -> None:
+    """Refuse times, and values that are neither numbers nor text."""
+    for each in present:
+        if isinstance(each, date | time | timedelta | np.datetime64 | np.timedelta64):
+            raise _of_time(name)
+        if not isinstance(each, (str, np.bool_, *_NUMBERS)):
+            raise _refused(name, f"a {type(each).__name__} (row {values.index(each)})")
+
+
+def _refuse_alike(present: list[Any], name: Name) -> None:
+    """Refuse values that are written as a text beside them."""
     words = {each for each in present if isinstance(each, str)}
     alike = next((each for each in present if not isinstance(each, str) and str(each) in words), None)
     if alike is not None:
         raise _refused(name, f"{alike!r} as well as the text {str(alike)!r}")
-    texts = np.full(len(values), None, dtype=object)
-    texts[~missing] = [str(each) for each in present]
-    return texts
 
 
 def _is_day(value: Any) -> bool:
