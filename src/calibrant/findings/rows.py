@@ -22,7 +22,7 @@ class Given:
         The rows, pooled by prediction.
     rows : Rows or None
         The same one by one, where weights, trials or groups tell them apart.
-    draws : Units or None
+    draws : Draws or None
         The same as draws from a population, where the most that one can weigh is known.
     """
 

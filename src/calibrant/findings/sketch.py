@@ -35,7 +35,7 @@ def with_bounds(audit: Audit, sketch: CalibrationSketch, draws: AnyDraws | None 
         Of the sketch's sample.
     sketch : CalibrationSketch
         The sketch.
-    draws : Units or Cells, optional
+    draws : Draws or CellDraws, optional
         Its rows, where they weigh differently and the most that one can weigh is known.
     """
     bounds, cells = sketch.error_bounds(), sketch.moments()

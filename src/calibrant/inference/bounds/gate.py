@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from calibrant.door.arguments import check_level, fraction
+from calibrant.door.claim import Claim
 from calibrant.door.columns import Column
 from calibrant.door.ends import Bracket, Interval, confidence
 from calibrant.door.outwards import outwards
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result, counted
+from calibrant.door.values import counted
 from calibrant.inference.bounds.cells import AnyDraws, CellDraws
 from calibrant.inference.bounds.draws import Draws, premises_of_draws, read_draws
 from calibrant.inference.bounds.family import lower_end_of_cells, lower_moves
@@ -32,7 +33,7 @@ IMPRACTICAL = "only more rows than is practical (over ten times as many)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GateResult(Result):
+class GateResult(Claim):
     """Proof about the population's lower distance from calibration.
 
     Attributes
@@ -75,14 +76,6 @@ class GateResult(Result):
         if self.premises is None:
             premises = Premises(self.level, max_distance=self.max_distance, anytime=self.anytime)
             object.__setattr__(self, "premises", premises)
-
-    def summary(self) -> str:
-        """One sentence, and what it takes as given."""
-        return f"{self.sentence}\n{self.premises.summary()}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, with a sentence for each premise."""
-        return {**Result.to_dict(self), "premises": self.premises.to_dict()}
 
     @property
     def sentence(self) -> str:

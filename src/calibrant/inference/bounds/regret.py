@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.door.arguments import check_level, check_threshold, fraction
+from calibrant.door.claim import Claim
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.ends import Interval, confidence
 from calibrant.door.outwards import rounded_down, rounded_up
 from calibrant.door.premises import Premises
 from calibrant.door.sample import Sample
-from calibrant.door.values import Result, counted
+from calibrant.door.values import counted
 from calibrant.inference.bounds.draws import Draws, Function, Learn, premises_of_draws, read_draws
 from calibrant.inference.bounds.gate import Verdict, asked, fewest_rows, needs, verdict_of
 from calibrant.inference.bounds.one_event import lower_end, psi
@@ -35,7 +36,7 @@ _STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RegretBounds(Result):
+class RegretBounds(Claim):
     """Loss by acting on the predictions in the population; each end holds with probability 1 - level by itself.
 
     Attributes
@@ -79,14 +80,6 @@ class RegretBounds(Result):
         if self.premises is None:
             premises = Premises(self.level, max_regret=self.max_regret, threshold=self.threshold)
             object.__setattr__(self, "premises", premises)
-
-    def summary(self) -> str:
-        """One sentence, and what it takes as given."""
-        return f"{self.sentence}\n{self.premises.summary()}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, with a sentence for each premise."""
-        return {**Result.to_dict(self), "premises": self.premises.to_dict()}
 
     @property
     def sentence(self) -> str:
