@@ -1,3 +1,5 @@
 """Written by tools/public_names.py."""
 
-__all__ = []
+
+__all__ = [
+]
