@@ -74,6 +74,8 @@ def imports(names: list[str], homes_: dict[str, str]) -> str:
 
 def stub(names: list[str], homes_: dict[str, str], before: str = "", after: str = "") -> str:
     """A stub that holds names, for type checkers and editors."""
+    if not names:
+        return f'"""{WRITTEN}"""\n\n__all__ = []\n'
     listed = "".join(f'    "{name}",\n' for name in sorted(names))
     return f'"""{WRITTEN}"""\n\n{before}{imports(names, homes_)}\n{after}__all__ = [\n{listed}]\n'
 

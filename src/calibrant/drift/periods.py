@@ -6,7 +6,7 @@ __all__ = ["Period", "calibration_drift"]
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from calibrant.door.errors import InputError
 from calibrant.door.rows import not_taken
 from calibrant.door.values import Result, counted
 from calibrant.drift.monitor import CalibrationMonitor, GroupMonitor, MonitorReading
-from calibrant.drift.reference import FINE, beside_reference
+from calibrant.drift.reference import FINE, readings_since
 from calibrant.drift.unchanged import ReferenceReading
 from calibrant.kernels import sketching
 from calibrant.kernels.sums import dot
@@ -170,6 +170,22 @@ def calibration_drift(
         return periods
     fine = groups_by(table, y_true, y_prob, keys, FINE, None, trials, exclude_bad, unweighted=True)
     return beside_reference(periods, fine, reference, level, grouped=groups is not None)
+
+
+def beside_reference(
+    periods: Sequence[Period], groups: Groups, reference: Any, level: float, *, grouped: bool = False
+) -> list[Period]:
+    """The periods, those after the reference with the evidence of change since; `groups` are all rows in fine cells.
+
+    Raises
+    ------
+    InputError
+        If the reference is none of the periods, or the last, or rows belong to groups.
+    """
+    if grouped:
+        raise InputError("reference", "cannot be combined with groups: it compares single, independent rows")
+    readings = readings_since([period.period for period in periods], groups, reference, level)
+    return [replace(period, since_reference=readings.get(number)) for number, period in enumerate(periods)]
 
 
 def periods_of_groups(found: Groups, level: float, *, grouped: bool = False, exclude_bad: bool = False) -> list[Period]:

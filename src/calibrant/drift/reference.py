@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from calibrant.door.errors import InputError
-from calibrant.drift.unchanged import Counts, Since
+from calibrant.drift.unchanged import Counts, ReferenceReading, Since
 from calibrant.kernels import sketching
 from calibrant.sketch.groups import Groups
 from calibrant.sketch.sample import sample_from_cells
-
-if TYPE_CHECKING:
-    from calibrant.drift.periods import Period
 
 FINE = 2**16
 """Cells of the comparison: finer than the monitor's, for what changes within a cell is no evidence."""
@@ -24,28 +20,21 @@ FINE = 2**16
 _DAY = re.compile(r"-?\d{4,}-\d\d-\d\d")
 
 
-def beside_reference(
-    periods: Sequence[Period], groups: Groups, reference: Any, level: float, *, grouped: bool = False
-) -> list[Period]:
-    """The periods, those after the reference with what has changed since; `groups` are their rows in fine cells.
+def readings_since(names: Sequence[Any], groups: Groups, reference: Any, level: float) -> dict[int, ReferenceReading]:
+    """Number of each period after the reference -> evidence of change since; `groups` are all rows in fine cells.
 
     Raises
     ------
     InputError
-        If the reference is none of the periods, or the last, or rows belong to groups.
+        If the reference is none of the periods, or the last.
     """
-    if grouped:
-        raise InputError("reference", "cannot be combined with groups: it compares single, independent rows")
-    names = [period.period for period in periods]
     base = _places(reference, names)
-    place = {name: at for at, name in enumerate(names)}
-    of = np.array([place[key] for key in groups.keys["_s0"].to_list()])
-    counts = [_counts(groups.index[of == at], groups.cells[of == at]) for at in range(len(names))]
-    said = " to ".join(dict.fromkeys(str(names[at]) for at in (base[0], base[-1])))
-    since = Since(said, [counts[at] for at in base], level, FINE)
-    after = range(base[-1] + 1, len(names))
-    found = {at: since.update(counts[at]) for at in after}
-    return [replace(period, since_reference=found.get(at)) for at, period in enumerate(periods)]
+    number_of = {name: number for number, name in enumerate(names)}
+    of = np.array([number_of[key] for key in groups.keys["_s0"].to_list()])
+    counts = [_counts(groups.index[of == number], groups.cells[of == number]) for number in range(len(names))]
+    title = " to ".join(dict.fromkeys(str(names[number]) for number in (base[0], base[-1])))
+    since = Since(title, [counts[number] for number in base], level, FINE)
+    return {number: since.update(counts[number]) for number in range(base[-1] + 1, len(names))}
 
 
 def _counts(index: np.ndarray[Any, np.dtype[np.int64]], cells: np.ndarray[Any, np.dtype[np.float64]]) -> Counts:

@@ -44,7 +44,7 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
         audit = replace(audit, found_segments=_found(table, audit, request))
     if request.drift:
         from calibrant.drift import periods as drift
-        from calibrant.drift.reference import FINE, beside_reference
+        from calibrant.drift.reference import FINE
 
         listener.stage("Drift")
         keys = [request.drift, *more]
@@ -53,7 +53,7 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
             periods = drift.periods_of_groups(sums(drift.RESOLUTION), request.level, **grouped)
             if request.reference is not None:
                 listener.stage("Since the reference")
-                periods = beside_reference(periods, sums(FINE), request.reference, request.level, grouped=bool(more))
+                periods = drift.beside_reference(periods, sums(FINE), request.reference, request.level, grouped=bool(more))
         except InputError as problem:
             if problem.argument != "by":
                 raise

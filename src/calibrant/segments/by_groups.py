@@ -16,9 +16,9 @@ from calibrant.inference.testing import group_evidence as evidence
 from calibrant.kernels import found as kernel
 from calibrant.resampling.redraw import LEAST_GROUPS, random_signs
 from calibrant.resampling.threads import in_blocks
-from calibrant.segments.candidates import FeatureLots, Formed, each_set
+from calibrant.segments.candidates import FeatureLots, Formed, each_set, grouped, in_many_groups
 from calibrant.segments.evidence import spare, stepped_down
-from calibrant.segments.group_sums import effective_number, grouped, in_many_groups, squared, summed, sums_by_group
+from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.tails import reached_by_noise
 from calibrant.segments.totals import Totals

@@ -19,7 +19,7 @@ from calibrant.door.values import counted
 from calibrant.kernels import found as kernel
 from calibrant.resampling.redraw import LEAST_GROUPS
 from calibrant.segments.features import Feature
-from calibrant.segments.group_sums import in_many_groups
+from calibrant.segments.group_sums import effective_number, squared, summed, sums_by_group
 from calibrant.segments.request import MOST_SEGMENTS
 
 LEAST_INFORMATION = 1.0 - 1e-9
@@ -90,6 +90,28 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
     v = v[first]
     rank = np.cumsum(np.concatenate([[False], v[1:] != v[:-1]]), dtype=np.int64)
     return FeatureLots(v, count, ones, w[first], rank, codes[:, order[first]], group)
+
+
+def in_many_groups(lots: FeatureLots, of: IntArray, place: IntArray, n_places: int) -> npt.NDArray[np.bool_]:
+    """Whether events, and non-events, of the lots `of` are to be expected in `LEAST_GROUPS` groups, in each place.
+
+    Of the effective number of groups, (sum x)^2 / sum x^2 with x a group's events, both means are taken as if rows were
+    independent: rows that go together hold theirs in fewer groups. Outcomes play no part.
+    """
+    group = grouped(lots)[of]
+    v, mass, weight = lots.prediction[of], (lots.weight * lots.count)[of], lots.weight[of]
+    noise = np.bincount(place, weight * mass * v * (1.0 - v), n_places)
+    many = np.ones(n_places, np.bool_)
+    for chance in (v, 1.0 - v):
+        mean = sums_by_group(place, group, mass * chance, (n_places, lots.n_groups))
+        many &= effective_number(summed(mean), squared(mean) + noise) >= LEAST_GROUPS
+    return many
+
+
+def grouped(lots: FeatureLots) -> IntArray:
+    """The group of each lot, where there are groups."""
+    assert lots.group is not None
+    return lots.group
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,3 @@
 """Written by tools/public_names.py."""
 
-
-__all__ = [
-]
+__all__ = []
