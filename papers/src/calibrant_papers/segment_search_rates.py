@@ -16,7 +16,7 @@ from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.segments.by_rows import ByRows
 from calibrant.segments.candidates import FeatureLots, Formed, form, units_of
 from calibrant.segments.cell_sums import Summed
-from calibrant.segments.evidence import Search, search
+from calibrant.segments.evidence import ResampleSearch, search
 from calibrant.segments.features import Feature
 from calibrant.segments.overlap import explained_once
 from calibrant.segments.totals import holm, totals_of
@@ -115,7 +115,7 @@ def features_of(rng: np.random.Generator, n: int) -> list[Feature]:
 
 def _searched(
     rows: Rows, features: list[Feature], depth: int, seed: int
-) -> tuple[FeatureLots, Formed, Search, IntArray]:
+) -> tuple[FeatureLots, Formed, ResampleSearch, IntArray]:
     units = units_of(rows, features)
     formed = form(units, features, depth, 50)
     found = search(units, formed, _REDRAWS, 0.99 * LEVEL, np.uint64(seed))
@@ -223,7 +223,7 @@ def _exact(rows: Rows, formed: Formed) -> FloatArray:
     return np.asarray(np.minimum(1.0, np.exp(logs)))
 
 
-def _sigmas(formed: Formed, found: Search) -> FloatArray:
+def _sigmas(formed: Formed, found: ResampleSearch) -> FloatArray:
     return np.asarray(np.maximum(found.rise, -found.fall) / np.sqrt(formed.second))
 
 

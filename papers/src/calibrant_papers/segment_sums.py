@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.door.coding import Coding
 from calibrant.door.columns import IntArray
 from calibrant.door.rows import Rows
-from calibrant.segments.cell_sums import RESOLUTION, Block, Summed, all_sets, form_sums
+from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Summed, all_sets, form_sums
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.sums import TailSearch
 from calibrant_papers.processors import on_all_processors
@@ -65,7 +65,7 @@ def _summed(rows: Rows, features: list[Feature], depth: int) -> Summed:
     one, v = np.ones(index.size), rows.y_prob
     columns = [one, y, none, weight, weight * y, weight * weight, weight * u, weight * y * u, v, v, one, v * (1.0 - v)]
     codes = np.stack([each.code for each in features])
-    block = Block(tuple(range(len(features))), codes, index, np.column_stack(columns), np.zeros(index.size, np.int64))
+    block = CellBlock(tuple(range(len(features))), codes, index, np.column_stack(columns), np.zeros(index.size, np.int64))
     return form_sums([block], held, all_sets(len(features), depth), 50, weighted=rows.weight is not None)
 
 

@@ -555,7 +555,7 @@ class _Adding:
         """What it is called."""
         return self.table.name or "FILE"
 
-    def rows(self, read: tables.Rows) -> GateResult:
+    def rows(self, read: tables.Columns) -> GateResult:
         """Add rows, but those of a log that has grown which are there already."""
         weight = read.sample_weight if self.request.weighted else None
         rows = Ordered(*read_columns(read.y_true, read.y_prob, weight, batch=True), None, "", (len(read.y_true),))

@@ -36,7 +36,7 @@ _BOUNDED = "use them with --sample-weight and --max-weight N, the most that one 
 _LEFT_OUT = "or leave them out with --unweighted"
 
 
-Read = tables.Rows | CalibrationSketch
+Read = tables.Columns | CalibrationSketch
 """Rows, or their sums in cells where they are too many to be read."""
 
 

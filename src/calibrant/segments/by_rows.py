@@ -13,7 +13,7 @@ from calibrant.inference.testing.result import LEAST
 from calibrant.inference.testing.tail import chernoff
 from calibrant.kernels.found import squared_evidence
 from calibrant.segments.candidates import FeatureLots, Formed
-from calibrant.segments.evidence import STRETCH, Search, scored, search
+from calibrant.segments.evidence import STRETCH, ResampleSearch, scored, search
 from calibrant.segments.request import BY_REDRAWS, BY_TAIL
 from calibrant.segments.totals import Totals
 
@@ -22,11 +22,11 @@ _SCALES = np.arange(60)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByRows:
-    """What redrawn outcomes say of all segments; what they are made of is in `Search`."""
+    """What redrawn outcomes say of all segments; what they are made of is in `ResampleSearch`."""
 
     units: FeatureLots
     formed: Formed
-    found: Search
+    found: ResampleSearch
     n_resamples: int
 
     @classmethod

@@ -44,7 +44,7 @@ Sets = list[tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class CellBlock:
     """Sums of a table by the values of a few features and the cell of the prediction.
 
     Attributes
@@ -134,7 +134,7 @@ def summed_by(
     option: str,
     trials: bool,
     inside: Sequence[Sequence[tuple[int, int]]] = (),
-) -> list[Block]:
+) -> list[CellBlock]:
     """Blocks that hold these sets, of a coded table.
 
     Of `inside`, segments as pairs of a feature and its value, the last one's rows alone are summed, by which of the
@@ -158,14 +158,14 @@ def summed_by(
     return blocks
 
 
-def _block(members: tuple[int, ...], groups: Groups, patterned: bool) -> Block:
+def _block(members: tuple[int, ...], groups: Groups, patterned: bool) -> CellBlock:
     keys = [groups.keys[name].to_numpy().astype(np.int64) for name in groups.keys.columns]
     pattern = keys.pop() if patterned else np.zeros(groups.index.size, np.int64)
     codes = np.array(keys, np.int64).reshape(len(members), groups.index.size)
     if groups.cells[:, sketching.FRACTIONAL].any():
         problem = "holds event rates; segments are found by events, so each must be 0 or 1"
         raise InputError("y_true", problem, allowed="or name the column of trials")
-    return Block(members, codes, groups.index, groups.cells, pattern)
+    return CellBlock(members, codes, groups.index, groups.cells, pattern)
 
 
 def _is(feature: int, value: int) -> Any:
@@ -190,7 +190,7 @@ def _all_of(conditions: Sequence[Any], value: int) -> Any:
 
 
 def form_sums(
-    blocks: Sequence[Block],
+    blocks: Sequence[CellBlock],
     features: Sequence[LazyFeature],
     sets: Sets,
     min_rows: int,

@@ -18,7 +18,7 @@ half of the end's share of the error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Search:
+class ResampleSearch:
     """What the redraws say of all segments.
 
     Attributes
@@ -47,7 +47,7 @@ class Search:
     chance_error: float
 
 
-def search(units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> Search:
+def search(units: FeatureLots, formed: Formed, n_resamples: int, level: float, seed: np.uint64) -> ResampleSearch:
     """Score the segments of the outcomes and of redrawn ones, and step down from the highest.
 
     A segment's adjusted p-value is the share of the draws, the outcomes among them, in which some segment that does
@@ -77,7 +77,7 @@ def search(units: FeatureLots, formed: Formed, n_resamples: int, level: float, s
     in_blocks(fill, draws_of_all, work=formed.order.size * draws_of_all, multiple=kernel.LANES)
     weight = float((units.weight * units.count).sum())
     over = spare(draws_of_all, level)
-    return Search(
+    return ResampleSearch(
         score=scores[:, 0],
         total=observed[0],
         rise=observed[1],

@@ -23,7 +23,7 @@ from calibrant.kernels import sketching
 from calibrant.segments.by_groups import ByGroups
 from calibrant.segments.by_rows import ByRows
 from calibrant.segments.candidates import Formed, each_set, form, too_few_rows, units_of
-from calibrant.segments.cell_sums import RESOLUTION, Block, Summed
+from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Summed
 from calibrant.segments.features import Feature, LazyFeature
 from calibrant.segments.request import LEAST_LEVEL, AskedOf, Search
 from calibrant.segments.search import many_in_groups, read_to_search, searched, taken_features
@@ -151,7 +151,7 @@ class OfSums:
     """Segments of rows that were summed by cells of predictions."""
 
     summed: Summed
-    blocks: list[Block]
+    blocks: list[CellBlock]
     features: list[LazyFeature]
 
     @classmethod

@@ -16,7 +16,7 @@ from calibrant.door.values import ReadOnly
 from calibrant.inference.testing.poisson_binomial import two_sided_log_pvalues
 from calibrant.inference.testing.result import ImpossibleRows, contradicted
 from calibrant.kernels import sketching
-from calibrant.segments.cell_sums import RESOLUTION, Block, Sets, Summed, added_up, all_sets, form_sums, summed_by
+from calibrant.segments.cell_sums import RESOLUTION, CellBlock, Sets, Summed, added_up, all_sets, form_sums, summed_by
 from calibrant.segments.features import LazyFeature, lazy_features
 from calibrant.segments.overlap import MOST, Line
 from calibrant.segments.request import AskedOf, Search
@@ -26,7 +26,7 @@ from calibrant.segments.totals import holm
 from calibrant.tables.features import Featured
 from calibrant.tables.frames import OpenedFrame
 
-_Again = Callable[[Sequence[int], Sets], list[Block]]
+_Again = Callable[[Sequence[int], Sets], list[CellBlock]]
 _PLACES = 2 * RESOLUTION + 1
 
 
@@ -42,7 +42,7 @@ def found_in_sums(
     n_bad = table.n_rows() - coded.n_rows() if of.exclude_bad else 0
     search = TailSearch.of(summed, float(asked.level))
 
-    def again(inside: Sequence[int], wanted: Sets) -> list[Block]:
+    def again(inside: Sequence[int], wanted: Sets) -> list[CellBlock]:
         """Sums of the rows of the last of some segments, by which of the others they lie in."""
         if len(inside) == 1 and not summed.chosen[inside[0]]:
             return blocks
@@ -80,7 +80,7 @@ def found_in_sums(
 
 def summed_to_search(
     table: OpenedFrame, names: dict[str, str], features: Sequence[str], asked: Search, of: AskedOf
-) -> tuple[Summed, list[Block], OpenedFrame, list[LazyFeature], dict[str, str]]:
+) -> tuple[Summed, list[CellBlock], OpenedFrame, list[LazyFeature], dict[str, str]]:
     """Segments of a lazy table as sums, what they were made of, the table with codes, its features, and those left
     out.
     """
@@ -96,7 +96,7 @@ def summed_to_search(
     return formed, blocks, coded, told_apart, left_out
 
 
-def summed_again(blocks: Sequence[Block], features: Sequence[LazyFeature], asked: Search) -> Summed:
+def summed_again(blocks: Sequence[CellBlock], features: Sequence[LazyFeature], asked: Search) -> Summed:
     """The segments that are searched, of sums without weights in which more were formed."""
     sets = all_sets(len(features), min(int(asked.max_depth), len(features)))
     return form_sums(blocks, features, sets, asked.min_rows, weighted=False)
@@ -158,7 +158,7 @@ def _climbs(summed: Summed, said: Stated, level: float) -> tuple[float, float]:
 
 
 def _explained(
-    search: TailSearch, beyond: IntArray, again: Callable[[Sequence[int], Sets], list[Block]], sizes: list[int]
+    search: TailSearch, beyond: IntArray, again: Callable[[Sequence[int], Sets], list[CellBlock]], sizes: list[int]
 ) -> list[int]:
     """As `explained_once`, of sums: after each segment the rows of it are summed again, with what was corrected."""
     summed, cells = search.summed, search.summed.cells
@@ -200,7 +200,7 @@ def _explained(
     return taken
 
 
-def _moved(block: Block, lines: Sequence[Line]) -> FloatArray:
+def _moved(block: CellBlock, lines: Sequence[Line]) -> FloatArray:
     """By how much the last line moves the sum of the predictions of each of a block's rows, corrected before."""
     weight = np.maximum(block.cells[:, sketching.WEIGHT], 1e-300)
     mean = (block.index // 2 + block.cells[:, sketching.OFFSET] / weight) / RESOLUTION
@@ -266,7 +266,7 @@ def _detectable(search: TailSearch, i: int) -> float:
     return most
 
 
-def _impossible(blocks: Sequence[Block]) -> ImpossibleRows | None:
+def _impossible(blocks: Sequence[CellBlock]) -> ImpossibleRows | None:
     """Certain predictions that outcomes contradict."""
     block = blocks[0]
     prediction = block.index / (2.0 * RESOLUTION)

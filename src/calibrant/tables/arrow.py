@@ -56,8 +56,8 @@ def keys_of(column: Any, name: str, option: str) -> Any:
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         single = False
     if not single:
-        held = f"values such as {next(iter(column.to_list()), None)!r:.40}"
-        raise InputError(option, f"names the column {name!r}, which holds {held}; single values are needed")
+        content = f"values such as {next(iter(column.to_list()), None)!r:.40}"
+        raise InputError(option, f"names the column {name!r}, which holds {content}; single values are needed")
     return keys
 
 

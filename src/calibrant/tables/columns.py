@@ -45,12 +45,12 @@ def asked_columns(
     """Argument -> column as asked for; None is to be guessed, what is absent is not wanted."""
     if unweighted and sample_weight is not None:
         raise InputError("unweighted", f"leaves weights out, and column {sample_weight!r} is named as weights")
-    asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
-    return {argument: asked[argument] for argument in asked if not (unweighted and argument == "sample_weight")}
+    columns = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight}
+    return {argument: columns[argument] for argument in columns if not (unweighted and argument == "sample_weight")}
 
 
 def choose_columns(
-    asked: dict[str, str | None], columns: list[str], twins: Mapping[str, list[str]], grouped_by: Sequence[str] = ()
+    request: dict[str, str | None], columns: list[str], twins: Mapping[str, list[str]], grouped_by: Sequence[str] = ()
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Argument -> column as asked for or guessed, and the arguments that were guessed.
 
@@ -58,19 +58,19 @@ def choose_columns(
     """
     names: dict[str, str] = {}
     guessed = []
-    for argument, name in asked.items():
+    for argument, name in request.items():
         if name is not None:
             refuse_twins(name, twins, argument)
             names[argument] = present(name, columns, argument)
-    for argument, name in asked.items():
+    for argument, name in request.items():
         if name is None:
             free = [c for c in columns if c not in names.values()]
-            found = _guess(argument, free, columns)
+            guess = _guess(argument, free, columns)
             if argument == "sample_weight":
-                _refuse_perhaps_weights(found, [c for c in free if c not in grouped_by])
-            if found is not None:
-                refuse_twins(found, twins, argument)
-                names[argument] = found
+                _refuse_perhaps_weights(guess, [c for c in free if c not in grouped_by])
+            if guess is not None:
+                refuse_twins(guess, twins, argument)
+                names[argument] = guess
                 guessed.append(argument)
     for argument, name in names.items():
         for other, same in names.items():
@@ -116,20 +116,20 @@ def same_names(header: Sequence[str], n_folders: int = 0) -> dict[str, list[str]
     """Names that DuckDB does not tell apart, by what they look like to it; the last are those of folders."""
     same: dict[str, list[str]] = {}
     for at, name in enumerate(header):
-        said = f"{name} (of the folders)" if at >= len(header) - n_folders else name
-        same.setdefault(name.strip().casefold(), []).append(said)
+        title = f"{name} (of the folders)" if at >= len(header) - n_folders else name
+        same.setdefault(name.strip().casefold(), []).append(title)
     return {name: several for name, several in same.items() if len(several) > 1}
 
 
 def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | None:
     """The one free column with a usual name; None for weights if there is none."""
-    found = [c for c in free if c.lower() in USUAL_NAMES[argument]]
-    if len(found) == 1:
-        return found[0]
-    if argument == "sample_weight" and not found:
+    usual = [c for c in free if c.lower() in USUAL_NAMES[argument]]
+    if len(usual) == 1:
+        return usual[0]
+    if argument == "sample_weight" and not usual:
         return None
-    if found:
-        raise InputError(argument, f"could be any of {listed(found)}; name one")
+    if usual:
+        raise InputError(argument, f"could be any of {listed(usual)}; name one")
     hint = ""
     if any("." in column and _is_number(column) for column in columns) or all(map(_is_number, columns or "x")):
         hint = ". The first line is taken for the names, and here it looks like data: add a line of names above it"
@@ -138,18 +138,18 @@ def _guess(argument: str, free: Sequence[str], columns: Sequence[str]) -> str | 
     raise InputError(argument, f"cannot be guessed; name one of the columns: {listed(columns)}{hint}")
 
 
-def _refuse_perhaps_weights(found: str | None, free: Sequence[str]) -> None:
+def _refuse_perhaps_weights(weights: str | None, free: Sequence[str]) -> None:
     """Raise if a column may hold weights that nobody spoke of, beside the one that was found or without one."""
     perhaps = [c for c in free if c.lower() in _PERHAPS_WEIGHTS]
     if not perhaps:
         return
-    beside = "" if found is None else f" as well as {found!r}"
+    beside = "" if weights is None else f" as well as {weights!r}"
     raise InputError("sample_weight", f"column {perhaps[0]!r} may hold weights{beside}", allowed=_WAYS)
 
 
-def perhaps_groups(columns: Iterable[str], spoken: Collection[str]) -> str | None:
+def perhaps_groups(columns: Iterable[str], roles: Collection[str]) -> str | None:
     """The first column that says by its name which rows may depend on one another, of those nobody spoke of."""
-    return next((name for name in columns if name not in spoken and name.lower() in _PERHAPS_GROUPS), None)
+    return next((name for name in columns if name not in roles and name.lower() in _PERHAPS_GROUPS), None)
 
 
 def may_hold_weights(name: str) -> bool:
@@ -157,10 +157,10 @@ def may_hold_weights(name: str) -> bool:
     return name.lower() in {*USUAL_NAMES["sample_weight"], *_PERHAPS_WEIGHTS}
 
 
-def refuse_unspoken_weights(columns: Iterable[str], spoken: Collection[str], ways: str = _WAYS) -> None:
+def refuse_unspoken_weights(columns: Iterable[str], roles: Collection[str], ways: str = _WAYS) -> None:
     """Raise if a column holds weights by its name and nobody spoke of it."""
     for name in columns:
-        if name not in spoken and may_hold_weights(name):
+        if name not in roles and may_hold_weights(name):
             raise InputError("sample_weight", f"column {name!r} may hold weights", allowed=ways)
 
 

@@ -70,22 +70,22 @@ class OpenedDataset(InDuckDB):
             files = StampedFiles([file for file, _ in listed], filesystem)
         known = format_of_all(files, path)
         if not known.is_scanned:
-            said = f"cannot be used: {files[0]!r} is {known.name}, which is read from this machine only"
+            reason = f"cannot be used: {files[0]!r} is {known.name}, which is read from this machine only"
             ways = ", ".join(each.name for each in FORMATS if each.is_scanned)
-            raise FileError("filesystem", said, allowed=f"on a file system {ways}")
+            raise FileError("filesystem", reason, allowed=f"on a file system {ways}")
         check_folder_columns(files, path)
         with as_read(path, known.name, files):
             scan = known.scan(files, filesystem)
-            found = cls(scan.dataset, pos_label, files)
-        found.path, found.name, found.format = path, PurePosixPath(path).name, known
-        found._sizes = [size for _, size in listed]
-        found._folders = folder_columns(files)
-        found._headers += scan.headers
-        if {COLUMN, ROWS} <= set(found.columns):
+            table = cls(scan.dataset, pos_label, files)
+        table.path, table.name, table.format = path, PurePosixPath(path).name, known
+        table._sizes = [size for _, size in listed]
+        table._folders = folder_columns(files)
+        table._headers += scan.headers
+        if {COLUMN, ROWS} <= set(table.columns):
             raise FileError(
                 "filesystem", f"cannot be used: {path!r} holds sketches, which are read from this machine only"
             )
-        return found
+        return table
 
     @cached_property
     def summed(self) -> bool:
@@ -141,17 +141,17 @@ class OpenedDataset(InDuckDB):
             counts = [int(part.count_rows()) for part in parts] if self.format.counts_rows else [0] * len(parts)
             parts = [parts[at] for at in suspects(counts, 0)]
         ids = [] if self.summed else ids_of(self.columns, names)
-        wanted = list(dict.fromkeys([*names.values(), *ids]))
-        found: list[tuple[str, Identity]] = []
+        columns = list(dict.fromkeys([*names.values(), *ids]))
+        whole: list[tuple[str, Identity]] = []
         read = []
         for part in parts:
-            relation = self._connection.from_arrow(part.to_table(columns=wanted, schema=self._dataset.schema))
+            relation = self._connection.from_arrow(part.to_table(columns=columns, schema=self._dataset.schema))
             rows = ordered(relation, self._numbers(relation, names), ids, self.format.name)
             if len(rows.v):
-                found += [(getattr(part, "path", ""), each) for _, each in rows.named()]
+                whole += [(getattr(part, "path", ""), each) for _, each in rows.named()]
                 read.append(rows)
-        self._begun = together(read).find_grown([each for _, each in found]) if read else None
-        return found
+        self._begun = together(read).find_grown([each for _, each in whole]) if read else None
+        return whole
 
     def _explained(self) -> Any:
         return as_read(self.path, self.format.name, self.files)

@@ -39,8 +39,8 @@ def group_relation(
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for name in by:
         if types[name].endswith("]") or types[name].startswith(("STRUCT", "MAP", "UNION", "VARIANT", "JSON")):
-            held = f"{types[name]:.40}"
-            raise InputError(option, f"names the column {name!r}, which holds {held}; single values are needed")
+            content = f"{types[name]:.40}"
+            raise InputError(option, f"names the column {name!r}, which holds {content}; single values are needed")
     weighted = "sample_weight" in numbers
     segments = [f"_s{i}" for i in range(len(by))]
     rows = renamed(numbers, resolution)
@@ -62,8 +62,8 @@ def group_relation(
     groups = ", ".join([*segments, "_cell"])
     listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
     # No relation is given a name: the connection may hold a table of that name.
-    found = relation.project(", ".join(rows)).project(f"*, {cell} AS _cell").aggregate(f"{groups}, {listed}", groups)
-    return in_plain_arrow(found, option)
+    cells = relation.project(", ".join(rows)).project(f"*, {cell} AS _cell").aggregate(f"{groups}, {listed}", groups)
+    return in_plain_arrow(cells, option)
 
 
 def in_plain_arrow(relation: Any, option: str) -> Any:
@@ -82,9 +82,9 @@ def in_plain_arrow(relation: Any, option: str) -> Any:
         if getattr(field.type, "tz", None) is not None:  # the connection's zone, which is the machine's
             column = column.cast(pyarrow.timestamp(field.type.unit, "UTC"))
         elif pyarrow.types.is_interval(field.type):
-            held = [each and _microseconds(*each) for each in column.to_pylist()]
+            durations = [each and _microseconds(*each) for each in column.to_pylist()]
             try:
-                column = pyarrow.array(held, pyarrow.int64()).cast(pyarrow.duration("us"))
+                column = pyarrow.array(durations, pyarrow.int64()).cast(pyarrow.duration("us"))
             except (OverflowError, pyarrow.ArrowInvalid):
                 raise InputError(option, "names a column of durations of which one is over 290,000 years") from None
         table = table.set_column(at, field.name, column)
@@ -141,8 +141,8 @@ def first_bad(relation: Any, argument: str, number: str) -> tuple[int, float | N
     """
     good = WEIGHS if argument == "sample_weight" else within_unit("w")
     rows = relation.project(f"{number} AS w").project("row_number() OVER () - 1 AS _row, w")
-    ((row, held),) = rows.filter(f"({good}) IS NOT TRUE").limit(1).fetchall()
-    return int(row), held
+    ((row, value),) = rows.filter(f"({good}) IS NOT TRUE").limit(1).fetchall()
+    return int(row), value
 
 
 def whole_outcomes(relation: Any, number: str) -> bool:

@@ -41,10 +41,10 @@ def open_table(
         If it is no table. FileError if a file cannot be read.
     """
     flag(distinct, "distinct")
-    found = _open(table, filesystem, pos_label, argument)
+    source = _open(table, filesystem, pos_label, argument)
     if distinct:
-        take_as_distinct([found], argument)
-    return found
+        take_as_distinct([source], argument)
+    return source
 
 
 def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
@@ -57,9 +57,9 @@ def take_as_distinct(tables: Sequence[Table], argument: str) -> None:
     """
     compared = [each for each in tables if each.compared]
     if not compared:
-        said = f"{'each ' if len(tables) > 1 else ''}{argument} is one source, whose rows are not compared"
+        reason = f"{'each ' if len(tables) > 1 else ''}{argument} is one source, whose rows are not compared"
         raise InputError(
-            "distinct", f"has no effect: {said}", allowed="it is for files of rows, and for several sketches"
+            "distinct", f"has no effect: {reason}", allowed="it is for files of rows, and for several sketches"
         )
     for each in compared:
         each.distinct = True
@@ -100,7 +100,7 @@ _PATIENCE = 15.0
 """Seconds for which a server may be silent."""
 
 
-def filesystem_of(given: Any) -> Any:
+def filesystem_of(filesystem: Any) -> Any:
     """The file system of pyarrow that is meant; keys and regions are taken from the environment, as pyarrow does.
 
     Raises
@@ -110,22 +110,21 @@ def filesystem_of(given: Any) -> Any:
     """
     from pyarrow import fs
 
-    if isinstance(given, fs.FileSystem):
-        return given
-    if any(
-        each.__module__.startswith("fsspec") and each.__name__ == "AbstractFileSystem" for each in type(given).mro()
-    ):
-        return fs.PyFileSystem(fs.FSSpecHandler(given))
-    if not isinstance(given, str):
-        raise InputError("filesystem", f"is {given!r:.40}", allowed=_WAYS)
+    if isinstance(filesystem, fs.FileSystem):
+        return filesystem
+    kinds = type(filesystem).mro()
+    if any(each.__module__.startswith("fsspec") and each.__name__ == "AbstractFileSystem" for each in kinds):
+        return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
+    if not isinstance(filesystem, str):
+        raise InputError("filesystem", f"is {filesystem!r:.40}", allowed=_WAYS)
     try:
-        return _by_address(given) if "://" in given else _by_name(given)
+        return _by_address(filesystem) if "://" in filesystem else _by_name(filesystem)
     except (OSError, ValueError, TypeError, NotImplementedError, ImportError, AttributeError) as problem:
         if isinstance(problem, InputError):
             raise
         # The address may hold a key: it is not repeated.
-        said = str(problem).replace(given, "the address")
-        raise InputError("filesystem", f"cannot be opened: {said:.200}", allowed=_WAYS) from None
+        reason = str(problem).replace(filesystem, "the address")
+        raise InputError("filesystem", f"cannot be opened: {reason:.200}", allowed=_WAYS) from None
 
 
 def _by_name(name: str) -> Any:
@@ -150,5 +149,5 @@ def _by_name(name: str) -> Any:
 def _by_address(address: str) -> Any:
     from pyarrow import fs
 
-    found, path = fs.FileSystem.from_uri(address)
-    return fs.SubTreeFileSystem(path, found) if path.strip("/") else found
+    filesystem, path = fs.FileSystem.from_uri(address)
+    return fs.SubTreeFileSystem(path, filesystem) if path.strip("/") else filesystem

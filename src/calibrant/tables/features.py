@@ -93,25 +93,25 @@ class Featured:
         InputError
             If it holds neither.
         """
-        held = self._schema[name]
+        dtype = self._schema[name]
         if self.is_day(name):
             return "number"
-        if held.is_temporal():
+        if dtype.is_temporal():
             why = TIMES
-        elif held in (nw.Int128, nw.UInt128) or held.is_nested():
-            why = f"holds {held}; numbers, texts or truth values are needed"
-        elif held.is_numeric():
+        elif dtype in (nw.Int128, nw.UInt128) or dtype.is_nested():
+            why = f"holds {dtype}; numbers, texts or truth values are needed"
+        elif dtype.is_numeric():
             return "number"
-        elif held in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
+        elif dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
             return "category"
         else:
-            why = f"holds {held}; numbers, texts or truth values are needed"
+            why = f"holds {dtype}; numbers, texts or truth values are needed"
         raise self._unusable(name, why)
 
     def is_day(self, name: str) -> bool:
         """Whether a column holds days, or times of no zone, which are told apart by day."""
-        held = self._schema[name]
-        return held == nw.Date or (isinstance(held, nw.Datetime) and held.time_zone is None)
+        dtype = self._schema[name]
+        return dtype == nw.Date or (isinstance(dtype, nw.Datetime) and dtype.time_zone is None)
 
     def is_text(self, name: str) -> bool:
         """Whether a column holds texts, of which there may be many."""
@@ -133,7 +133,7 @@ class Featured:
             columns[f"_{argument}"] = nw.when((x - other) == 0.0).then(nw.lit(0)).otherwise(nw.lit(1))
         rows = self._rows.select(**columns)
         infinite = nw.when(nw.col("_x").abs() == math.inf).then(nw.lit(1)).otherwise(nw.lit(0))
-        found = _here(
+        summary = _here(
             rows.with_columns(_infinite=infinite).select(
                 nw.len().alias("n"),
                 nw.col("_x").count().alias("held"),
@@ -143,11 +143,11 @@ class Featured:
                 *(nw.col(f"_{argument}").sum().alias(argument) for argument in argued),
             )
         )
-        n, held, low, high, infinite = (found[each][0] for each in ("n", "held", "low", "high", "infinite"))
-        if not held:
+        n, count, low, high, infinite = (summary[each][0] for each in ("n", "held", "low", "high", "infinite"))
+        if not count:
             raise self._unusable(name, "is missing in every row")
         for argument in argued:
-            if not found[argument][0]:
+            if not summary[argument][0]:
                 raise self._unusable(
                     name, f"holds the values of {argument}, row by row; errors are to be explained without"
                 )
@@ -157,7 +157,7 @@ class Featured:
             )
         if infinite or not math.isfinite(high - low):
             raise self._unusable(name, "holds infinite numbers, or such as differ by more than doubles can say")
-        first = Pieces(np.array([low]) + 0.0, np.array([high]) + 0.0, np.array([int(held)]), int(n - held))
+        first = Pieces(np.array([low]) + 0.0, np.array([high]) + 0.0, np.array([int(count)]), int(n - count))
         return self.parted(name, first, np.zeros(1, np.int64))
 
     def parted(self, name: str, pieces: Pieces, which: IntArray) -> Pieces:
@@ -180,13 +180,13 @@ class Featured:
             key = nw.when((nw.col("_x") >= low) & (nw.col("_x") <= high)).then(place).otherwise(key)
         rows = self._rows.filter(~missing).select(_x=x + 0.0).with_columns(_key=key)
         grouped = rows.filter(nw.col("_key") >= 0.0).group_by("_key")
-        found = _here(
+        parts_of = _here(
             grouped.agg(nw.len().alias("n"), nw.col("_x").min().alias("low"), nw.col("_x").max().alias("high"))
         )
-        kept = np.delete(np.arange(pieces.low.size), which)
-        lows = np.concatenate([pieces.low[kept], found["low"].to_numpy()]) + 0.0
-        highs = np.concatenate([pieces.high[kept], found["high"].to_numpy()]) + 0.0
-        count = np.concatenate([pieces.count[kept], found["n"].to_numpy().astype(np.int64)])
+        rest = np.delete(np.arange(pieces.low.size), which)
+        lows = np.concatenate([pieces.low[rest], parts_of["low"].to_numpy()]) + 0.0
+        highs = np.concatenate([pieces.high[rest], parts_of["high"].to_numpy()]) + 0.0
+        count = np.concatenate([pieces.count[rest], parts_of["n"].to_numpy().astype(np.int64)])
         order = np.argsort(lows, kind="stable")
         return Pieces(lows[order], highs[order], count[order], pieces.n_missing)
 
@@ -213,10 +213,10 @@ class Featured:
             name, pieces, lambda held: np.arange(held.low.size) if held.low.size <= most else none
         )
 
-    def _parted_until(self, name: str, pieces: Pieces, wanted: Callable[[Pieces], IntArray]) -> Pieces:
+    def _parted_until(self, name: str, pieces: Pieces, select: Callable[[Pieces], IntArray]) -> Pieces:
         """Part the pieces that are wanted until each is of one value."""
         for _ in range(_PASSES):
-            which = wanted(pieces)
+            which = select(pieces)
             if pieces.single[which].all():
                 return pieces
             pieces = self.parted(name, pieces, which)
@@ -237,13 +237,13 @@ class Featured:
                 name, "holds text that is different in most rows: group it into fewer, or leave it out"
             )
         grouped = self._rows.select(_s0=column).group_by("_s0").agg(nw.len().alias("n"))
-        found = _here(grouped.head(MOST_VALUES + 2))
-        if len(found) > MOST_VALUES + 1:
+        groups = _here(grouped.head(MOST_VALUES + 2))
+        if len(groups) > MOST_VALUES + 1:
             raise self._unusable(name, f"holds more than {MOST_VALUES:,} different values: group them into fewer")
-        keys, counts = told_apart(found.select("_s0"))[0]["_s0"].to_list(), found["n"].to_numpy().astype(np.int64)
+        keys, counts = told_apart(groups.select("_s0"))[0]["_s0"].to_list(), groups["n"].to_numpy().astype(np.int64)
         missing = sum(int(n) for key, n in zip(keys, counts, strict=True) if key is None)
-        held = sorted((key, int(n)) for key, n in zip(keys, counts, strict=True) if key is not None)
-        return [key for key, _ in held], np.array([n for _, n in held], np.int64), missing
+        pairs = sorted((key, int(n)) for key, n in zip(keys, counts, strict=True) if key is not None)
+        return [key for key, _ in pairs], np.array([n for _, n in pairs], np.int64), missing
 
     def is_outcome(self, name: str, coding: Coding) -> bool:
         """Whether a feature of two codes tells the events from the rest, in either direction."""
@@ -251,12 +251,12 @@ class Featured:
         rows = self._rows.select(
             _s=self._code(name, coding).cast(nw.Float64), _y=_number(nw.col(self._names["y_true"]))[0]
         )
-        found = _here(
+        counts = _here(
             rows.with_columns(_same=nw.when(same).then(nw.lit(1)).otherwise(nw.lit(0))).select(
                 nw.len().alias("n"), nw.col("_same").sum().alias("same")
             )
         )
-        return bool(found["n"][0] >= TELLING and found["same"][0] in (0, found["n"][0]))
+        return bool(counts["n"][0] >= TELLING and counts["same"][0] in (0, counts["n"][0]))
 
     def coded(self, codings: Mapping[str, Coding], *, trials: bool) -> OpenedFrame:
         """The table with a column of codes for each of these, called `code_name` of its place, and those of `TESTED`.

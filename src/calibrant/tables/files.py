@@ -22,7 +22,7 @@ from calibrant.tables.identities import NOTHING, Begun, Ordered, hashed, ids_of,
 from calibrant.tables.inputs import input_files, name_of
 from calibrant.tables.relations import InDuckDB, of_file
 from calibrant.tables.stamps import StampedFiles
-from calibrant.tables.table import MANY_ROWS, Rows
+from calibrant.tables.table import MANY_ROWS, Columns
 
 MANY_BYTES = 500_000_000
 """Bytes of other files above which they are."""
@@ -102,19 +102,19 @@ class OpenedFile(InDuckDB):
         with self._explained():
             return self._reader.twins()
 
-    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **request: Any) -> Columns:
         """Read outcomes, predictions and weights; samples of lm-evaluation-harness where no column is asked for."""
-        if self.is_harness_log and asked.get("y_true") is None and asked.get("y_prob") is None:
+        if self.is_harness_log and request.get("y_true") is None and request.get("y_prob") is None:
             with self._explained():
                 right, confidence = read_harness_log(self.files)
             if not self.distinct:
                 sizes = [len(read_harness_log([file])[0]) for file in self.files]
-                found = identities(right, confidence, sizes=sizes)
-                refuse(find_overlap([[each] for each in found]), list(map(repr, self.files)), FileError, "file")
+                sources = identities(right, confidence, sizes=sizes)
+                refuse(find_overlap([[each] for each in sources]), list(map(repr, self.files)), FileError, "file")
             names = {"y_true": "acc", "y_prob": "largest choice of filtered_resps"}
-            return Rows(right, confidence, None, names, ("y_true", "y_prob"))
+            return Columns(right, confidence, None, names, ("y_true", "y_prob"))
         with of_file():
-            return super().read(exclude_bad=exclude_bad, groups=groups, **asked)
+            return super().read(exclude_bad=exclude_bad, groups=groups, **request)
 
     def ordered(self, names: Mapping[str, str]) -> Ordered:
         """Rows in order, with what their identities need."""
@@ -129,14 +129,14 @@ class OpenedFile(InDuckDB):
         """Hashes of the ids or times of its rows and what they are called, where such a column is there."""
         if self.is_harness_log or not ids_of(self.columns, names):
             return {}
-        found = self.ordered(names)
-        return {"ids": found.ids, "ids_name": found.ids_name}
+        rows = self.ordered(names)
+        return {"ids": rows.ids, "ids_name": rows.ids_name}
 
     def begun(
-        self, names: Mapping[str, str], held: Sequence[Identity], n_rows: int, *, exclude_bad: bool = False
+        self, names: Mapping[str, str], sources: Sequence[Identity], n_rows: int, *, exclude_bad: bool = False
     ) -> Begun:
         """The longest first part of many rows that is all of one earlier source."""
-        some = [each for each in held if each.count <= n_rows]
+        some = [each for each in sources if each.count <= n_rows]
         if some:
             with self._explained():
                 headed = self._headed(self.files[0], names, Identity(1, None, None, 0.0))
@@ -148,7 +148,7 @@ class OpenedFile(InDuckDB):
                 first = self.within(names, 0, count + n_excluded, exclude_bad=exclude_bad).identity
             except FileError:  # no row of these is good
                 continue
-            for at, each in enumerate(held):
+            for at, each in enumerate(sources):
                 if each.equals(first) and each.n_excluded == n_excluded:
                     return Begun(count, (at,))
         return NOTHING
@@ -163,15 +163,15 @@ class OpenedFile(InDuckDB):
             return (self._headed(self.files[0], names, whole),)
 
     def _hash_of(self, file: str) -> int:
-        ((found,),) = self._connection.execute("SELECT hash(?)", [file]).fetchall()
-        return int(found)
+        ((number,),) = self._connection.execute("SELECT hash(?)", [file]).fetchall()
+        return int(number)
 
     def _identities(self, names: Mapping[str, str]) -> list[tuple[str, Identity]]:
         if not self.summed:
             rows = self.ordered(names)
-            found = rows.named()
-            self._begun = rows.find_grown([each for _, each in found])
-            return found
+            pairs = rows.named()
+            self._begun = rows.find_grown([each for _, each in pairs])
+            return pairs
         known = self._hashed(names)
         return [(file, self._headed(file, names, known.get(file))) for file in self.files]
 
@@ -179,22 +179,22 @@ class OpenedFile(InDuckDB):
         """Of files whose sizes allow that they hold the same rows."""
         if self.format.counts_rows:
             counts = self._reader.row_counts()
-            chosen = suspects([counts[file] for file in self.files], 0)
+            numbers = suspects([counts[file] for file in self.files], 0)
         elif any(map(is_compressed, self.files)):
-            chosen = list(range(len(self.files)))
+            numbers = list(range(len(self.files)))
         else:
-            chosen = suspects([Path(file).stat().st_size for file in self.files], 100)
-        if not chosen:
+            numbers = suspects([Path(file).stat().st_size for file in self.files], 100)
+        if not numbers:
             return {}
-        relation = self._of([self.files[at] for at in chosen])._rows(list(names.values()), with_file=True)
-        found = hashed(relation, self._numbers(relation, names))
-        seen: dict[tuple[int, int | None], str] = {}
-        for file, each in found.items():
-            first = seen.setdefault((each.count, each.rows), file)
+        relation = self._of([self.files[at] for at in numbers])._rows(list(names.values()), with_file=True)
+        hashes = hashed(relation, self._numbers(relation, names))
+        firsts: dict[tuple[int, int | None], str] = {}
+        for file, each in hashes.items():
+            first = firsts.setdefault((each.count, each.rows), file)
             if first is not file:
                 bits = self._of([file]).sketched(names)[0].identity.bits
-                found |= {other: replace(found[other], bits=bits) for other in (first, file)}
-        return found
+                hashes |= {other: replace(hashes[other], bits=bits) for other in (first, file)}
+        return hashes
 
     def _headed(self, file: str, names: Mapping[str, str], known: Identity | None) -> Identity:
         """With the fingerprint of the first rows, where files are few enough to open each once more."""
@@ -230,5 +230,5 @@ class OpenedFile(InDuckDB):
             if isinstance(problem, InputError | ImportError) or lacks_memory(problem):
                 raise  # which says nothing about the file
             self._reader.refuse_damage(problem)
-            said = f"{self.path!r} cannot be read as {self.format.name}: {shortened(problem)}"
-            raise FileError("file", said + looks_like(self.files[0], self.format.name)) from None
+            reason = f"{self.path!r} cannot be read as {self.format.name}: {shortened(problem)}"
+            raise FileError("file", reason + looks_like(self.files[0], self.format.name)) from None

@@ -24,18 +24,18 @@ def folder_columns(files: Sequence[str]) -> list[str]:
 def folder_types(files: Sequence[str]) -> dict[str, str]:
     """Column of a folder -> its type as DuckDB tells it from all values: DATE, TIMESTAMP, BIGINT or VARCHAR."""
     values = _folder_values(files)
-    return {name: next((kind for kind in _KINDS if _all_are(held, kind)), "VARCHAR") for name, held in values.items()}
+    return {name: next((kind for kind in _KINDS if _all_are(texts, kind)), "VARCHAR") for name, texts in values.items()}
 
 
 def typed_folders(files: Sequence[str], repeats: Sequence[int]) -> dict[str, Any]:
     """Column of a folder -> its values as Arrow, each as often as its file has rows."""
     values, kinds = _folder_values(files), folder_types(files)
-    found = {}
-    for name, held in values.items():
+    columns = {}
+    for name, texts in values.items():
         query = f"SELECT CAST(t AS {kinds[name]}) AS t FROM (SELECT unnest(?) AS t, unnest(?) AS n) ORDER BY n"
-        rows = [value for value, n in zip(held, repeats, strict=True) for _ in range(n)]
-        found[name] = connect().sql(query, params=[rows, list(range(len(rows)))]).to_arrow_table().column(0)
-    return found
+        rows = [value for value, n in zip(texts, repeats, strict=True) for _ in range(n)]
+        columns[name] = connect().sql(query, params=[rows, list(range(len(rows)))]).to_arrow_table().column(0)
+    return columns
 
 
 def _folder_values(files: Sequence[str]) -> dict[str, list[str | None]]:
@@ -62,24 +62,24 @@ def check_folder_columns(files: Sequence[str], path: str) -> None:
     FileError
         Naming two of them.
     """
-    seen: dict[tuple[str, ...], str] = {}
+    firsts: dict[tuple[str, ...], str] = {}
     for file in files:
         names = tuple(part.partition("=")[0] for part in Path(file).parts[:-1] if "=" in part)
-        seen.setdefault(names, file)
-    if len(seen) > 1:
-        (one, a), (other, b), *_ = ((", ".join(names) or "no column", file) for names, file in seen.items())
-        said = f"{path!r} holds folders of different columns: those of {a!r} give {one}, those of {b!r} {other}"
-        raise FileError("file", said, allowed="each file lies in folders that give the same columns")
+        firsts.setdefault(names, file)
+    if len(firsts) > 1:
+        (one, a), (other, b), *_ = ((", ".join(names) or "no column", file) for names, file in firsts.items())
+        reason = f"{path!r} holds folders of different columns: those of {a!r} give {one}, those of {b!r} {other}"
+        raise FileError("file", reason, allowed="each file lies in folders that give the same columns")
 
 
-def check_same(held: Mapping[str, Mapping[str, str]], wanted: Iterable[str]) -> None:
+def check_same(types: Mapping[str, Mapping[str, str]], names: Iterable[str]) -> None:
     """Refuse a column that some files have and others not, or that is text in some and in others not.
 
     Parameters
     ----------
-    held : mapping of str to mapping of str to str
+    types : mapping of str to mapping of str to str
         File -> name of each column -> its type; BYTE_ARRAY is text.
-    wanted : iterable of str
+    names : iterable of str
         Columns that are read.
 
     Raises
@@ -87,8 +87,8 @@ def check_same(held: Mapping[str, Mapping[str, str]], wanted: Iterable[str]) -> 
     FileError
         Naming the column and two of the files.
     """
-    folded = {file: {name.casefold(): kind for name, kind in columns.items()} for file, columns in held.items()}
-    for name in wanted:
+    folded = {file: {name.casefold(): kind for name, kind in columns.items()} for file, columns in types.items()}
+    for name in names:
         kinds = {file: columns.get(name.casefold()) for file, columns in folded.items()}
         having = [file for file, kind in kinds.items() if kind is not None]
         lacking = next((file for file, kind in kinds.items() if kind is None), None)

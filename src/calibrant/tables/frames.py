@@ -18,7 +18,7 @@ from calibrant.sketch.keys import ranks_of
 from calibrant.tables.arrow import in_arrow, keys_of
 from calibrant.tables.columns import present
 from calibrant.tables.duckdb import as_double, group_relation
-from calibrant.tables.table import MANY_ROWS, BoolArray, Rows, RowsWithFeatures, Table
+from calibrant.tables.table import MANY_ROWS, BoolArray, Columns, RowsWithFeatures, Table
 
 _NUMBERS = {"y_true": "_y", "y_prob": "_v", "sample_weight": "_w"}
 """What numbers are called in the queries."""
@@ -59,8 +59,8 @@ class OpenedFrame(Table):
 
     def n_rows(self) -> int:
         """How many rows it has; a lazy one counts them."""
-        counted = self._table.select(nw.len().alias("n"))
-        return int((counted.collect("pyarrow") if self.summed else counted)["n"][0])
+        count = self._table.select(nw.len().alias("n"))
+        return int((count.collect("pyarrow") if self.summed else count)["n"][0])
 
     @property
     def held(self) -> Any:
@@ -144,22 +144,22 @@ class OpenedFrame(Table):
         """Number of each row's value in a column of keys."""
         return ranks_of(in_arrow(self._eager({option: name}), {}, {"_s0": name}, option))
 
-    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **request: Any) -> Columns:
         """As `Table.read`; a lazy table is collected once, since its rows may come in another order a second time."""
         if groups is None or not self.summed:
-            return super().read(exclude_bad=exclude_bad, groups=groups, **asked)
-        columns = {**self.choose(**asked).names, "groups": groups}
+            return super().read(exclude_bad=exclude_bad, groups=groups, **request)
+        columns = {**self.choose(**request).names, "groups": groups}
         table = OpenedFrame(self._eager(columns), self._argument, self.pos_label)
-        return table.read(exclude_bad=exclude_bad, groups=groups, **asked)
+        return table.read(exclude_bad=exclude_bad, groups=groups, **request)
 
     def _labelled(self, name: str) -> OpenedFrame:
         """The same table with 1 where a column of two labels holds that of the event, and 0 where the other."""
         column, label = nw.col(name), self.pos_label
-        held = self._table.select(column).filter(~column.is_null()).unique()
-        held = held.collect("pyarrow") if isinstance(held, nw.LazyFrame) else held
-        seen = set(held[name].to_list())
-        check_two_labels(label, seen, f"{len(seen):,}")
-        label = next((each for each in seen if each == label), label)
+        distinct = self._table.select(column).filter(~column.is_null()).unique()
+        distinct = distinct.collect("pyarrow") if isinstance(distinct, nw.LazyFrame) else distinct
+        labels = set(distinct[name].to_list())
+        check_two_labels(label, labels, f"{len(labels):,}")
+        label = next((each for each in labels if each == label), label)
         event = nw.when(~column.is_null()).then((column == nw.lit(label)).cast(nw.Float64))
         return OpenedFrame(self._table.with_columns(event.alias(name)), self._argument)
 
@@ -188,8 +188,8 @@ class OpenedFrame(Table):
         if self.pos_label is not None:
             table = self._labelled(names["y_true"])
             return table.groups(names, by, resolution, exclude_bad=exclude_bad, option=option, more=more)
-        found = group_cells(self._table, self._schema, names, by, resolution, option, more)
-        return good_groups(found, exclude_bad, self._argument, more=more, option=option)
+        cells = group_cells(self._table, self._schema, names, by, resolution, option, more)
+        return good_groups(cells, exclude_bad, self._argument, more=more, option=option)
 
 
 def _arrow(truth: list[bool]) -> Any:
@@ -234,10 +234,10 @@ def group_cells(
         import duckdb
 
         try:
-            found = group_relation(nw.to_native(table), numbers, by, resolution, option, more)
+            groups = group_relation(nw.to_native(table), numbers, by, resolution, option, more)
         except duckdb.Error as problem:
             raise InputError("frame", f"cannot be read by DuckDB: {problem!s:.300}") from None
-        return nw.from_native(found, eager_only=True)
+        return nw.from_native(groups, eager_only=True)
     weighted = "sample_weight" in names
     parts = [_NUMBERS[argument] for argument in names]
     segments = [f"_s{i}" for i in range(len(by))]

@@ -38,8 +38,8 @@ class Ordered:
 
     def named(self) -> list[tuple[str, Identity]]:
         """File -> its identity, of each that holds rows."""
-        found = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name)
-        return list(zip(self.files or ("",), found, strict=True))
+        sources = identities(self.y, self.v, self.w, self.sizes, self.ids, self.ids_name)
+        return list(zip(self.files or ("",), sources, strict=True))
 
     def beginnings(self, counts: Sequence[int], start: int = 0) -> list[Identity]:
         """Those of the first rows from this one on, for each of these counts in rising order."""
@@ -48,17 +48,17 @@ class Ordered:
         ids = None if self.ids is None else self.ids[part]
         return beginnings(self.y[part], self.v[part], w, counts, ids, self.ids_name)
 
-    def find_grown(self, found: Sequence[Identity]) -> Overlap | None:
+    def find_grown(self, sources: Sequence[Identity]) -> Overlap | None:
         """The first file that begins with all rows of another."""
         of_count: dict[int, list[int]] = {}
-        for at, each in enumerate(found):
+        for at, each in enumerate(sources):
             of_count.setdefault(each.count, []).append(at)
         for at, start in enumerate(np.cumsum([0, *self.sizes[:-1]]).tolist()):
             counts = sorted(count for count in of_count if count < self.sizes[at])
             for begun in self.beginnings(counts, start):
                 for other in of_count[begun.count]:
-                    if begun.equals(found[other]) and not begun.apart(found[other]):
-                        return Overlap("begin", at, (other,), begun.count, found[other].bits)
+                    if begun.equals(sources[other]) and not begun.apart(sources[other]):
+                        return Overlap("begin", at, (other,), begun.count, sources[other].bits)
         return None
 
 
@@ -74,33 +74,33 @@ NOTHING = Begun()
 """No row was there before."""
 
 
-def find_begun(rows: Ordered, held: Sequence[Identity], *, certain: bool, path: str | None = None) -> Begun:
+def find_begun(rows: Ordered, sources: Sequence[Identity], *, certain: bool, path: str | None = None) -> Begun:
     """First rows that are all rows of an earlier source, then perhaps of another, and so on.
 
     Those that may be equal by chance are taken for such only at the beginning, and unless only `certain` ones are;
     what was read from the same `path` is no chance.
     """
-    found, n_rows = NOTHING, len(rows.v)
+    begin, n_rows = NOTHING, len(rows.v)
     while True:
-        counts = sorted({each.count for each in held if each.count <= n_rows - found.count})
-        begun = {each.count: each for each in rows.beginnings(counts, found.count)}
+        counts = sorted({each.count for each in sources if each.count <= n_rows - begin.count})
+        begun = {each.count: each for each in rows.beginnings(counts, begin.count)}
         matching = [
             at
-            for at, each in enumerate(held)
-            if each.count in begun and at not in found.sources and begun[each.count].equals(each)
+            for at, each in enumerate(sources)
+            if each.count in begun and at not in begin.sources and begun[each.count].equals(each)
         ]
         sure = [
             at
             for at in matching
-            if begun[held[at].count].bits_with(held[at]) >= ENOUGH
-            or held[at].bits >= ENOUGH
-            or (path is not None and held[at].path == path)
+            if begun[sources[at].count].bits_with(sources[at]) >= ENOUGH
+            or sources[at].bits >= ENOUGH
+            or (path is not None and sources[at].path == path)
         ]
-        matching = sure or ([] if certain or found.count else matching)
+        matching = sure or ([] if certain or begin.count else matching)
         if not matching:
-            return found
-        best = max(matching, key=lambda at: held[at].count)
-        found = Begun(found.count + held[best].count, (*found.sources, best))
+            return begin
+        best = max(matching, key=lambda at: sources[at].count)
+        begin = Begun(begin.count + sources[best].count, (*begin.sources, best))
 
 
 def ids_of(columns: Sequence[str], names: Mapping[str, str]) -> list[str]:
@@ -112,23 +112,23 @@ def ordered(
     relation: Any, numbers: Mapping[str, str], ids: Sequence[str], kind: str, by_hash: Mapping[int, str] | None = None
 ) -> Ordered:
     """Rows of a relation that keeps its order; of several files by the hash of the name in its column FILE."""
-    held = dict(numbers)
+    expressions = dict(numbers)
     if ids:
         texts = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in ids)
-        held["_ids"] = f"md5_number_lower(concat_ws('|', {texts}))"
+        expressions["_ids"] = f"md5_number_lower(concat_ws('|', {texts}))"
     if by_hash is not None:
-        held["_of"] = f"hash({quoted(FILE)})"
-    fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in held.items())).fetchnumpy()
+        expressions["_of"] = f"hash({quoted(FILE)})"
+    fetched = relation.project(", ".join(f"{sql} AS {argument}" for argument, sql in expressions.items())).fetchnumpy()
     columns = {argument: np.ma.filled(np.ma.asarray(fetched[argument], np.float64), np.nan) for argument in numbers}
     y, v, w = three_columns(columns)
-    told = f"{kind}: {', '.join(ids)}" if ids else ""
+    title = f"{kind}: {', '.join(ids)}" if ids else ""
     of_ids = np.asarray(fetched["_ids"], np.uint64) if ids else None
     if by_hash is None or not len(v):
-        return Ordered(y, v, w, of_ids, told, (len(v),))
+        return Ordered(y, v, w, of_ids, title, (len(v),))
     of = np.asarray(fetched["_of"])
     firsts = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
     sizes = tuple(np.diff(np.r_[firsts, len(of)]).tolist())
-    return Ordered(y, v, w, of_ids, told, sizes, tuple(by_hash[each] for each in of[firsts].tolist()))
+    return Ordered(y, v, w, of_ids, title, sizes, tuple(by_hash[each] for each in of[firsts].tolist()))
 
 
 def together(parts: Sequence[Ordered]) -> Ordered:
@@ -168,8 +168,8 @@ def hashed(relation: Any, numbers: Mapping[str, str]) -> dict[str, Identity]:
     named = [f"{sql} AS _{argument}" for argument, sql in numbers.items()]
     columns = ", ".join(f"CAST(_{each} AS {'FLOAT' if each != 'sample_weight' else 'DOUBLE'})" for each in numbers)
     rows = relation.project(", ".join([*named, f"{quoted(FILE)} AS _of"]))
-    found = rows.aggregate(f"_of, count(*), sum(hash({columns}))", "_of").fetchall()
-    return {of: Identity(count, int(total), None, 0.0) for of, count, total in found}
+    counts = rows.aggregate(f"_of, count(*), sum(hash({columns}))", "_of").fetchall()
+    return {of: Identity(count, int(total), None, 0.0) for of, count, total in counts}
 
 
 def suspects(sizes: Sequence[int], slack: int) -> list[int]:

@@ -37,15 +37,15 @@ def _input_files(path: str) -> StampedFiles:
     if Path(path).exists():
         return _checked(in_folder(path) if Path(path).is_dir() else [path])
     if "://" in path:
-        said = f"{path!r} is an address; files elsewhere are read through a file system, by their path within it"
+        reason = f"{path!r} is an address; files elsewhere are read through a file system, by their path within it"
         ways = Ways("filesystem='s3' names one", "--filesystem s3 names one")
-        raise FileError("file", said, allowed=ways)
+        raise FileError("file", reason, allowed=ways)
     if not any(c in path for c in "*?["):
         raise FileError("file", f"{path!r} does not exist")
-    found = connect().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
-    if not found:
+    matches = connect().execute("SELECT file FROM glob(?) ORDER BY file", [path]).fetchall()
+    if not matches:
         raise FileError("file", f"no file matches the pattern {path!r}")
-    return _checked([file for (file,) in found])
+    return _checked([file for (file,) in matches])
 
 
 def _checked(names: Sequence[str]) -> StampedFiles:
@@ -69,15 +69,15 @@ def in_folder(folder: str) -> list[str]:
     FileError
         If there is none, or a link leads back to a folder above it.
     """
-    found, seen = [], set()
+    files, places = [], set()
     for here, below, names in os.walk(folder, followlinks=True, onerror=_unreadable):
         where = os.path.realpath(here)
-        if where in seen:
+        if where in places:
             raise FileError("file", f"{here!r} is a link to a folder that is read already; name a pattern")
-        seen.add(where)
+        places.add(where)
         below[:] = [name for name in below if not _is_hidden(name)]
-        found += [str(Path(here) / name) for name in names if not _is_hidden(name)]
-    return _some(sorted(found), folder)
+        files += [str(Path(here) / name) for name in names if not _is_hidden(name)]
+    return _some(sorted(files), folder)
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
@@ -94,11 +94,11 @@ def refuse_same_file(files: Iterable[str]) -> None:
     FileError
         Naming both.
     """
-    seen: dict[object, tuple[int, str]] = {}
+    firsts: dict[object, tuple[int, str]] = {}
     for at, file in enumerate(files):
-        told = Path(file).stat()
-        for key in (os.path.realpath(file), (told.st_dev, told.st_ino)):
-            before, name = seen.setdefault(key, (at, file))
+        state = Path(file).stat()
+        for key in (os.path.realpath(file), (state.st_dev, state.st_ino)):
+            before, name = firsts.setdefault(key, (at, file))
             if before != at:
                 same = "is named twice" if name == file else f"is the same file as {name!r}"
                 raise FileError("file", f"{file!r} {same}; its rows would be counted twice")
@@ -121,7 +121,7 @@ def on_filesystem(filesystem: object, path: str) -> list[tuple[str, int]]:
     path = path.rstrip("/")
     info = filesystem.get_file_info(path)
     if info.type == FileType.File:
-        found = [info]
+        matches = [info]
     else:
         pattern = info.type == FileType.NotFound and any(sign in path for sign in "*?[")
         if info.type == FileType.NotFound and not pattern:
@@ -130,18 +130,18 @@ def on_filesystem(filesystem: object, path: str) -> list[tuple[str, int]]:
         selector = FileSelector(folder, recursive=True, allow_not_found=True)
         below = [each for each in filesystem.get_file_info(selector) if each.type == FileType.File]
         if pattern:
-            wanted = re.compile(_as_regex(path))
-            found = [each for each in below if wanted.fullmatch(each.path)]
-            if not found:
+            regex = re.compile(_as_regex(path))
+            matches = [each for each in below if regex.fullmatch(each.path)]
+            if not matches:
                 raise FileError("file", f"no file on the file system matches the pattern {path!r}")
         else:
             inside = {each.path: PurePosixPath(each.path[len(folder) :].lstrip("/")).parts for each in below}
-            found = [each for each in below if not any(map(_is_hidden, inside[each.path]))]
-            _some([each.path for each in found], path)
-    empty = next((each.path for each in found if not each.size), None)
+            matches = [each for each in below if not any(map(_is_hidden, inside[each.path]))]
+            _some([each.path for each in matches], path)
+    empty = next((each.path for each in matches if not each.size), None)
     if empty is not None:
         raise FileError("file", f"{empty!r} is empty")
-    return sorted((each.path, int(each.size)) for each in found)
+    return sorted((each.path, int(each.size)) for each in matches)
 
 
 def _some(files: list[str], folder: str) -> list[str]:
@@ -162,12 +162,12 @@ def _unreadable(problem: OSError) -> None:
 def _before_the_signs(pattern: str) -> str:
     """The deepest folder that every match of a pattern lies in."""
     parts: Iterable[str] = pattern.split("/")[:-1]
-    kept = []
+    folders = []
     for part in parts:
         if any(sign in part for sign in "*?["):
             break
-        kept.append(part)
-    return "/".join(kept)
+        folders.append(part)
+    return "/".join(folders)
 
 
 def _as_regex(pattern: str) -> str:

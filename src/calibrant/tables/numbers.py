@@ -57,25 +57,25 @@ def numbers_in_sql(relation: Any, names: Mapping[str, str], *, as_text: bool, po
         labels = {"y_true": _is_label(relation, names["y_true"], types[names["y_true"]], pos_label)}
         del numbers["y_true"]
     if as_text:
-        found = {argument: _NUMBER_IN_TEXT.format(_text_of(name)) for argument, name in numbers.items()}
-        return {argument: {**found, **labels}[argument] for argument in names}
+        doubles = {argument: _NUMBER_IN_TEXT.format(_text_of(name)) for argument, name in numbers.items()}
+        return {argument: {**doubles, **labels}[argument] for argument in names}
     for argument, name in numbers.items():
         if types[name].split("(")[0] not in _NUMBERS and not types[name].startswith("DECIMAL"):
             raise FileError(argument, _not_numbers(relation, name, types[name], _needed(argument, names)))
-    found = {argument: as_double(name) for argument, name in numbers.items()}
-    return {argument: {**found, **labels}[argument] for argument in names}
+    doubles = {argument: as_double(name) for argument, name in numbers.items()}
+    return {argument: {**doubles, **labels}[argument] for argument in names}
 
 
 def _is_label(relation: Any, name: str, kind: str, label: Any) -> str:
     """In SQL, 1 where a column of two labels holds this one, null where it holds none."""
     text = f"({quoted(name)} ->> '$')" if kind == "JSON" else _text_of(name)
-    wanted = str(label).lower() if kind == "BOOLEAN" else str(label)
+    event = str(label).lower() if kind == "BOOLEAN" else str(label)
     if kind in _NUMBERS - {"BOOLEAN"} or kind.startswith("DECIMAL"):
         with suppress(ValueError):
-            text, wanted = f"CAST({as_double(name)} AS VARCHAR)", str(float(wanted))
-    found = relation.project(f"{text} AS t").filter("t IS NOT NULL").distinct().order("t").limit(3).fetchall()
-    check_two_labels(wanted, {held for (held,) in found}, "more than two")
-    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {text} = {_literal(wanted)} THEN 1.0::DOUBLE ELSE 0.0::DOUBLE END"
+            text, event = f"CAST({as_double(name)} AS VARCHAR)", str(float(event))
+    labels = relation.project(f"{text} AS t").filter("t IS NOT NULL").distinct().order("t").limit(3).fetchall()
+    check_two_labels(event, {text_of_label for (text_of_label,) in labels}, "more than two")
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {text} = {_literal(event)} THEN 1.0::DOUBLE ELSE 0.0::DOUBLE END"
 
 
 def _literal(text: str) -> str:
@@ -152,8 +152,8 @@ def feature_sql(relation: Any, names: Sequence[str], option: str, *, as_text: bo
         column = quoted(name)
         for kind in ("DOUBLE", "TIMESTAMP"):
             misses = f"{column} IS NOT NULL AND (TRY_CAST({column} AS {kind}) IS NULL OR contains({column}, '_'))"
-            ((missed, held),) = relation.aggregate(f"count(*) FILTER ({misses}), count({column})").fetchall()
-            if held and not missed:
+            ((missed, n_texts),) = relation.aggregate(f"count(*) FILTER ({misses}), count({column})").fetchall()
+            if n_texts and not missed:
                 if _are_values(relation, name, kind, option):
                     sql[name] = f"TRY_CAST({column} AS {kind})"
                 break
@@ -186,8 +186,8 @@ def _are_values(relation: Any, name: str, kind: str, option: str) -> bool:
         return True
     one, other = (f"{twice[which]!r:.40}" for which in ("one", "other"))
     same = "number" if kind == "DOUBLE" else "time"
-    said = f"names the column {name!r}, in which {one} and {other} are two texts and one {same}"
-    raise FileError(option, said, allowed=_WRITE)
+    reason = f"names the column {name!r}, in which {one} and {other} are two texts and one {same}"
+    raise FileError(option, reason, allowed=_WRITE)
 
 
 def features_of(relation: Any, names: Sequence[str], option: str, *, as_text: bool) -> dict[str, Any]:
@@ -216,8 +216,8 @@ def first_text(relation: Any, name: str, number: str) -> tuple[int, str] | None:
 
 def texts_in_rows(argument: str, names: Mapping[str, str], count: int, shown: str) -> FileError:
     """Say of rows that they hold text instead of a number."""
-    said = f"{in_column(argument, names)}{rows_are(count)} text, such as {shown!r:.40}; {_needed(argument, names)}"
-    return FileError(argument, said, allowed=LEAVE_OUT)
+    reason = f"{in_column(argument, names)}{rows_are(count)} text, such as {shown!r:.40}; {_needed(argument, names)}"
+    return FileError(argument, reason, allowed=LEAVE_OUT)
 
 
 def in_column(argument: str, names: Mapping[str, str]) -> str:
@@ -234,9 +234,9 @@ def from_0(n_files: int) -> str:
 def _no_number(argument: str, names: Mapping[str, str], row: int, text: str | None, n_files: int) -> FileError:
     """Say what is there instead of a number."""
     where = f"row {row} ({from_0(n_files)})"
-    held = "is null" if text is None else f"holds text, {text!r:.40}"
+    content = "is null" if text is None else f"holds text, {text!r:.40}"
     needed = NOT_NULL if text is None else _needed(argument, names) + _how_to_write(text)
-    return FileError(argument, f"{in_column(argument, names)}{where} {held}", row=row, allowed=needed)
+    return FileError(argument, f"{in_column(argument, names)}{where} {content}", row=row, allowed=needed)
 
 
 def _how_to_write(text: str) -> str:
@@ -269,8 +269,8 @@ def _needed(argument: str, names: Mapping[str, str]) -> str:
 def _not_numbers(relation: Any, name: str, kind: str, needed: str) -> str:
     """Say what a column holds instead, with its first value."""
     column = quoted(name)
-    found = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchall()
+    values = relation.filter(f"{column} IS NOT NULL").project(f"CAST({column} AS VARCHAR)").limit(1).fetchall()
     text = kind == "VARCHAR" or kind.startswith("ENUM")
-    shown = f", such as {found[0][0]!r:.40}" if found else ""
-    way = _how_to_write(found[0][0]) if found and text else ""
+    shown = f", such as {values[0][0]!r:.40}" if values else ""
+    way = _how_to_write(values[0][0]) if values and text else ""
     return f"column {name!r} holds {'text' if text else kind}{shown}; {needed}{way}"

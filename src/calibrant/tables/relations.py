@@ -145,18 +145,18 @@ class InDuckDB(Table):
         if self.n_files < 2 and (self.summed if arrays is None else not repeats(arrays)):
             return
         with self._explained():
-            self._found = found = self._identities(names)
-        folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in found]
-        overlap = find_overlap([[each] for _, each in found], apart=lambda one, other: folders[one] != folders[other])
+            self._found = sources = self._identities(names)
+        folders = [sorted(part for part in Path(file).parts[:-1] if "=" in part) for file, _ in sources]
+        overlap = find_overlap([[each] for _, each in sources], apart=lambda one, other: folders[one] != folders[other])
         begun = self._begun
         if begun is not None and (begun.certain or folders[begun.one] == folders[begun.others[0]]):
             overlap = overlap or begun
-        refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in found], FileError, "file")
+        refuse(overlap, [repr(file or (self.files or [self.path])[0]) for file, _ in sources], FileError, "file")
 
-    def choose(self, **asked: Any) -> Chosen:
+    def choose(self, **request: Any) -> Chosen:
         """Columns as `Table.choose` takes them; what is wrong with them is the file's fault."""
         with of_file():
-            return super().choose(**asked)
+            return super().choose(**request)
 
     def choose_classes(self, y_prob: str | None) -> list[str] | None:
         """Columns of class probabilities."""
@@ -167,17 +167,17 @@ class InDuckDB(Table):
         """Numbers of columns as float64."""
         with self._explained():
             relation = self._rows(list(names.values()))
-            found = fetch(relation, names, self._numbers(relation, names), self.path, self.n_files)
-        self._count_once(names, found)
-        return found
+            columns = fetch(relation, names, self._numbers(relation, names), self.path, self.n_files)
+        self._count_once(names, columns)
+        return columns
 
     def good_arrays(self, names: Mapping[str, str]) -> tuple[dict[str, Any], BoolArray]:
         """Numbers of columns as float64 in the rows that are good, and which are."""
         with self._explained():
             relation = self._rows(list(names.values()))
-            found = fetch_good(relation, self._numbers(relation, names), self.path)
-        self._count_once(names, found[0])
-        return found
+            columns = fetch_good(relation, self._numbers(relation, names), self.path)
+        self._count_once(names, columns[0])
+        return columns
 
     def with_features(
         self,
@@ -221,9 +221,9 @@ class InDuckDB(Table):
             numbers = self._numbers(relation, names)
             relation = self.format.typed_keys(relation, features, option)
             plain = self.pos_label is None and not self.format.text_numbers  # whole ones stay so: they add up faster
-            held = {names[argument]: quoted(names[argument]) if plain else sql for argument, sql in numbers.items()}
-            held |= feature_sql(relation, features, option, as_text=self.format.text_keys)
-            relation = relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in held.items()))
+            sql = {names[argument]: quoted(names[argument]) if plain else each for argument, each in numbers.items()}
+            sql |= feature_sql(relation, features, option, as_text=self.format.text_keys)
+            relation = relation.project(", ".join(f"{each} AS {quoted(name)}" for name, each in sql.items()))
         try:
             with self.files.unchanged(), self._in_any_order(), of_file():
                 yield OpenedFrame(relation)
@@ -273,31 +273,31 @@ class InDuckDB(Table):
                 table = sum_by_address(relation, numbers) if self.summed and not by and resolution == GRID else None
                 if table is None:
                     table = group_relation(relation, numbers, by, resolution, option)
-                found = nw.from_native(table, eager_only=True)
+                cells = nw.from_native(table, eager_only=True)
             if not exclude_bad:
-                self._refuse_bad(relation, names, numbers, found)
+                self._refuse_bad(relation, names, numbers, cells)
         self._count_once(names)
         with of_file():
-            return good_groups(found, exclude_bad, "file", f"{self.path!r} ", option=option)
+            return good_groups(cells, exclude_bad, "file", f"{self.path!r} ", option=option)
 
     def _numbers(self, relation: Any, names: Mapping[str, str]) -> dict[str, str]:
         return numbers_in_sql(relation, names, as_text=self.format.text_numbers, pos_label=self.pos_label)
 
-    def _refuse_bad(self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], found: Any) -> None:
+    def _refuse_bad(self, relation: Any, names: Mapping[str, str], numbers: Mapping[str, str], cells: Any) -> None:
         """Say of bad rows which is the first and what it holds; of those without a number, text where they hold it."""
-        for argument in missing_values(found) if self.format.text_numbers else ():
+        for argument in missing_values(cells) if self.format.text_numbers else ():
             text = first_text(relation, names[argument], numbers[argument])
             if text is not None:
                 raise texts_in_rows(argument, names, *text)
 
         def first(argument: str) -> tuple[int, str, bool]:
-            row, held = first_bad(relation, argument, numbers[argument])
-            value = "null" if held is None else shown(held)
+            row, number = first_bad(relation, argument, numbers[argument])
+            value = "null" if number is None else shown(number)
             where = f"row {row} ({from_0(self.n_files)}), which holds {value} in column {names[argument]!r}"
-            return row, where, held is None or math.isnan(held)
+            return row, where, number is None or math.isnan(number)
 
         with of_file():
-            refuse_bad_rows(found, first)
+            refuse_bad_rows(cells, first)
 
     @contextmanager
     def _in_any_order(self) -> Iterator[None]:
@@ -325,8 +325,8 @@ GRID = 65536
 
 def sum_by_address(relation: Any, numbers: Mapping[str, str]) -> Any | None:
     """As `group_relation` without segments, of cells of this grid; None if rows are bad, which that one tells apart."""
-    found = by_address(relation, numbers).to_arrow_table()
-    return None if found.column("_cell").null_count else found
+    cells = by_address(relation, numbers).to_arrow_table()
+    return None if cells.column("_cell").null_count else cells
 
 
 def by_address(relation: Any, numbers: Mapping[str, str]) -> Any:
@@ -342,5 +342,5 @@ def by_address(relation: Any, numbers: Mapping[str, str]) -> Any:
     sums = sums_of(relation, numbers)
     listed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in sums.items())
     rows = relation.project(", ".join(renamed(numbers, GRID))).project(f"*, {point} AS _point")
-    summed = rows.project(f"*, {after} AS _after").aggregate(f"_point, _after, {listed}", "_point, _after")
-    return summed.project(", ".join([f"{cell} AS _cell", *map(quoted, sums)]))
+    cells = rows.project(f"*, {after} AS _after").aggregate(f"_point, _after, {listed}", "_point, _after")
+    return cells.project(", ".join([f"{cell} AS _cell", *map(quoted, sums)]))

@@ -94,9 +94,9 @@ class KeptSketches(Table):
     @classmethod
     def of(cls, sketch: CalibrationSketch) -> KeptSketches:
         """A sketch in memory."""
-        found = cls("", StampedFiles(()))
-        found._one, found.name = sketch, None
-        return found
+        table = cls("", StampedFiles(()))
+        table._one, table.name = sketch, None
+        return table
 
     def note(self, rows: str, cells: str) -> str:
         """How they were added up."""
@@ -149,14 +149,14 @@ class KeptSketches(Table):
         with _explained(file):
             names = [name for name in pyarrow.parquet.read_schema(file).names if name != COLUMN]
             check_pages(connect(), file, [*names, COLUMN])
-            with pyarrow.parquet.ParquetFile(file) as held:
-                found = held.read(columns=names)
-                n_rows = held.metadata.num_rows
+            with pyarrow.parquet.ParquetFile(file) as reader:
+                keys = reader.read(columns=names)
+                n_rows = reader.metadata.num_rows
         if not n_rows:
             raise FileError("file", f"{file!r} holds no sketches")
-        return found if names else pyarrow.table({ROWS: pyarrow.nulls(n_rows, pyarrow.int64())})
+        return keys if names else pyarrow.table({ROWS: pyarrow.nulls(n_rows, pyarrow.int64())})
 
-    def stored(self, wanted: Iterable[int] | None = None) -> Iterator[tuple[int, str, Stored]]:
+    def stored(self, numbers: Iterable[int] | None = None) -> Iterator[tuple[int, str, Stored]]:
         """Number, whereabouts and contents of each sketch, one after the other; all can be added to one another.
 
         Raises
@@ -167,24 +167,24 @@ class KeptSketches(Table):
         if self._one is not None:
             yield 0, "the sketch", Stored(*self._one.__reduce__()[1])
             return
-        kept = None if wanted is None else set(wanted)
-        looked = wanted is None and not self._once
+        subset = None if numbers is None else set(numbers)
+        looked = numbers is None and not self._once
         names: list[str] = []
         claims: list[tuple[Identity, ...]] = []
         first: tuple[str, int] | None = None
         with self.files.unchanged():
             for at, (where, data) in enumerate(each for file in self.files for each in _each(file)):
-                if kept is None or at in kept:
-                    found = data if isinstance(data, Stored) else _decoded(data, where)
-                    first = first or (where, found.resolution)
-                    if found.resolution != first[1]:
-                        said = f"{where} has the resolution {found.resolution}, and {first[0]} {first[1]}"
-                        raise FileError("file", said, allowed="sketches of one resolution can be added")
+                if subset is None or at in subset:
+                    sketch = data if isinstance(data, Stored) else _decoded(data, where)
+                    first = first or (where, sketch.resolution)
+                    if sketch.resolution != first[1]:
+                        reason = f"{where} has the resolution {sketch.resolution}, and {first[0]} {first[1]}"
+                        raise FileError("file", reason, allowed="sketches of one resolution can be added")
                     if looked:
                         names.append(where)
-                        claims.append(claims_of(found))
-                        self.unlisted += [where] if found.parts is None else []
-                    yield at, where, found
+                        claims.append(claims_of(sketch))
+                        self.unlisted += [where] if sketch.parts is None else []
+                    yield at, where, sketch
         if looked:
             self._once = True
             self._refuse_copies(names, claims)
@@ -212,17 +212,17 @@ class KeptSketches(Table):
         """
         rows = dict.fromkeys(self.files, 0)
         ends = np.cumsum([len(self._keys_of(file)) for file in self.files])
-        for at, _, found in self.stored():
+        for at, _, sketch in self.stored():
             rows[self.files[int(np.searchsorted(ends, at, side="right"))]] += int(
-                found.columns[:, sketching.COUNT].sum()
+                sketch.columns[:, sketching.COUNT].sum()
             )
         return tuple(rows.items())
 
-    def sketch(self, wanted: Iterable[int] | None = None) -> CalibrationSketch:
+    def sketch(self, numbers: Iterable[int] | None = None) -> CalibrationSketch:
         """All of them added up, or those of these numbers."""
         if self._one is not None:
             return self._one
-        return CalibrationSketch.merge((restored(*found) for _, _, found in self.stored(wanted)), distinct=True)
+        return CalibrationSketch.merge((restored(*sketch) for _, _, sketch in self.stored(numbers)), distinct=True)
 
     def sketched(self, _names: Mapping[str, str], *, exclude_bad: bool = False) -> tuple[CalibrationSketch, int]:
         """All of them added up."""
@@ -252,15 +252,15 @@ class KeptSketches(Table):
 
         self.require(by, option)
         index, cells, of = [], [], []
-        for at, where, found in self.stored():
-            columns = found.columns[:, : len(MEASURED)]
+        for at, where, sketch in self.stored():
+            columns = sketch.columns[:, : len(MEASURED)]
             weighted = (columns[:, sketching.WEIGHT] != columns[:, sketching.COUNT]).any()
             if option == "drift" and weighted:
                 raise InputError(option, f"the evidence counts single outcomes, and {where} holds weights")
-            if found.resolution < resolution:
-                said = f"{where} has the resolution {found.resolution}, and this takes at least {resolution}"
-                raise FileError("file", said)
-            number, sums = coarser(found.numbers, columns, found.resolution, resolution)
+            if sketch.resolution < resolution:
+                reason = f"{where} has the resolution {sketch.resolution}, and this takes at least {resolution}"
+                raise FileError("file", reason)
+            number, sums = coarser(sketch.numbers, columns, sketch.resolution, resolution)
             index.append(number)
             cells.append(sums)
             of.append(np.full(number.size, at))
@@ -286,8 +286,8 @@ class KeptSketches(Table):
         InputError
             If one is asked for.
         """
-        asked = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight, "unweighted": unweighted or None}
-        for argument, name in asked.items():
+        columns = {"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight, "unweighted": unweighted or None}
+        for argument, name in columns.items():
             if name is not None:
                 self._of_rows(argument)
         return Chosen({}, ())
@@ -374,8 +374,8 @@ def _each(file: str) -> Iterator[tuple[str, bytes | Stored]]:
             raise FileError("file", problem.problem) from None
         return
     at = 0
-    with _explained(file), pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as held:
-        for batch in held.iter_batches(batch_size=1, columns=[COLUMN]):
+    with _explained(file), pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as reader:
+        for batch in reader.iter_batches(batch_size=1, columns=[COLUMN]):
             for value in batch.column(0):
                 where = f"{file!r}, row {at}"
                 if not value.is_valid:

@@ -32,18 +32,18 @@ class StampedFiles(list[str]):
     @classmethod
     def together(cls, parts: Iterable[StampedFiles]) -> StampedFiles:
         """Files of this machine as one list, each with its own stamp."""
-        found = cls(())
+        files = cls(())
         for part in parts:
-            found.extend(part)
-            found._stamps |= part._stamps
-        return found
+            files.extend(part)
+            files._stamps |= part._stamps
+        return files
 
     def part(self, files: Iterable[str]) -> StampedFiles:
         """Some of them, each with the stamp that it has."""
-        found = copy(self)
-        found[:] = files
-        found._stamps = {file: self._stamps[file] for file in found}
-        return found
+        selection = copy(self)
+        selection[:] = files
+        selection._stamps = {file: self._stamps[file] for file in selection}
+        return selection
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -100,8 +100,8 @@ def _states_on(filesystem: Any) -> _State:
         except (OSError, ValueError, NotImplementedError) as problem:
             if isinstance(problem, InputError):
                 raise
-            said = f"{files[0]!r}: the file system does not tell its size any more: {problem!s:.200}"
-            raise FileError("file", said) from None
+            reason = f"{files[0]!r}: the file system does not tell its size any more: {problem!s:.200}"
+            raise FileError("file", reason) from None
         return [None if each.type == FileType.NotFound else (each.size, each.mtime_ns) for each in listed]
 
     return states

@@ -53,7 +53,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Columns:
     """Columns read from a table.
 
     Attributes
@@ -234,7 +234,7 @@ class Table(ABC):
     def begun(
         self,
         names: Mapping[str, str],  # noqa: ARG002
-        held: Sequence[Identity],  # noqa: ARG002
+        sources: Sequence[Identity],  # noqa: ARG002
         n_rows: int,  # noqa: ARG002
         *,
         exclude_bad: bool = False,  # noqa: ARG002
@@ -310,8 +310,8 @@ class Table(ABC):
         InputError
             If a column is not there, or it is not known which one is meant.
         """
-        asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
-        return Chosen(*choose_columns(asked, self.columns, self.twins, grouped_by))
+        columns = asked_columns(y_true, y_prob, sample_weight, unweighted)
+        return Chosen(*choose_columns(columns, self.columns, self.twins, grouped_by))
 
     def spoken(
         self, y_true: str, y_prob: str, sample_weight: str | None, unweighted: bool, grouped_by: Sequence[str] = ()
@@ -323,8 +323,8 @@ class Table(ABC):
         InputError
             If it is both named and left out, or not spoken of.
         """
-        asked = asked_columns(y_true, y_prob, sample_weight, unweighted)
-        names = {argument: name for argument, name in asked.items() if name is not None}
+        columns = asked_columns(y_true, y_prob, sample_weight, unweighted)
+        names = {argument: name for argument, name in columns.items() if name is not None}
         for argument, name in names.items():
             self.require([name], argument)
         if not unweighted:
@@ -347,28 +347,28 @@ class Table(ABC):
         """Columns of class probabilities, as `calibrant.tables.table.choose_classes` finds them."""
         return choose_classes(y_prob, self.columns, self.twins)
 
-    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **asked: Any) -> Rows:
+    def read(self, *, exclude_bad: bool = False, groups: str | None = None, **request: Any) -> Columns:
         """Read outcomes, predictions and weights from columns chosen as `choose` does; all rows, or the good ones.
 
         A row whose group is missing is bad.
         """
-        chosen = self.choose(**asked)
+        roles = self.choose(**request)
         if not exclude_bad:
-            arrays, kept = self.arrays(chosen.names), None
+            arrays, good = self.arrays(roles.names), None
         else:
-            arrays, kept = self.good_arrays(chosen.names)
-        names, rank, n_bad = chosen.names, None, 0 if kept is None else int((~kept).sum())
+            arrays, good = self.good_arrays(roles.names)
+        names, rank, n_bad = roles.names, None, 0 if good is None else int((~good).sum())
         if groups is not None:
             names, rank = {**names, "groups": groups}, self.ranks(groups, "groups")
-            rank = rank if kept is None else rank[kept]
+            rank = rank if good is None else rank[good]
             missing = rank < 0
-            if kept is None or missing.all():
+            if good is None or missing.all():
                 _refuse_missing(groups, rank)
             if missing.any():
                 arrays = {argument: np.asarray(column)[~missing] for argument, column in arrays.items()}
                 rank, n_bad = rank[~missing], n_bad + int(missing.sum())
         columns = (arrays["y_true"], arrays["y_prob"], arrays.get("sample_weight"))
-        return Rows(*columns, names, chosen.guessed, n_excluded=n_bad, groups=rank)
+        return Columns(*columns, names, roles.guessed, n_excluded=n_bad, groups=rank)
 
     def read_classes(
         self,
@@ -378,13 +378,13 @@ class Table(ABC):
         sample_weight: str | None = None,
         unweighted: bool = False,
         groups: str | None = None,
-    ) -> Rows:
+    ) -> Columns:
         """Read labels, weights, groups and these columns of class probabilities."""
-        asked = asked_columns(y_true, columns[0], sample_weight, unweighted)
-        held = [name for name in self.columns if name not in columns[1:]]
-        chosen, guessed = choose_columns(asked, held, self.twins, () if groups is None else (groups,))
+        request = asked_columns(y_true, columns[0], sample_weight, unweighted)
+        rest = [name for name in self.columns if name not in columns[1:]]
+        roles, guessed = choose_columns(request, rest, self.twins, () if groups is None else (groups,))
         arguments = {f"y_prob_{i}": name for i, name in enumerate(columns)}
-        others = {argument: name for argument, name in chosen.items() if argument != "y_prob"}
+        others = {argument: name for argument, name in roles.items() if argument != "y_prob"}
         try:
             arrays = self.arrays({**others, **arguments})
         except InputError as problem:
@@ -392,13 +392,13 @@ class Table(ABC):
                 raise
             raise type(problem)("y_prob", problem.problem, row=problem.row, allowed=problem.allowed) from None
         table: npt.NDArray[Any] = np.column_stack([arrays[argument] for argument in arguments])
-        shown = {**chosen, "y_prob": f"{columns[0]} ... {columns[-1]}"}
+        shown = {**roles, "y_prob": f"{columns[0]} ... {columns[-1]}"}
         rank = None
         if groups is not None:
             shown["groups"], rank = groups, self.ranks(groups, "groups")
             _refuse_missing(groups, rank)
         weight = arrays.get("sample_weight")
-        return Rows(arrays["y_true"], table, weight, shown, guessed, numbers_of(columns), groups=rank)
+        return Columns(arrays["y_true"], table, weight, shown, guessed, numbers_of(columns), groups=rank)
 
 
 def _refuse_missing(groups: str, rank: IntArray) -> None:
@@ -411,7 +411,7 @@ _NUMBERED = re.compile(r"(?P<stem>.*?)_?(?P<number>\d+)")
 _STEMS = {"p", "prob", "probs", "proba", "probability", "y_prob", "y_score", "score", "class"}
 
 
-def choose_classes(y_prob: str | None, held: Sequence[str], twins: Mapping[str, list[str]]) -> list[str] | None:
+def choose_classes(y_prob: str | None, names: Sequence[str], twins: Mapping[str, list[str]]) -> list[str] | None:
     """Return the columns of class probabilities; None where there is one column of predictions.
 
     `y_prob` may list names with commas, or hold a pattern such as ``p*``; without it, columns whose names are a usual
@@ -423,7 +423,7 @@ def choose_classes(y_prob: str | None, held: Sequence[str], twins: Mapping[str, 
         If a pattern fits fewer than two columns, or it is not known which columns are meant: names that the reader does
         not tell apart, two of one number, or two stems with several columns.
     """
-    columns = _asked(y_prob, held)
+    columns = _asked(y_prob, names)
     for name in columns or ():
         refuse_twins(name, twins, "y_prob")
     if columns is not None and (y_prob is None or "," not in y_prob):
@@ -433,37 +433,37 @@ def choose_classes(y_prob: str | None, held: Sequence[str], twins: Mapping[str, 
 
 def numbers_of(columns: Sequence[str]) -> tuple[int, ...]:
     """Label of each column: the numbers in their names, or 0 to K - 1 where one has none or shares it."""
-    found = [number for number in map(_number, columns) if number is not None]
-    return tuple(found) if len(set(found)) == len(columns) else tuple(range(len(columns)))
+    numbers = [number for number in map(_number, columns) if number is not None]
+    return tuple(numbers) if len(set(numbers)) == len(columns) else tuple(range(len(columns)))
 
 
-def _asked(y_prob: str | None, held: Sequence[str]) -> list[str] | None:
+def _asked(y_prob: str | None, columns: Sequence[str]) -> list[str] | None:
     if y_prob is None:
         usual = USUAL_NAMES["y_prob"]
-        return None if any(name.lower() in usual for name in held) else _numbered(held)
-    if y_prob in held:
+        return None if any(name.lower() in usual for name in columns) else _numbered(columns)
+    if y_prob in columns:
         return None
     if "," in y_prob:
-        names = [present(name.strip(), held, "y_prob") for name in in_list(y_prob)]
+        names = [present(name.strip(), columns, "y_prob") for name in in_list(y_prob)]
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise InputError("y_prob", f"lists {twice[0]!r} twice; each class has a column of its own")
         return names
     if not any(mark in y_prob for mark in "*?["):
         return None
-    found = [name for name in held if fnmatchcase(name, y_prob)]
-    if len(found) < 2:
-        raise InputError("y_prob", f"the pattern {y_prob!r} fits {len(found)} columns; there are {listed(held)}")
-    return sorted(found, key=_in_order)
+    matches = [name for name in columns if fnmatchcase(name, y_prob)]
+    if len(matches) < 2:
+        raise InputError("y_prob", f"the pattern {y_prob!r} fits {len(matches)} columns; there are {listed(columns)}")
+    return sorted(matches, key=_in_order)
 
 
-def _numbered(held: Sequence[str]) -> list[str] | None:
+def _numbered(columns: Sequence[str]) -> list[str] | None:
     """Columns p0, p1, ... from 0 or 1 upwards without a gap, if one stem alone has several."""
     stems: dict[str, list[str]] = {}
-    for name in held:
-        found = _NUMBERED.fullmatch(name)
-        if found is not None and found["stem"].lower() in _STEMS:
-            stems.setdefault(found["stem"].lower(), []).append(name)
+    for name in columns:
+        match = _NUMBERED.fullmatch(name)
+        if match is not None and match["stem"].lower() in _STEMS:
+            stems.setdefault(match["stem"].lower(), []).append(name)
     several = [sorted(names, key=_in_order) for names in stems.values() if len(names) > 1]
     families = [names for names in several if _without_a_gap(names)]
     if not families:
@@ -483,13 +483,13 @@ def _refuse_one_number(names: Sequence[str]) -> None:
     """Raise if two columns, in order, have the number of one class."""
     for name, other in pairwise(names):
         if _number(name) is not None and _number(name) == _number(other):
-            said = f"{name!r} and {other!r} have one number, and could be one class"
-            raise InputError("y_prob", f"{said}; list the columns to use, of {listed(names)}")
+            reason = f"{name!r} and {other!r} have one number, and could be one class"
+            raise InputError("y_prob", f"{reason}; list the columns to use, of {listed(names)}")
 
 
 def _number(name: str) -> int | None:
-    found = _NUMBERED.fullmatch(name)
-    return None if found is None else int(found["number"])
+    match = _NUMBERED.fullmatch(name)
+    return None if match is None else int(match["number"])
 
 
 def _in_order(name: str) -> tuple[bool, int, str]:

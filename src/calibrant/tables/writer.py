@@ -43,11 +43,11 @@ class Written(NamedTuple):
     def summary(self, path: str | os.PathLike[str]) -> str:
         """What was written where."""
         of = f"{counted(self.n_sketches, 'sketch', 'sketches')} of {counted(self.n_rows, 'row')}"
-        said = [f"{file}: {counted(rows, 'row')}" for file, rows in self.parts[:_TOLD]]
+        lines = [f"{file}: {counted(rows, 'row')}" for file, rows in self.parts[:_TOLD]]
         if len(self.parts) > _TOLD:
             rest = self.parts[_TOLD:]
-            said.append(f"{counted(len(rest), 'more file')}: {counted(sum(rows for _, rows in rest), 'row')}")
-        return "\n".join([*said, f"Wrote {path}: {of}"])
+            lines.append(f"{counted(len(rest), 'more file')}: {counted(sum(rows for _, rows in rest), 'row')}")
+        return "\n".join([*lines, f"Wrote {path}: {of}"])
 
 
 def check_place(path: str | os.PathLike[str], by: Sequence[str], overwrite: bool) -> None:
@@ -98,14 +98,14 @@ def write_rows(
 
     def each() -> Iterator[CalibrationSketch]:
         for part in parts:
-            held = Groups(groups.index[part], groups.cells[part], None, 0)
-            yield CalibrationSketch.from_groups(held, names, FINE)
+            cells = Groups(groups.index[part], groups.cells[part], None, 0)
+            yield CalibrationSketch.from_groups(cells, names, FINE)
 
     return _keep_several(keys, each(), path)._replace(n_excluded=groups.n_excluded)
 
 
 def keep_merged(
-    kept: Sequence[KeptSketches],
+    tables: Sequence[KeptSketches],
     path: str | os.PathLike[str],
     *,
     by: Sequence[str] = (),
@@ -124,11 +124,11 @@ def keep_merged(
 
     check_place(path, by, overwrite)
     _check_keys(by)
-    files = StampedFiles.together(each.files for each in kept)
+    files = StampedFiles.together(each.files for each in tables)
     refuse_same_file(files)
-    for each in kept:
+    for each in tables:
         each.require(by, "by")
-    together = KeptSketches(kept[0].path if len(kept) == 1 else "the sketches", files)
+    together = KeptSketches(tables[0].path if len(tables) == 1 else "the sketches", files)
     if distinct:
         take_as_distinct([together], "SKETCH")
     parts = together.counted()
@@ -140,8 +140,8 @@ def keep_merged(
     of = numbers_of(nw.from_native(together.keys.select(list(by)), eager_only=True))
     of_keys = [np.flatnonzero(of == number) for number in range(int(of.max()) + 1)]
     keys = together.keys.select(list(by)).take(pyarrow.array([int(each[0]) for each in of_keys]))
-    found = _keep_several(keys, (together.sketch(each.tolist()) for each in of_keys), path)
-    return found._replace(parts=parts, unlisted=unlisted)
+    written = _keep_several(keys, (together.sketch(each.tolist()) for each in of_keys), path)
+    return written._replace(parts=parts, unlisted=unlisted)
 
 
 def _check_keys(by: Sequence[str]) -> None:
@@ -174,10 +174,10 @@ def _keep_several(keys: Any, sketches: Iterator[CalibrationSketch], path: str | 
         with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
             for first in range(0, len(keys), _AT_ONCE):
                 part = keys.slice(first, _AT_ONCE)
-                held = [next(sketches) for _ in range(len(part))]
-                counts = [each.n_rows for each in held]
+                batch = [next(sketches) for _ in range(len(part))]
+                counts = [each.n_rows for each in batch]
                 n_rows += sum(counts)
-                data = [each.to_bytes() for each in held]
+                data = [each.to_bytes() for each in batch]
                 columns = [*part.columns, pyarrow.array(counts, pyarrow.int64()), pyarrow.array(data, pyarrow.binary())]
                 writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
 

@@ -52,15 +52,15 @@ class Arrow(Format):
         return scan_columns(files, filesystem, "ipc")
 
 
-def arrow_reader(file: str, wanted: Collection[str] | None = None) -> Any:
+def arrow_reader(file: str, columns: Collection[str] | None = None) -> Any:
     """Open an Arrow file, or a stream that is whole, for these columns or all."""
     import pyarrow
     import pyarrow.ipc
 
     options = None
-    if wanted is not None:
+    if columns is not None:
         names = arrow_reader(file).schema.names
-        options = pyarrow.ipc.IpcReadOptions(included_fields=[at for at, name in enumerate(names) if name in wanted])
+        options = pyarrow.ipc.IpcReadOptions(included_fields=[at for at, name in enumerate(names) if name in columns])
     source = arrow_source(file)
     try:
         return pyarrow.ipc.open_file(source, options=options)
@@ -70,12 +70,12 @@ def arrow_reader(file: str, wanted: Collection[str] | None = None) -> Any:
         return pyarrow.ipc.open_stream(source, options=options)
 
 
-def _arrow_table(files: Sequence[str], wanted: Collection[str]) -> Any:
+def _arrow_table(files: Sequence[str], columns: Collection[str]) -> Any:
     """These columns of all files, matched by name."""
     import pyarrow
 
-    tables = [arrow_reader(file, wanted).read_all() for file in files]
-    tables = [table.select([name for name in wanted if name in table.column_names]) for table in tables]
+    tables = [arrow_reader(file, columns).read_all() for file in files]
+    tables = [table.select([name for name in columns if name in table.column_names]) for table in tables]
     table = pyarrow.concat_tables(tables, promote_options="permissive")
     half, single = pyarrow.float16(), pyarrow.float32()  # DuckDB has no half floats
     schema = pyarrow.schema([(f.name, single if f.type == half else f.type) for f in table.schema])

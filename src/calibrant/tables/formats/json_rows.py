@@ -75,8 +75,8 @@ def json_keys(connection: Any, files: Sequence[str]) -> list[str]:
     query = f"SELECT name, max(times) FROM ({rows}) GROUP BY name ORDER BY min(place), name"
     times_of = connection.execute(query, [[literal(file) for file in files]]).fetchall()
     if not times_of:
-        said = "holds no JSON objects with keys; each row is one, such as"
-        raise FileError("file", f'{files[0]!r} {said} {{"y_true": 1, "y_prob": 0.8}}')
+        reason = "holds no JSON objects with keys; each row is one, such as"
+        raise FileError("file", f'{files[0]!r} {reason} {{"y_true": 1, "y_prob": 0.8}}')
     return [name for name, times in times_of for _ in range(times)]
 
 
@@ -179,8 +179,8 @@ def _confidence(answers: Any, row: int) -> float:
     except (TypeError, ValueError, IndexError, KeyError):
         logs = np.empty(0)
     if logs.size < 2 or np.isnan(logs).any() or not np.isfinite(logs.max()):
-        said = "does not hold log-likelihoods of two or more choices; name columns with --y-true and --y-prob instead"
-        raise FileError("filtered_resps", f"row {row} {said}", row=row)
+        reason = "does not hold log-likelihoods of two or more choices; name columns with --y-true and --y-prob instead"
+        raise FileError("filtered_resps", f"row {row} {reason}", row=row)
     shares: npt.NDArray[np.float64] = np.exp(logs - logs.max())
     return float(1.0 / shares.sum())
 

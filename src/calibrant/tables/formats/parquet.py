@@ -68,8 +68,8 @@ class Parquet(Format):
                 stream.seek(max(0, stream.seek(0, 2) - 4))
                 ends = stream.read() == self.magic
             if begins and not ends:
-                said = f"{file!r} is cut: a Parquet file ends with {self.magic.decode()}, and this one does not"
-                raise FileError("file", said, allowed=AGAIN)
+                reason = f"{file!r} is cut: a Parquet file ends with {self.magic.decode()}, and this one does not"
+                raise FileError("file", reason, allowed=AGAIN)
 
     @classmethod
     def scan(cls, files: Sequence[str], filesystem: Any) -> Scan:
@@ -87,14 +87,14 @@ def parquet_columns(connection: Any, files: Sequence[str]) -> dict[str, list[tup
     columns: dict[str, list[tuple[str, str]]] = {}
     for file, rows in groupby(listed, key=lambda row: row[0]):
         schema = [row[1:] for row in rows]
-        found, at = [], 1
+        leaves, at = [], 1
         while at < len(schema):
-            found.append((schema[at][0], schema[at][2]))
+            leaves.append((schema[at][0], schema[at][2]))
             inside = 1
             while inside:
                 inside += schema[at][1] - 1
                 at += 1
-        columns[file] = found
+        columns[file] = leaves
     return columns
 
 
@@ -111,37 +111,37 @@ def check_pages(connection: Any, file: str, columns: Collection[str]) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as held:
-        paths = [held.schema.column(i).path for i in range(len(held.schema))]
-        wanted = _leaves_of(columns, paths)
+    with pyarrow.parquet.ParquetFile(file, page_checksum_verification=True) as reader:
+        paths = [reader.schema.column(i).path for i in range(len(reader.schema))]
+        leaves = _leaves_of(columns, paths)
         begins = _first_pages(connection, file)
-        if not any(_has_checksum(file, begins[at]) for at in wanted if at in begins):
+        if not any(_has_checksum(file, begins[at]) for at in leaves if at in begins):
             return
         try:
-            for group in range(held.num_row_groups):
-                held.read_row_group(group, columns=[paths[at] for at in wanted])
+            for group in range(reader.num_row_groups):
+                reader.read_row_group(group, columns=[paths[at] for at in leaves])
         except OSError as problem:
             raise FileError("file", f"{file!r} is damaged: {problem!s:.200}", allowed=AGAIN) from None
 
 
 def _leaves_of(columns: Collection[str], paths: Sequence[str]) -> Sequence[int]:
     """Which of the leaves these columns and what is nested in them are; all if one of the columns is not found."""
-    wanted: set[int] = set()
+    leaves: set[int] = set()
     paths = [path.casefold() for path in paths]
     for column in columns:
         name = column.casefold()  # DuckDB finds a column in any case
-        found = [at for at, path in enumerate(paths) if path == name or path.startswith(f"{name}.")]
-        if not found:
+        own = [at for at, path in enumerate(paths) if path == name or path.startswith(f"{name}.")]
+        if not own:
             return range(len(paths))
-        wanted.update(found)
-    return sorted(wanted)
+        leaves.update(own)
+    return sorted(leaves)
 
 
 def _first_pages(connection: Any, file: str) -> dict[int, int]:
     """Number of each leaf -> where its first page begins; none if there are no rows."""
-    asked = "SELECT column_id, data_page_offset, dictionary_page_offset FROM parquet_metadata(?) WHERE row_group_id = 0"
-    found = connection.execute(asked, [literal(file)]).fetchall()
-    return {leaf: words if words and 0 < words < data else data for leaf, data, words in found}
+    query = "SELECT column_id, data_page_offset, dictionary_page_offset FROM parquet_metadata(?) WHERE row_group_id = 0"
+    pages = connection.execute(query, [literal(file)]).fetchall()
+    return {leaf: words if words and 0 < words < data else data for leaf, data, words in pages}
 
 
 def _has_checksum(file: str, first: int) -> bool:

@@ -55,13 +55,13 @@ def format_of_all(files: Sequence[str], path: str) -> type[Format]:
     for file in files:
         known = format_of(file)
         if known is None:
-            said = f"{file!r}: the ending is not one that is read: {', '.join(_ENDINGS)}"
-            raise FileError("file", said, allowed=_WRITE if file == path else _name_a_pattern(path))
+            reason = f"{file!r}: the ending is not one that is read: {', '.join(_ENDINGS)}"
+            raise FileError("file", reason, allowed=_WRITE if file == path else _name_a_pattern(path))
         first.setdefault(known, file)
     if len(first) > 1:
         (one, a), (other, b), *_ = first.items()
-        said = f"{path!r} holds files of several kinds: {a!r} is {one.name} and {b!r} is {other.name}"
-        raise FileError("file", said, allowed=_name_a_pattern(path, Path(a).suffix))
+        reason = f"{path!r} holds files of several kinds: {a!r} is {one.name} and {b!r} is {other.name}"
+        raise FileError("file", reason, allowed=_name_a_pattern(path, Path(a).suffix))
     return next(iter(first))
 
 

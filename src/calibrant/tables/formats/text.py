@@ -179,13 +179,13 @@ class Dialect:
         """A table in SQL: every column as text, lest a sample of rows decide its type; nothing is detected again."""
         named = f", filename={sql_text(FILE)}" if with_file else ""
         names = self.names if header else [f"c{i}" for i in range(len(self.names))]
-        held = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
+        types = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in names)
         listed = ", ".join(sql_text(literal(file)) for file in files)
         line_end = f", new_line={sql_text(self.line_end)}" if self.line_end else ""
         return (
             f"read_csv([{listed}], auto_detect=false, delim={sql_text(self.delimiter)}, quote='\"', comment='', "
             f"skip=0, escape={sql_text(self.escape)}{line_end}, header={header}, hive_partitioning={folders}{named}, "
-            f"columns={{{held}}})"
+            f"columns={{{types}}})"
         )
 
 
@@ -193,13 +193,13 @@ def dialect_of(connection: Any, file: str) -> Dialect:
     """Detect how a text file is written; no line may be dropped as a comment or as a preamble, nor joined to another
     by apostrophes as quotes.
     """
-    found = connection.execute(
+    sniffed = connection.execute(
         "SELECT Delimiter, Escape, NewLineDelimiter, Columns FROM sniff_csv(?, "
         "all_varchar=true, header=true, skip=0, comment='', quote='\"')",
         [literal(file)],
     ).fetchall()[0]
-    names = tuple(column["name"] for column in found[3])
-    delimiter, escape, line_end = ("" if part == "(empty)" else part for part in found[:3])
+    names = tuple(column["name"] for column in sniffed[3])
+    delimiter, escape, line_end = ("" if part == "(empty)" else part for part in sniffed[:3])
     dialect = Dialect(delimiter, escape, line_end if line_end in ("\\n", "\\r\\n", "\\r") else "", names, names)
     if not maybe_twins(names):
         return dialect
@@ -214,8 +214,8 @@ def _refuse_utf16(file: str, start: bytes) -> None:
 
 def _refuse_cut_line(file: str, last: bytes) -> None:
     if last not in (b"\n", b"\r"):
-        said = "ends in the middle of a line, as a file that was cut does; if it is whole, add a line end"
-        raise FileError("file", f"{file!r} {said}")
+        reason = "ends in the middle of a line, as a file that was cut does; if it is whole, add a line end"
+        raise FileError("file", f"{file!r} {reason}")
 
 
 def is_utf16(start: bytes) -> bool:
@@ -247,12 +247,12 @@ def refuse_named_line(problem: str, files: Sequence[str]) -> None:
     """
     named = _ITS_FILE.search(problem)
     file = named[1] if named else files[0]
-    found, unclosed = _IN_DUCKDBS_WORDS.search(problem), "unterminated quote" in problem
-    if found or unclosed:
+    match, unclosed = _IN_DUCKDBS_WORDS.search(problem), "unterminated quote" in problem
+    if match or unclosed:
         refuse_lost_quote(file)
-    if found:
-        held, expected, columns = found.groups()
-        raise _uneven(file, _line_of(file, held.rstrip("\r")), int(expected), int(columns))
+    if match:
+        original, expected, columns = match.groups()
+        raise _uneven(file, _line_of(file, original.rstrip("\r")), int(expected), int(columns))
     if unclosed:
         raise FileError("file", f"{file!r}: a quotation mark is never closed", allowed="write the file once more")
 
@@ -272,16 +272,16 @@ def refuse_lost_quote(file: str) -> None:
     with text_of(file) as stream:
         for at, line in enumerate(stream, 1):
             if line.count('"') % 2:
-                held = line.rstrip("\r\n").replace('""', "")  # a mark within a text
-                if lost is not None and _CLOSES.search(held):
+                plain = line.rstrip("\r\n").replace('""', "")  # a mark within a text
+                if lost is not None and _CLOSES.search(plain):
                     lost = None
-                elif _OPENS.search(held):
+                elif _OPENS.search(plain):
                     if lost is not None:
                         break
                     lost = at
     if lost is not None:
-        said = f"{file!r}: a quotation mark that is opened in line {lost:,} is never closed"
-        raise FileError("file", said, allowed=_MEND)
+        reason = f"{file!r}: a quotation mark that is opened in line {lost:,} is never closed"
+        raise FileError("file", reason, allowed=_MEND)
 
 
 def refuse_uneven_line(file: str) -> None:
@@ -328,13 +328,13 @@ def _delimiter(file: str) -> str | None:
     return clear[0] if len(clear) == 1 else None
 
 
-def _line_of(file: str, held: str) -> int | None:
+def _line_of(file: str, text: str) -> int | None:
     """The first line that reads so; DuckDB itself counts rows, of which one may have several lines."""
     with text_of(file) as stream:
-        return next((at for at, line in enumerate(stream, 1) if line.rstrip("\r\n") == held), None)
+        return next((at for at, line in enumerate(stream, 1) if line.rstrip("\r\n") == text), None)
 
 
-def _uneven(file: str, line: int | None, expected: int, found: int) -> FileError:
+def _uneven(file: str, line: int | None, expected: int, columns: int) -> FileError:
     where = "a line" if line is None else f"line {line:,}"
-    said = f"{file!r}: {where} has {counted(found, 'column')}; {expected:,} are expected, as in the first line"
-    return FileError("file", said, allowed=_MEND)
+    reason = f"{file!r}: {where} has {counted(columns, 'column')}; {expected:,} are expected, as in the first line"
+    return FileError("file", reason, allowed=_MEND)
