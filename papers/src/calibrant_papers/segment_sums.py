@@ -65,7 +65,9 @@ def _summed(rows: Rows, features: list[Feature], depth: int) -> Summed:
     one, v = np.ones(index.size), rows.y_prob
     columns = [one, y, none, weight, weight * y, weight * weight, weight * u, weight * y * u, v, v, one, v * (1.0 - v)]
     codes = np.stack([each.code for each in features])
-    block = CellBlock(tuple(range(len(features))), codes, index, np.column_stack(columns), np.zeros(index.size, np.int64))
+    block = CellBlock(
+        tuple(range(len(features))), codes, index, np.column_stack(columns), np.zeros(index.size, np.int64)
+    )
     return form_sums([block], held, all_sets(len(features), depth), 50, weighted=rows.weight is not None)
 
 

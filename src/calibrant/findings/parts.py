@@ -53,7 +53,9 @@ def in_parts(table: Table, audit: Audit, request: AuditRequest, listener: Listen
             periods = drift.periods_of_groups(sums(drift.RESOLUTION), request.level, **grouped)
             if request.reference is not None:
                 listener.stage("Since the reference")
-                periods = drift.beside_reference(periods, sums(FINE), request.reference, request.level, grouped=bool(more))
+                periods = drift.beside_reference(
+                    periods, sums(FINE), request.reference, request.level, grouped=bool(more)
+                )
         except InputError as problem:
             if problem.argument != "by":
                 raise

@@ -32,7 +32,7 @@ from calibrant.sketch.bounds import ARITHMETIC
 from calibrant.sketch.sample import draws_of_cells, weights_differ
 from calibrant.tables.columns import perhaps_groups
 from calibrant.tables.entry import open_table
-from calibrant.tables.table import Rows, Table
+from calibrant.tables.table import Columns, Table
 from calibrant.tables.trials import of_trials
 from calibrant.tables.writer import Written, check_place, write_rows
 
@@ -175,7 +175,7 @@ def _audit_of_rows(table: Table, request: AuditRequest, listener: Listener) -> A
     return Audited(audit, (columns[0], columns[1]) if single else None, read.groups)
 
 
-def read_rows(table: Table, request: Question, columns: Mapping[str, Any]) -> Rows:
+def read_rows(table: Table, request: Question, columns: Mapping[str, Any]) -> Columns:
     """Read these columns of a table, numbers of trials in the place of weights."""
     try:
         return table.read(exclude_bad=request.exclude_bad, groups=request.groups, **columns)
