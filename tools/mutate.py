@@ -270,8 +270,8 @@ def main() -> None:
                 end, by = "passed", ""
                 if mutant.site() in EQUIVALENT:
                     end, by = "equivalent", EQUIVALENT[mutant.site()]
-                elif tests and whole:
-                    end, by = as_the_suite(copy, mutant, files[:NEAREST], without)
+                elif whole and (near := list(dict.fromkeys([*files, *nearest.files(mutant.file)]))[:NEAREST]):
+                    end, by = as_the_suite(copy, mutant, near, without)
                 elif tests:
                     end, by = copy.changed(mutant, ["--quick", "--only", str(only), *files], SECONDS + 3 * seconds)
                 line = {"mutant": mutant.name(), "room": mutant.room, "kind": mutant.kind, "end": end, "by": by}

@@ -108,6 +108,11 @@ class Nearest:
                 near.append((distance[held_by], self.calls["seconds"][test], test))
         return [test for _, _, test in sorted(near)]
 
+    def files(self, file: str) -> list[str]:
+        """Files of tests that have a module's name or import it, whether or not a quick test of them runs it."""
+        near = sorted((self._distance(test, file), test) for test in self.names)
+        return [test for distance, test in near if distance < 2]
+
     def _distance(self, test: str, file: str) -> int:
         room, name = file.split("/")[0], Path(file).stem
         if test == A_FILE.format(room, name):
