@@ -27,6 +27,7 @@ from run import forget_peak, peak_megabytes
 
 import calibrant
 from calibrant import decisions, inference, measures, recalibration
+from calibrant.recalibration.curves.registry import candidates
 
 TABLE = Path(__file__).parent.parent / "docs" / "benchmarks-memory.md"
 ROWS = 1_000_000
@@ -214,10 +215,15 @@ CALLS: dict[str, Callable[..., Callable[[], Any]]] = dict(
         ("audit, ten classes", _of_classes(lambda y, p: calibrant.audit(y, p, random_state=0))),
     ]
 )
+for each in (*measures.measures().values(), *inference.calibration_tests().values()):
+    CALLS |= {} if each.name in CALLS else dict([_plain(each.name, **getattr(each, "parameters", {}))])
+for each in candidates(every=True).values():
+    CALLS |= {} if f"{each.kind.estimator_name}.fit" in CALLS else dict([_fits(each.kind.estimator_name)])
 FEWER = {"restricted_lower_distance": 10_000, "two_sample_calibration_test": 10_000}
 """Rows of those that a million would keep busy for hours."""
 
 NOT_OF_ROWS = {
+    "calibration_tests": "lists tests",
     "calibration_scorer": "makes a scorer",
     "from_json": "reads a saved map",
     "load": "reads a saved map",
@@ -241,20 +247,25 @@ def one(name: str) -> None:
     print(json.dumps({"peak": peak_megabytes() - before, "seconds": time.process_time() - start}))
 
 
+def row(name: str) -> str:
+    """A line of the table, measured in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    rows = FEWER.get(name, ROWS)
+    title = f"`{name}`" if rows == ROWS else f"`{name}`, {rows:,} rows"
+    arrays = found["peak"] * 2**20 / (8 * rows)
+    return f"| {title} | {arrays:.1f} | {found['peak']:.0f} | {found['seconds']:.2f} |"
+
+
 def main(words: list[str]) -> None:
     lines = ["| function | arrays | megabytes | processor seconds |", "| --- | ---: | ---: | ---: |"]
     print("\n".join(lines))
     for name in CALLS:
         if words and not any(word in name for word in words):
             continue
-        done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
-        found = json.loads(done.stdout.splitlines()[-1])
-        rows = FEWER.get(name, ROWS)
-        title = f"`{name}`" if rows == ROWS else f"`{name}`, {rows:,} rows"
-        arrays = found["peak"] * 2**20 / (8 * rows)
-        lines.append(f"| {title} | {arrays:.1f} | {found['peak']:.0f} | {found['seconds']:.2f} |")
+        lines.append(row(name))
         print(lines[-1], flush=True)
     if not words:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

@@ -33,7 +33,7 @@ def as_weights(weight, y_prob):
 
 @EVERY
 def test_nothing_that_follows_from_its_registration_is_missing(measure):
-    assert TOOL.faults_of(measure, TOOL.ROOT) == []
+    assert TOOL.faults_of(measure) == []
     assert getattr(calibrant.measures, measure.name) is measure.function
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from calibrant import InputError
 from calibrant.recalibration import SegmentRecalibrator
-from calibrant.recalibration.methods import METHODS
+from calibrant.recalibration.curves.registry import maps
 from tests.public import FUNCTIONS
 
 NOT_COPIED = {"multiclass_sample"}  # it is the user's own table, read as probabilities: "nothing is copied"
@@ -151,7 +151,7 @@ def test_a_result_is_nobody_elses(name, form):
     assert said == [] or name in NOT_COPIED
 
 
-@pytest.mark.parametrize("name", [*METHODS, "segments"])
+@pytest.mark.parametrize("name", [*maps(), "segments"])
 def test_nor_is_what_was_fitted_and_predicted(name):
     def make(given):
         if name == "segments":
@@ -160,7 +160,7 @@ def test_nor_is_what_was_fitted_and_predicted(name):
             return fitted, fitted.predict_proba(table)
         several = name in ("vector", "dirichlet")
         at, y = (given["classes"], given["labels"]) if several else (given["y_prob"], given["y_true"])
-        fitted = METHODS[name]().fit(at, y, given["sample_weight"])
+        fitted = maps()[name].estimator().fit(at, y, given["sample_weight"])
         return fitted, fitted.predict(at), fitted.transform(at)
 
     assert changed(name, make, columns(0), columns(1)) == []

@@ -167,6 +167,7 @@ MADE = {
     "Interval": lambda: calibrant.Interval(0.01, 0.04),
     "IntervalPartition": lambda: calibrant.measures.interval_calibration_partition(Y, V),
     "LowerCertificate": certificate,
+    "CalibrationTest": lambda: calibrant.inference.calibration_tests()["cox_test"],
     "Measure": lambda: calibrant.measures.measures()["smooth_calibration_error"],
     "MeasureValue": lambda: audited().measures["smooth_calibration_error"],
     "MonitorReading": lambda: monitor().update(Y, V),

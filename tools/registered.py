@@ -1,25 +1,55 @@
-"""What follows from a measure's registration: written here, or named where it is missing.
+"""What follows from the registration of a measure, a test or a map: written here, or named where it is missing.
 
-A measure is two files, its function in ``src/calibrant/measures/`` and its oracle in ``tests/oracles/``. From its
-registration ``python tools/registered.py`` writes the tables and stubs of public names, an entry in
-docs/measures-one-by-one.md, a line in docs/measures.md and a picture, each where there is none yet; what somebody wrote
-or drew by hand stays. With ``--check`` it writes nothing, and exits with 1 and a line for each thing that is missing.
+A measure and a test are two files, a function and its oracle; a map is three, its curve, its estimator and an oracle.
+``python tools/registered.py`` writes what follows from their registrations, each where there is none yet: names and
+stubs, entries in the docs, a picture, a line of the table of memory, entries of the records that tests compare. What
+somebody wrote or drew by hand stays. With ``--check`` it writes nothing, and exits with 1 and a line for each thing
+that is missing.
 """
 
 from __future__ import annotations
 
 import ast
+import json
+import re
 import runpy
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-import public_names
-
-from calibrant.measures.registry import Measure, measures
-
 ROOT = Path(__file__).resolve().parent.parent
-ENTRIES, LINES = "docs/measures-one-by-one.md", "docs/measures.md"
+sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "tools" / "pictures")]
+
+import public_names  # noqa: E402
+from tests.test_docstrings import class_lacks, function_lacks  # noqa: E402
+from tests.test_signatures import RULES, offenders  # noqa: E402
+
+from calibrant.homes import HOMES  # noqa: E402
+from calibrant.inference.testing.registry import CalibrationTest, calibration_tests  # noqa: E402
+from calibrant.measures.registry import Measure, measures  # noqa: E402
+from calibrant.recalibration.curves.base import Curve  # noqa: E402
+from calibrant.recalibration.curves.registry import Map, maps  # noqa: E402
+
+BY_PARTS = {
+    *("calibration_test", "tcal_test", "two_sample_calibration_test", "canonical_kernel_test", "class_wise_test"),
+    *("temperature", "platt", "beta", "polynomial", "scaling_binning", "histogram", "isotonic", "nearest", "averaged"),
+    *("vector", "dirichlet"),
+}
+"""Those whose parts have oracles instead: no slow twin of the whole draws the same numbers, or has the same solver."""
+OF_MEASURES = ("truthfulness", "measures-compared")
+OF_TESTS = ("type-one-errors", "type-one-errors-corners", "power")
+MEMORY = "docs/benchmarks-memory.md"
+Registered = Measure | CalibrationTest | Map
+
+
+def page_of(kind: Registered) -> tuple[str, str, str]:
+    """Pages of the docs that a thing is on: its entry, if it has one, a table with a line of it, and the reference."""
+    if isinstance(kind, Map):
+        return "", "docs/recalibration.md", "docs/api/recalibration.md"
+    if isinstance(kind, CalibrationTest):
+        return "docs/tests-one-by-one.md", "docs/tests.md", "docs/api/inference.md"
+    return "docs/measures-one-by-one.md", "docs/measures.md", "docs/api/measures.md"
 
 
 def entries(page: Path) -> dict[str, str]:
@@ -28,82 +58,181 @@ def entries(page: Path) -> dict[str, str]:
     return {part.partition("\n")[0]: part for part in parts}
 
 
-def entry(measure: Measure) -> str:
+def entry(kind: Measure | CalibrationTest) -> str:
     """An entry that says what the registration says."""
-    return (
-        f"\n## {measure.name}\n\n{measure.definition}\n\n![Values for calibrated and for overconfident predictions]"
-        f"(pictures/{measure.name}.svg)\n\n- **Says:** {measure.sentence}\n- **Source:** {measure.source}\n"
-    )
+    picture = f"(pictures/{kind.name}.svg)"
+    if isinstance(kind, Measure):
+        head, drawn, said = kind.definition, "Values", f"- **Says:** {kind.sentence}"
+    else:
+        head, drawn, said = kind.sentence, "p-values", f"- **Proves:** {kind.proof}\n- **Does not:** {kind.limits}"
+    drawn = f"![{drawn} for calibrated and for overconfident predictions]{picture}"
+    return f"\n## {kind.name}\n\n{head}\n\n{drawn}\n\n{said}\n- **Source:** {kind.source}\n"
 
 
-def line(measure: Measure) -> str:
-    """A line of the table of measures; what a registration does not say is left blank."""
-    return f"| `{measure.name}` | {measure.sentence.rstrip('.')} | | | |\n"
+def line(kind: Registered) -> str:
+    """A line of the table of its kind; what a registration does not say is left blank."""
+    if isinstance(kind, Map):
+        return f"| `{kind.estimator.__name__}` | | | {kind.title} |"
+    if isinstance(kind, Measure):
+        return f"| `{kind.name}` | {kind.sentence.rstrip('.')} | | | |"
+    return f"| {kind.sentence.rstrip('.')} | `inference.{kind.name}` | level exact |"
 
 
-def defines(path: Path, name: str) -> bool:
-    """Whether a module defines a function of this name."""
-    return path.exists() and any(
-        isinstance(node, ast.FunctionDef) and node.name == name for node in ast.parse(path.read_text()).body
-    )
+def name_of(kind: Registered) -> str:
+    """The public name: of a map that of its estimator."""
+    return kind.estimator.__name__ if isinstance(kind, Map) else kind.name
 
 
-def faults_of(measure: Measure, root: Path) -> list[str]:
-    """What one measure lacks."""
-    home, oracle = f"measures/{measure.family}.py", f"tests/oracles/{measure.family}.py"
-    said = " ".join((measure.function.__doc__ or "").split())
-    text = entries(root / ENTRIES).get(measure.name, "")
-    by_hand = all(word in text for word in ("**Proves:**", "**Does not:**"))
-    api = (root / "docs" / "api" / "measures.md").read_text()
-    wanted = {
-        f"a name in __all__ of {home}": measure.name
-        in public_names.literal(root / "src" / "calibrant" / home, "__all__"),
-        f"an oracle in {oracle}": defines(root / oracle, measure.name),
-        "a sentence of 20 to 200 characters that ends": 20 < len(measure.sentence) < 200
-        and measure.sentence.endswith("."),
-        "a docstring that begins with its sentence": said.startswith(measure.sentence),
-        "a docstring that names its source": measure.source in said,
-        f"an entry in {ENTRIES}": bool(text),
-        f"what it proves, or its sentence, in {ENTRIES}": by_hand or measure.sentence in text,
-        f"a source in {ENTRIES}": "**Source:**" in text,
-        f"a link to its picture in {ENTRIES}": f"](pictures/{measure.name}.svg)" in text,
-        f"a line in {LINES}": f"| `{measure.name}`" in (root / LINES).read_text(),
-        "a picture in docs/pictures": (root / "docs" / "pictures" / f"{measure.name}.svg").exists(),
-        "its module in docs/api/measures.md": f"::: {measure.function.__module__}\n" in api,
+def measured(kind: Registered) -> str:
+    """What the table of memory calls."""
+    return f"{name_of(kind)}.fit" if isinstance(kind, Map) else kind.name
+
+
+def module_of(kind: Registered) -> str:
+    """The module that offers its name."""
+    return str((kind.estimator if isinstance(kind, Map) else kind.function).__module__)
+
+
+def oracles(root: Path = ROOT) -> dict[str, str]:
+    """Module of every function in tests/oracles."""
+    return {
+        node.name: path.stem
+        for path in sorted((root / "tests" / "oracles").glob("*.py"))
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
     }
-    return [f"{measure.name} lacks {what}" for what, there in wanted.items() if not there]
 
 
-def faults(registered: Mapping[str, Measure], root: Path = ROOT) -> list[str]:
-    """A line for each thing that any measure lacks."""
-    missing = [fault for measure in registered.values() for fault in faults_of(measure, root)]
-    return missing + public_names.faults(root / "src" / "calibrant")
+def faults_of(kind: Registered, root: Path = ROOT) -> list[str]:
+    """What one measure, test or map lacks."""
+    return [f"{kind.name} lacks {what}" for what, there in wanted(kind, root) if not there]
 
 
-def write(registered: Mapping[str, Measure], root: Path = ROOT) -> None:
-    """Write what follows from the registrations and is not there yet."""
-    for path, text in public_names.files(root / "src" / "calibrant").items():
-        path.write_text(text)
-    for measure in registered.values():
-        page = root / ENTRIES
-        if measure.name not in entries(page):
-            page.write_text(page.read_text() + entry(measure))
-        page = root / LINES
-        if f"| `{measure.name}`" not in page.read_text():
-            before, rule, after = page.read_text().partition("\n\n[Measured side by side]")
-            page.write_text(f"{before}\n{line(measure).rstrip()}{rule}{after}")
-        page, block = root / "docs" / "api" / "measures.md", f"::: {measure.function.__module__}\n"
-        if block not in page.read_text():
-            page.write_text(f"{page.read_text()}\n{block}")
-        if not (root / "docs" / "pictures" / f"{measure.name}.svg").exists():
-            sys.path.insert(0, str(ROOT / "tools" / "pictures"))
+def wanted(kind: Registered, root: Path) -> Iterator[tuple[str, bool]]:
+    """All that it needs, and whether it is there."""
+    if isinstance(kind, Map) and issubclass(kind.kind, Curve) and kind.kind.estimator_name not in HOMES:
+        yield f"an estimator {kind.kind.estimator_name} in __all__ of a module of recalibration/", False
+        return
+    name, module = name_of(kind), module_of(kind)
+    file = f"{module.replace('.', '/')}.py"
+    said, listed, reference = page_of(kind)
+    yield f"a name in __all__ of {file}", name in public_names.literal(root / "src" / file, "__all__")
+    yield f"an oracle {kind.name} in tests/oracles", kind.name in BY_PARTS or kind.name in oracles(root)
+    yield f"a line in {listed}", re.search(rf"`(inference\.)?{name}`", (root / listed).read_text()) is not None
+    yield f"its module in {reference}", f"::: {module}\n" in (root / reference).read_text()
+    if isinstance(kind, Map):
+        of_methods = (root / "src/calibrant/recalibration/methods.py").read_text()
+        yield "its name in Method of recalibration/methods.py", f'"{kind.name}"' in of_methods
+        docstring = class_lacks(name, kind.estimator)
+    else:
+        yield from of_the_docs(kind, root / said)
+        docstring = function_lacks(name, kind.function)
+        wrong = [fault for rule in RULES.values() for fault in offenders(rule, {name: kind.function})]
+        yield f"a signature of the house: {'; '.join(wrong)}", not wrong
+    yield f"in its docstring: {'; '.join(docstring)}", not docstring
+    if not (isinstance(kind, Map) and kind.classes and kind.name != "temperature"):
+        yield f"a line in {MEMORY}", f"| `{measured(kind)}`" in (root / MEMORY).read_text()
+    yield "an entry in tests/ledger/record.json", f'"{name} / plain"' in (root / "tests/ledger/record.json").read_text()
+    if isinstance(kind, Measure):
+        audits = json.loads((root / "tests/numbers.json").read_text())
+        yield "its values in tests/numbers.json", any(kind.name in path for path in audits["calibrated"])
+    for page in small_pages(kind):
+        text = (root / f"tests/papers/small/{page}.md").read_text()
+        yield f"a row in tests/papers/small/{page}.md", kind.name in text.replace(" ", "_")
+
+
+def of_the_docs(kind: Measure | CalibrationTest, page: Path) -> Iterator[tuple[str, bool]]:
+    """What the entry of a measure or a test needs."""
+    where = f"docs/{page.name}"
+    text = entries(page).get(kind.name, "")
+    by_hand = all(word in text for word in ("**Proves:**", "**Does not:**"))
+    yield f"an entry in {where}", bool(text)
+    yield f"what it proves, or its sentence, in {where}", by_hand or kind.sentence in text
+    yield f"a source in {where}", "**Source:**" in text
+    yield f"a link to its picture in {where}", f"](pictures/{kind.name}.svg)" in text
+    yield "a picture in docs/pictures", (page.parent / "pictures" / f"{kind.name}.svg").exists()
+    docstring = " ".join((kind.function.__doc__ or "").split())
+    yield "a sentence of 20 to 200 characters that ends", 20 < len(kind.sentence) < 200 and kind.sentence[-1] == "."
+    if isinstance(kind, Measure):
+        yield "a docstring that begins with its sentence", docstring.startswith(kind.sentence)
+        yield "a docstring that names its source", kind.source in docstring
+
+
+def small_pages(kind: Registered) -> tuple[str, ...]:
+    """Pages of the papers' package that have a row of each of its kind."""
+    if isinstance(kind, Measure):
+        return OF_MEASURES
+    from calibrant_papers.type_one import REDRAWN
+
+    return OF_TESTS if isinstance(kind, CalibrationTest) and kind.name in REDRAWN else ()
+
+
+def every() -> list[Registered]:
+    """All that is registered."""
+    return [*measures().values(), *calibration_tests().values(), *maps().values()]
+
+
+def faults(registered: list[Registered], root: Path = ROOT) -> list[str]:
+    """A line for each thing that any of them lacks."""
+    return [fault for kind in registered for fault in faults_of(kind, root)] + public_names.faults(
+        root / "src" / "calibrant"
+    )
+
+
+def write_names(root: Path = ROOT) -> bool:
+    """Write tables and stubs of public names, and names of maps; whether any of them changed."""
+    found = public_names.files(root / "src" / "calibrant")
+    path = root / "src/calibrant/recalibration/methods.py"
+    before, head, after = path.read_text().partition("Method = Literal[\n")
+    names = "".join(f'    "{name}",\n' for name in maps())
+    found[path] = f"{before}{head}{names}{after[after.index(']') :]}"
+    changed = [path for path, text in found.items() if not path.exists() or path.read_text() != text]
+    for path in changed:
+        path.write_text(found[path])
+    return bool(changed)
+
+
+def write(registered: list[Registered], root: Path = ROOT) -> None:
+    """Write what follows from the registrations and is not there yet, but for records."""
+    for kind in registered:
+        said, listed, reference = (root / page for page in page_of(kind))
+        lacking = " ".join(faults_of(kind, root))
+        if "an entry in docs/" in lacking and not isinstance(kind, Map):
+            said.write_text(said.read_text() + entry(kind))
+        if f"a line in docs/{listed.name}" in lacking:
+            before, first, after = listed.read_text().partition("\n| --- |")
+            table, end, rest = after.partition("\n\n")
+            listed.write_text(f"{before}{first}{table}\n{line(kind)}{end}{rest}")
+        if "its module in docs/" in lacking:
+            reference.write_text(f"{reference.read_text()}\n::: {module_of(kind)}\n")
+        if "a picture in docs/pictures" in lacking:
             drawing = runpy.run_path(str(ROOT / "tools" / "pictures" / "__main__.py"))
-            drawing["save"](measure.name, drawing["pictures"]()[measure.name], root / "docs" / "pictures")
+            drawing["save"](kind.name, drawing["pictures"]()[kind.name], root / "docs" / "pictures")
+        if f"a line in {MEMORY}" in lacking:
+            row = runpy.run_path(str(ROOT / "benchmarks" / "memory.py"))["row"](measured(kind))
+            page = root / MEMORY
+            page.write_text(f"{page.read_text().rstrip()}\n{row}\n")
+
+
+def write_records(registered: list[Registered]) -> None:
+    """Compute the entries of records that are missing; a measure is in every audit, whose records are written anew."""
+    lacking = {kind.name: faults_of(kind) for kind in registered}
+    missing = " ".join(fault for each in lacking.values() for fault in each)
+    pages = [page for page in (*OF_MEASURES, *OF_TESTS) if f"small/{page}.md" in missing]
+    if pages:
+        subprocess.run([sys.executable, "-m", "tests.papers.small_pages", *pages], cwd=ROOT, check=True)
+    if "tests/numbers.json" in missing:
+        subprocess.run([sys.executable, "-m", "tests.test_numbers"], cwd=ROOT, check=True)
+    elif "tests/ledger/record.json" in missing:
+        subprocess.run([sys.executable, "-m", "tests.ledger.record"], cwd=ROOT, check=True)
 
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        found = faults(measures())
+        found = faults(every())
         print("\n".join(found) or "nothing is missing")
         sys.exit(bool(found))
-    write(measures())
+    if write_names():  # which this process has read already
+        sys.exit(subprocess.run([sys.executable, *sys.argv], check=False).returncode)
+    write(every())
+    write_records(every())

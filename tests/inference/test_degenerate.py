@@ -4,12 +4,14 @@ import dataclasses
 import inspect
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 import calibrant
 from calibrant import InputError
+from calibrant.inference import calibration_tests
 from calibrant_papers.smooth_tester import tolerant_smooth_test
 from calibrant_papers.tolerant import tolerant_calibration_test
 from tests.public import FUNCTIONS, of_room
@@ -28,7 +30,12 @@ def read_monitor(y, p):
     return monitor.reading()
 
 
+def of_registered(test):
+    return partial(test.function, **FEW) if test.null == "redrawn" else test.function
+
+
 CALLS = {
+    **{name: of_registered(test) for name, test in calibration_tests().items()},
     "tcal_test": lambda y, p: [
         calibrant.tcal_test(y, p, **options)
         for options in (
@@ -41,10 +48,6 @@ CALLS = {
     "tcal_test, classes": lambda y, p: calibrant.tcal_test(y.astype(int), table(p), **MANY),
     "tcal_test, class-wise": lambda y, p: calibrant.tcal_test(y.astype(int), table(p), reduction="class_wise", **MANY),
     "debiased_plug_in": lambda y, p: calibrant.inference.debiased_plug_in(y, p, n_bins=4),
-    "calibration_test": lambda y, p: calibrant.calibration_test(y, p, **FEW),
-    "smooth_calibration_test": lambda y, p: calibrant.smooth_calibration_test(y, p, **FEW),
-    "kernel_calibration_test": lambda y, p: calibrant.kernel_calibration_test(y, p, **FEW),
-    "averaged_two_bin_test": lambda y, p: calibrant.inference.averaged_two_bin_test(y, p, **FEW),
     "canonical_kernel_test": lambda y, p: calibrant.inference.canonical_kernel_test(y.astype(int), table(p), **FEW),
     "class_wise_test": lambda y, p: [
         calibrant.inference.class_wise_test(y.astype(int), table(p), **options)
@@ -53,11 +56,6 @@ CALLS = {
     "cumulative_calibration_test": lambda y, p: [
         calibrant.cumulative_calibration_test(y, p, form=form, **FEW) for form in ("kuiper", "kolmogorov-smirnov")
     ],
-    "cox_test": lambda y, p: calibrant.cox_test(y, p, **FEW),
-    "hosmer_lemeshow_test": lambda y, p: calibrant.hosmer_lemeshow_test(y, p, **FEW),
-    "miller_test": lambda y, p: calibrant.inference.miller_test(y, p, **FEW),
-    "spiegelhalter_test": lambda y, p: calibrant.spiegelhalter_test(y, p, **FEW),
-    "discrete_calibration_test": calibrant.discrete_calibration_test,
     "two_sample_calibration_test": lambda y, p: calibrant.two_sample_calibration_test(y, p, **MANY),
     "two_sample_calibration_test, one scale": lambda y, p: calibrant.two_sample_calibration_test(
         y, p, test="chi_squared", smoothness=0.5, **MANY

@@ -9,47 +9,11 @@ import pytest
 import calibrant
 from calibrant.inference.testing.result import LEAST, ImpossibleRows, TestResult
 
-TESTS = [
-    calibrant.cox_test,
-    calibrant.hosmer_lemeshow_test,
-    calibrant.inference.miller_test,
-    calibrant.spiegelhalter_test,
-    calibrant.cumulative_calibration_test,
-    calibrant.smooth_calibration_test,
-    calibrant.kernel_calibration_test,
-    calibrant.discrete_calibration_test,
-    calibrant.tcal_test,
-    calibrant.two_sample_calibration_test,
-]
-
 
 def rows():
     v = np.tile(np.arange(40) / 40, 20)
     y = (np.random.default_rng(0).random(v.size) < v).astype(float)
     return y, v
-
-
-@pytest.mark.parametrize("run", TESTS)
-def test_the_row_is_named_as_it_was_given(run):
-    y, v = rows()
-    assert run(y, v).impossible is None
-    v[17], y[17] = 1.0, 0.0
-    found = run(y, v)
-    assert found.impossible == ImpossibleRows(1, 17, 1.0)
-    start = (
-        "miscalibrated: row 17 was predicted 1 and was 0, which calibrated predictions rule out "
-        "(unless 1 is a rounded number); "
-    )
-    assert found.summary().startswith(start)
-    assert (" rejects calibration at level" in found.summary()) == found.reject
-    assert ("by itself shows no miscalibration" in found.summary()) == (not found.reject)
-    assert "does not reject" not in found.summary()
-    v[3], y[3] = 0.0, 1.0
-    assert run(y, v).impossible == ImpossibleRows(2, 3, 0.0)
-    assert (
-        "row 3 was predicted 0 and was 1, and 1 more like it, which calibrated predictions rule out"
-        in run(y, v).summary()
-    )
 
 
 @pytest.mark.parametrize("near", [5e-324, 1e-300, 2.0**-53])

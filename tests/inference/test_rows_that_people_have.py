@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from calibrant import (
     InputError,
     calibration_test,
-    cox_test,
     cumulative_calibration_test,
     discrete_calibration_test,
     hosmer_lemeshow_test,
@@ -20,14 +19,14 @@ from calibrant import (
     kernel_calibration_test,
     smooth_calibration_error,
     smooth_calibration_test,
-    spiegelhalter_test,
     tcal_test,
 )
 from calibrant.door.rows import Rows
-from calibrant.inference import averaged_two_bin_test, corp_regions, miller_test
+from calibrant.inference import corp_regions
 from calibrant.inference.testing import calibration, tail
 from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components
 from calibrant.inference.testing.lots import lots_of_rows
+from calibrant.inference.testing.registry import ROWS, calibration_tests
 from calibrant.inference.testing.tcal import WeightedCells
 from calibrant.resampling import redraw
 from tests.oracles import calibration_test as oracle
@@ -35,17 +34,14 @@ from tests.oracles import tcal as tcal_oracle
 from tests.strategies import examples
 
 REDRAWN = {
-    "smooth": smooth_calibration_test,
-    "kernel": kernel_calibration_test,
-    "two-bin": averaged_two_bin_test,
-    "cumulative": cumulative_calibration_test,
+    name: each.function
+    for name, each in calibration_tests().items()
+    if each.null == "redrawn" and each.admits == ROWS and name not in ("calibration_test", "tcal_test")
+} | {
     "kolmogorov-smirnov": partial(cumulative_calibration_test, form="kolmogorov-smirnov"),
-    "cox": cox_test,
-    "hosmer-lemeshow": partial(hosmer_lemeshow_test, n_bins=3),
-    "miller": miller_test,
-    "spiegelhalter": spiegelhalter_test,
+    "hosmer_lemeshow_test": partial(hosmer_lemeshow_test, n_bins=3),
 }
-ALL = {**REDRAWN, "tcal": tcal_test, "calibration": calibration_test}
+ALL = {**REDRAWN, "tcal_test": tcal_test, "calibration_test": calibration_test}
 
 
 def drawn(n, bend, seed, groups=None):
@@ -68,7 +64,7 @@ def test_weighted_p_values_by_enumeration(name):
 
     def size(outcomes):
         found = run(outcomes, n_resamples=19).statistic
-        return abs(found) if name == "spiegelhalter" else found
+        return abs(found) if name == "spiegelhalter_test" else found
 
     sizes = {ones: size(np.array(ones, float)) for ones in product((0, 1), repeat=5)}
     seen = sizes[tuple(int(each) for each in y)]
@@ -94,17 +90,10 @@ def test_grouped_p_values_by_enumeration(name, monkeypatch):
     run(n_resamples=64, random_state=0)
     observed, among = found[0]
     assert among[0] == pytest.approx(observed, rel=1e-12)  # all signs as they are
-    assert (among == pytest.approx(among[::-1], rel=1e-9, abs=1e-12)) or name in ("cumulative", "two-bin")
-
-
-@pytest.mark.parametrize("name", [*REDRAWN, "calibration"])
-def test_trials_are_rows(name):
-    rng = np.random.default_rng(0)
-    v, trials = np.linspace(0.1, 0.9, 7), np.array([1, 2, 5, 10, 20, 3, 4])
-    ones = rng.binomial(trials, v)
-    rows = np.concatenate([np.arange(k) < one for k, one in zip(trials, ones, strict=True)]).astype(float)
-    by_row = ALL[name](rows, np.repeat(v, trials), random_state=1)
-    assert ALL[name](ones / trials, v, trials=trials, random_state=1) == by_row
+    assert (among == pytest.approx(among[::-1], rel=1e-9, abs=1e-12)) or name in (
+        "cumulative_calibration_test",
+        "averaged_two_bin_test",
+    )
 
 
 @pytest.mark.parametrize("name", ALL)

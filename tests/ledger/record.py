@@ -1,4 +1,7 @@
-"""The record: a line for each entry, as what differs from the entry that it is most like; written and compared."""
+"""The record: a line for each entry, as what differs from the entry that it is most like; written and compared.
+
+``python -m tests.ledger.record`` adds the entries of calls that are new, and leaves the others as they are.
+"""
 
 from __future__ import annotations
 
@@ -85,9 +88,9 @@ def applied(before: Plain, change: Plain) -> Plain:
     return held | {key: each["="] for key, each in change.items() if key not in before}
 
 
-def write(found: dict[str, Plain]) -> None:
+def write(found: dict[str, Plain], made: dict[str, str] | None = None) -> None:
     """Write the record anew: a line for each entry."""
-    lines = [f'"environment": {json.dumps(environment())}']
+    lines = [f'"environment": {json.dumps(made or environment())}']
     before: list[str] = []
     for name, value in found.items():
         tellings = [
@@ -132,3 +135,8 @@ def changes(before: dict[str, Plain], now: dict[str, Plain], *, exact: bool, wor
             if a != b and (to_the_bit or not (path.endswith("/sha256") or alike(a, b, words=words))):
                 lines.append(f"{name} {path}: {a!r} -> {b!r}")
     return lines
+
+
+if __name__ == "__main__":
+    made, before = stored()
+    write(before | entries(lambda name: name not in before), made)

@@ -16,3 +16,7 @@ def kernel_calibration_error(y_true, y_prob, sample_weight=None, kernel="laplace
         square = products[other].sum() / np.outer(weight, weight)[other].sum()
         return float(np.sign(square) * np.sqrt(abs(square)))
     return float(np.sqrt(max(0.0, products.sum())))
+
+
+def kernel_calibration_test(y_true, y_prob, sample_weight=None):
+    return kernel_calibration_error(y_true, y_prob, sample_weight)

@@ -29,3 +29,7 @@ def smooth_calibration_error(y_true, y_prob, sample_weight=None):
         best = best + np.sum(weight[here] * (y_true[here] - v)) * heights
         previous = v
     return float(best.max())
+
+
+def smooth_calibration_test(y_true, y_prob, sample_weight=None):
+    return smooth_calibration_error(y_true, y_prob, sample_weight)

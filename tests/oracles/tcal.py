@@ -79,3 +79,9 @@ def weighted_plug_in(y_true, y_prob, weight, n_bins, group):
         pairs = sum(sums.values()) ** 2 - sum(each**2 for each in sums.values())
         total += pairs / sum(weight[j] for j in inside)
     return total / sum(weight)
+
+
+def discrete_calibration_test(y_true, y_prob, _weight=None):
+    rows = list(zip(y_true, y_prob, strict=True))
+    ones = {p: [y for y, v in rows if v == p] for p in set(y_prob)}
+    return min(binomial_pvalue(int(sum(seen)), len(seen), p) for p, seen in ones.items())

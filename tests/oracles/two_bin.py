@@ -35,3 +35,12 @@ def squared_averaged_two_bin_error(y_true, y_prob, sample_weight=None, debiased=
                 products.append(w * a * (y - v) * (x - u) * (1 - abs(v - u)))
                 weights.append(w * a)
     return fsum(products) / fsum(weights)
+
+
+def averaged_two_bin_test(y_true, y_prob, sample_weight=None):
+    """Of single rows the pairs of different ones; of weights the mean of a row's product with itself is taken off."""
+    if sample_weight is None:
+        return squared_averaged_two_bin_error(y_true, y_prob, debiased=True)
+    rows = _rows(y_true, y_prob, sample_weight)
+    own, squares = fsum(w * w * v * (1 - v) for v, _, w in rows), fsum(w * w for _, _, w in rows)
+    return (squared_averaged_two_bin_error(y_true, y_prob, sample_weight) - own) / (1 - squares)

@@ -21,8 +21,8 @@ from calibrant.recalibration import (
     VectorScaling,
     choose_recalibrator,
 )
+from calibrant.recalibration.curves.registry import maps
 from calibrant.recalibration.judge import says_certain
-from calibrant.recalibration.methods import METHODS
 
 QUICK = {"n_resamples": 1}
 SURE = "exactly 0 or 1"
@@ -181,12 +181,12 @@ def test_wrong_predictions_of_0_and_1_are_spoken_of():
     assert choose_recalibrator(wrong, p, methods=["temperature"], **QUICK).chosen != "unchanged"
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", maps())
 def test_maps_and_choices_pickle_and_copy(method):
     rng = np.random.default_rng(0)
     several = method in ("vector", "dirichlet")
     p = rng.dirichlet(np.ones(3), 60) if several else rng.random(60)
-    fitted = METHODS[method]().fit(p, np.arange(60) % (3 if several else 2))
+    fitted = maps()[method].estimator().fit(p, np.arange(60) % (3 if several else 2))
     choice = choose_recalibrator(np.arange(60) % (3 if several else 2), p, methods=[method], **QUICK)
     for made in (copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))):
         assert made(fitted).predict(p).tolist() == fitted.predict(p).tolist()

@@ -27,7 +27,7 @@ from calibrant.recalibration import (
     VectorScaling,
     choose_recalibrator,
 )
-from calibrant.recalibration.methods import METHODS
+from calibrant.recalibration.curves.registry import maps
 
 SEVERAL = pytest.mark.parametrize("recalibrator", [TemperatureScaling(), VectorScaling(), DirichletScaling()], ids=str)
 
@@ -167,7 +167,7 @@ def test_string_labels():
     assert named.score(table, names[label]) == plain.score(table, label)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", maps())
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_method_behind_a_classifier(method, classes):
     X, y = make_classification(300, n_informative=6, n_classes=classes, random_state=0)  # noqa: N806

@@ -23,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 from calibrant import InputError
 from calibrant.recalibration import HistogramBinning, PlattScaling, RecalibratedClassifier, load
-from calibrant.recalibration.methods import METHODS, Method
+from calibrant.recalibration.curves.registry import maps
+from calibrant.recalibration.methods import Method
 from calibrant.resampling.folds import folds
 
 X, Y = make_classification(200, n_informative=5, random_state=0)
@@ -55,7 +56,7 @@ def test_weights_reach_the_classifier_and_the_recalibrator():
 
 
 def test_every_method_is_a_mode():
-    assert list(METHODS) == list(get_args(Method))
+    assert list(maps()) == list(get_args(Method))
 
 
 @pytest.mark.parametrize("estimator", [KNeighborsClassifier(), make_pipeline(StandardScaler(), GaussianNB())])

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibrant import InputError, interval_calibration_error
 from calibrant.recalibration import (
-    AveragedScaling,
     BetaScaling,
     HistogramBinning,
     IsotonicScaling,
@@ -31,32 +31,35 @@ from calibrant.recalibration import (
     TemperatureScaling,
     VectorScaling,
 )
+from calibrant.recalibration.curves.registry import maps
+from tests.maps import BINARY
 from tests.oracles import corp as isotonic_oracle
 from tests.oracles import recalibration as oracle
+from tests.registered import TOOL
 from tests.strategies import examples, samples
 
-EVERY = pytest.mark.parametrize(
-    "recalibrator",
-    [
-        TemperatureScaling(),
-        PlattScaling(),
-        BetaScaling(),
-        PolynomialScaling(degree=4),
-        IsotonicScaling(),
-        HistogramBinning(n_bins=4),
-        HistogramBinning(n_bins=4, strategy="uniform"),
-        ScalingBinning(n_bins=4),
-        ScalingBinning(n_bins=3, scaling=PolynomialScaling()),
-        NearestCalibrated(),
-        AveragedScaling(),
-    ],
-    ids=str,
-)
+EVERY = pytest.mark.parametrize("recalibrator", BINARY, ids=str)
 CASES = examples(60)
 
 
 def ones_like(weight, y_prob):
     return np.ones_like(y_prob) if weight is None else weight
+
+
+@pytest.mark.parametrize("kind", maps().values(), ids=maps())
+def test_nothing_that_follows_from_its_registration_is_missing(kind):
+    assert TOOL.faults_of(kind) == []
+
+
+@pytest.mark.parametrize("kind", [each for each in maps().values() if each.name not in TOOL.BY_PARTS], ids=str)
+@CASES
+@given(sample=samples())
+def test_a_map_equals_its_oracle(kind, sample):
+    y_true, y_prob, weight = sample
+    slowly = getattr(import_module(f"tests.oracles.{TOOL.oracles()[kind.name]}"), kind.name)
+    at = np.append(y_prob, [0.0, 0.25, 1.0])
+    wanted = slowly(y_true, y_prob, ones_like(weight, y_prob), at)
+    assert kind.estimator().fit(y_prob, y_true, weight).predict(at) == pytest.approx(wanted, abs=1e-9)
 
 
 @EVERY

@@ -18,35 +18,17 @@ from sklearn.exceptions import NotFittedError
 
 from calibrant import FileError, InputError
 from calibrant.recalibration import (
-    AveragedScaling,
-    BetaScaling,
     DirichletScaling,
-    HistogramBinning,
-    IsotonicScaling,
-    NearestCalibrated,
     PlattScaling,
-    PolynomialScaling,
     ScalingBinning,
     TemperatureScaling,
     VectorScaling,
     from_json,
     load,
 )
+from tests.maps import BINARY
 from tests.strategies import examples, samples
 
-BINARY = [
-    TemperatureScaling(),
-    PlattScaling(clip=1e-6),
-    BetaScaling(),
-    PolynomialScaling(degree=4),
-    IsotonicScaling(),
-    HistogramBinning(n_bins=np.int64(4)),
-    HistogramBinning(n_bins=4, strategy="uniform"),
-    ScalingBinning(n_bins=4),
-    ScalingBinning(n_bins=3, scaling=PolynomialScaling()),
-    NearestCalibrated(),
-    AveragedScaling(),
-]
 SEVERAL = [TemperatureScaling(clip=np.float32(1e-6)), VectorScaling(penalty=2), DirichletScaling()]
 P = np.linspace(0.0, 1.0, 40)
 Y = (np.sin(37.0 * np.arange(40)) < 2.0 * P - 1.0).astype(int)

@@ -19,6 +19,28 @@ def _redrawn(v: np.ndarray, statistic: Callable[[np.ndarray, np.ndarray], float]
     return np.array([statistic((rng.random(v.size) < v).astype(float), v) for _ in range(_DRAWS)])
 
 
+def plain(name: str) -> Picture:
+    """What a registered test without a picture of its own gets: its p-values for good and for bad predictions."""
+
+    def draw(ax: Axes) -> None:
+        test = calibrant.inference.calibration_tests()[name]
+
+        def pvalue(y: np.ndarray, v: np.ndarray) -> float:
+            v = np.clip(v.round(1), 0.1, 0.9) if test.null == "exact" else v
+            drawn = {"random_state": 0} if test.null == "redrawn" else {}
+            said = np.column_stack([1.0 - v, v]) if test.classes else v
+            return float(test.function(y.astype(int), said, **drawn).pvalue)
+
+        sizes = [50, 100, 200, 400, 800]
+        for make, colour, label in ((calibrated, BLUE, "calibrated"), (overconfident, HIGH, "overconfident")):
+            ax.plot(sizes, [pvalue(*make(n, 0)) for n in sizes], "o-", color=colour, label=f"{label} predictions")
+        ax.axhline(0.05, color=MUTED, ls="--", label="level 0.05")
+        ax.set(xlabel="rows", ylabel="p-value", xscale="log", yscale="log")
+        ax.legend()
+
+    return draw
+
+
 def calibration(ax: Axes) -> None:
     y, v = overconfident(1000)
     found = calibrant.calibration_test(y, v, random_state=0)

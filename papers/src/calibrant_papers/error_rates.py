@@ -16,18 +16,9 @@ from calibrant.findings.reliability import reliability
 from calibrant.inference.bounds.squared_error import squared_error_bootstrap, squared_error_interval
 from calibrant_papers.processors import on_all_processors
 from calibrant_papers.registry import Reproduction, table
-from calibrant_papers.type_one import LEVEL, PREDICTIONS
+from calibrant_papers.type_one import LEVEL, PREDICTIONS, REDRAWN
 
-_RIVALS = (
-    "tcal_test",
-    "smooth_calibration_test",
-    "kernel_calibration_test",
-    "cox_test",
-    "hosmer_lemeshow_test",
-    "miller_test",
-    "spiegelhalter_test",
-    "cumulative_calibration_test",
-)
+_RIVALS = ("tcal_test", *REDRAWN)
 _DEPARTURES: dict[str, tuple[str, tuple[float, ...], Callable[[int, float, int], tuple[FloatArray, FloatArray]]]] = {
     "temperature": (
         "temperature of the predictor (1: calibrated)",
@@ -63,7 +54,7 @@ def power(quick: bool = False, _data: Path | None = None) -> Reproduction:
         rows: list[list[object]] = []
         for k, name in enumerate(_RIVALS):
             rates = [rejected[name, departure, n, strength, trials] / trials for strength in strengths]
-            ax.plot(strengths, rates, marker="ovs^D<>*"[k], ms=4, lw=1.2, label=name.replace("_", " "))
+            ax.plot(strengths, rates, marker="ovs^D<>*"[k % 8], ms=4, lw=1.2, label=name.replace("_", " "))
             rows.append([name, *rates])
         ax.set(xlabel=label, ylabel=f"rejected of {trials}", ylim=(-0.02, 1.02))
         ax.axhline(LEVEL, color="0.6", lw=0.8, ls=":")

@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 import calibrant
 from calibrant.door.columns import FloatArray
 from calibrant.door.errors import InputError
+from calibrant.inference.testing.registry import calibration_tests
 from calibrant.inference.testing.tcal_plan import CriticalValue
 from calibrant.inference.testing.tcal_scales import dyadic_scales
 from calibrant.inference.testing.two_sample import TwoSampleTest
@@ -52,7 +53,7 @@ Test = Callable[[FloatArray, FloatArray, np.random.Generator], bool]
 
 def _redrawn(name: str, **options: object) -> Test:
     def test(y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
-        function = getattr(calibrant.inference, name)
+        function = calibration_tests()[name].function
         return bool(function(y, p, level=LEVEL, n_resamples=19, random_state=rng, **options).reject)
 
     return test
@@ -88,14 +89,15 @@ def _canonical(_y: FloatArray, p: FloatArray, rng: np.random.Generator) -> bool:
     return calibrant.inference.canonical_kernel_test(label, rows, level=LEVEL, n_resamples=19, random_state=rng).reject
 
 
+_ELSEWHERE = ("calibration_test", "averaged_two_bin_test", "tcal_test", "two_sample_calibration_test")
+REDRAWN = tuple(
+    name
+    for name, each in calibration_tests().items()
+    if each.null == "redrawn" and not each.classes and name not in _ELSEWHERE
+)
+"""Registered tests that are measured here as they stand; the others need other resamples, or are in `test-levels`."""
 _TESTS: dict[str, Test] = {
-    "smooth_calibration_test": _redrawn("smooth_calibration_test"),
-    "kernel_calibration_test": _redrawn("kernel_calibration_test"),
-    "cox_test": _redrawn("cox_test"),
-    "hosmer_lemeshow_test": _redrawn("hosmer_lemeshow_test"),
-    "miller_test": _redrawn("miller_test"),
-    "spiegelhalter_test": _redrawn("spiegelhalter_test"),
-    "cumulative_calibration_test": _redrawn("cumulative_calibration_test"),
+    **{name: _redrawn(name) for name in REDRAWN},
     "cumulative_calibration_test, Kolmogorov-Smirnov": _redrawn(
         "cumulative_calibration_test", form="kolmogorov-smirnov"
     ),

@@ -48,6 +48,7 @@ from calibrant.findings.words import (
 from calibrant.inference.bounds.gate import IMPRACTICAL, asked, practical, rounded_rows
 from calibrant.inference.testing.calibration import CalibrationTestResult
 from calibrant.recalibration.choice import falls_to
+from calibrant.recalibration.curves.registry import title_of
 
 if TYPE_CHECKING:
     from calibrant.findings.reliability import Reliability
@@ -67,20 +68,6 @@ _TOP = {
     "too low": "Not confident enough of the most probable class",
 }
 """What it is to predict that class with too much, and with too little."""
-METHODS = {
-    "temperature": "temperature scaling",
-    "platt": "Platt scaling",
-    "beta": "beta scaling",
-    "polynomial": "polynomial scaling",
-    "scaling_binning": "scaling-binning",
-    "histogram": "histogram binning",
-    "isotonic": "isotonic regression",
-    "constant": "one answer for all rows",
-    "nearest": "the nearest calibrated predictor",
-    "averaged": "the averaged map",
-    "vector": "vector scaling",
-    "dirichlet": "Dirichlet scaling",
-}
 _RECENT = "if what predictions mean has changed, use recent rows only"
 _DISTANCE = "Distance from calibration (the least that predictions must change, on average, to be calibrated{less})"
 _LESS = "; less than the {gaps} above, as others err less and opposite errors may meet"
@@ -402,7 +389,7 @@ def _what_to_do(found: Answer, audit: Audit) -> list[str]:
     if action == "none":
         return [advice.words] if found.state == "worth correcting" else []
     before, after = advice["unchanged"], advice[advice.chosen or ""]
-    method = METHODS.get(advice.chosen or "", advice.chosen)
+    method = title_of(advice.chosen or "")
     settled = found.interval is None or found.interval.low > found.max_distance
     do = f"ecalibrate, by {method}{'' if settled else ': the error is real, and not proved too small to matter'}."
     parts = parts_off(audit)

@@ -37,6 +37,8 @@ from calibrant.inference.testing.distance import kernel_calibration_test as kern
 from calibrant.inference.testing.distance import smooth_calibration_test as smooth_calibration_test
 from calibrant.inference.testing.grades import GradeTestResult as GradeTestResult
 from calibrant.inference.testing.grades import grade_test as grade_test
+from calibrant.inference.testing.registry import CalibrationTest as CalibrationTest
+from calibrant.inference.testing.registry import calibration_tests as calibration_tests
 from calibrant.inference.testing.result import TestResult as TestResult
 from calibrant.inference.testing.tcal import debiased_plug_in as debiased_plug_in
 from calibrant.inference.testing.tcal import tcal_test as tcal_test
@@ -45,6 +47,7 @@ from calibrant.inference.testing.two_sample import TwoSampleResult as TwoSampleR
 from calibrant.inference.testing.two_sample import two_sample_calibration_test as two_sample_calibration_test
 
 __all__ = [
+    "CalibrationTest",
     "CalibrationTestResult",
     "ClassEvidence",
     "ClassWiseResult",
@@ -66,6 +69,7 @@ __all__ = [
     "bootstrap_bounds",
     "calibration_gate",
     "calibration_test",
+    "calibration_tests",
     "canonical_kernel_test",
     "class_wise_test",
     "compare_all",

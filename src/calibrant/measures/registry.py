@@ -25,15 +25,10 @@ __all__ = ["Measure", "measures"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from calibrant.door.registry import Registry
 from calibrant.door.values import ReadOnly, Result
-
-_ROOM = __name__.rpartition(".")[0]
-_MEASURES: dict[str, Measure] = {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +97,7 @@ class Measure(Result):
 
 
 F = TypeVar("F", bound=Callable[..., float])
+_MEASURES: Registry[Measure] = Registry("measure", __name__.rpartition(".")[0])
 
 
 def register(
@@ -126,14 +122,8 @@ def register(
     """
 
     def enter(function: F) -> F:
-        name = function.__name__
-        for what, text in (("sentence", sentence), ("definition", definition), ("source", source)):
-            if not text.strip():
-                raise ValueError(f"measure {name}: its {what} is empty")
-        if function.__module__.rpartition(".")[0] != _ROOM:
-            raise ValueError(f"measure {name}: its module {function.__module__} is not one of {_ROOM}")
-        _MEASURES[name] = Measure(
-            name,
+        entry = Measure(
+            function.__name__,
             function,
             on_sample,
             sentence,
@@ -146,6 +136,7 @@ def register(
             ReadOnly(when_resampled or {}),
             on_rows,
         )
+        _MEASURES.enter(entry, function.__module__, sentence=sentence, definition=definition, source=source)
         return function
 
     return enter
@@ -169,12 +160,4 @@ def measures() -> Mapping[str, Measure]:
     >>> measures()["smooth_calibration_error"].title
     'Smooth calibration error'
     """
-    _import_room()
-    return ReadOnly(dict(sorted(_MEASURES.items(), key=lambda item: (item[1].order, item[0]))))
-
-
-@cache
-def _import_room() -> None:
-    """Import every module of the room, so that all families have registered."""
-    for module in iter_modules(import_module(_ROOM).__path__):
-        import_module(f"{_ROOM}.{module.name}")
+    return _MEASURES.entries()

@@ -27,13 +27,7 @@ from calibrant.measures.lower import lower_distance_from_sample
 from calibrant.measures.smooth import smooth_error_from_sample
 from calibrant.recalibration.choice import RecalibrationChoice, RecalibrationScore, scored
 from calibrant.recalibration.curves.base import Curve
-from calibrant.recalibration.curves.formulas import BetaCurve, PlattCurve, PolynomialCurve
-from calibrant.recalibration.curves.steps import (
-    HistogramBinningCurve,
-    IsotonicCurve,
-    NearestCurve,
-    ScalingBinningCurve,
-)
+from calibrant.recalibration.curves.registry import candidates, maps
 from calibrant.recalibration.curves.temperature import TemperatureCurve
 from calibrant.recalibration.judge import (
     Judge,
@@ -57,10 +51,8 @@ FloatArray = npt.NDArray[np.float64]
 Criterion = Literal["brier", "log", "distance"]
 Direction = Literal["right", "wrong", "none"]
 
-CLASS_METHODS = ("temperature", "vector", "dirichlet")
 _MANY, _FINE, _COARSE = 20_000, 1e-5, 3e-5  # tolerance of distances, up to so many rows and above: 1% of their noise
 _THREADS = 2  # that fit maps, then measure distances
-_SIMPLE = (TemperatureCurve, PlattCurve)  # of one and of two numbers
 _ROUNDED = 0.01  # share of rows predicted 0 or 1, and wrong, that may be rounded predictions
 _MOST_WORK = 5e8  # rows times the square of the classes, above which an audit leaves Dirichlet scaling out
 _SURER = 10.0  # what is said about information is said at a tenth of the level: it overturns the advice
@@ -182,9 +174,8 @@ def choose_on_rows(
     skipped = {}
     if judge.classes:
         n, k = judge.prediction.shape
-        methods = CLASS_METHODS
         if n * k * k > _MOST_WORK:
-            methods = tuple(name for name in CLASS_METHODS if name != "dirichlet")
+            methods = [name for name, each in maps().items() if each.classes and name != "dirichlet"]
             skipped["dirichlet"] = f"takes minutes with {k:,} classes"
     clock = TimeLimit(None)
     with beside(_THREADS) as threads:
@@ -208,11 +199,11 @@ def _choose(
     one_of(criterion, get_args(Criterion), "criterion")
     n_resamples = check_number(n_resamples)
     level = check_level(level)
-    maps: dict[str, Any]
+    recalibrators: dict[str, Any]
     if methods is None and not judge.classes:
-        maps = {name: curve() for name, curve in CURVES.items()}
+        recalibrators = {name: each.kind() for name, each in candidates().items()}
     else:
-        maps = _read_methods(CLASS_METHODS if methods is None else methods, judge.classes)
+        recalibrators = _read_methods(methods, judge.classes)
     rng, seed = seeded(random_state)
     # scikit-learn's seeds have 32 bits.
     splits = judge.splits(cv, int(rng.integers(2**32)) if seed is None else seed % 2**32)
@@ -224,8 +215,8 @@ def _choose(
     comparison = _Comparison(
         judge, judge.mass, judge.losses(judge.prediction), criterion, level, n_resamples, rng, threads
     )
-    scores, certain, skipped = _scores(comparison, maps, splits, clock, progress)
-    fitted = {name: each for name, each in maps.items() if name not in skipped}
+    scores, certain, skipped = _scores(comparison, recalibrators, splits, clock, progress)
+    fitted = {name: each for name, each in recalibrators.items() if name not in skipped}
     allowed = [each for each in scores if each.method not in certain]
     best, choice = _pick(comparison, allowed, fitted, test, rows)
     choice, order, correlation, direction = _with_order(comparison, choice, fitted, splits, scores)
@@ -367,7 +358,8 @@ def _pick(
     if test is None or rows is None:
         better = [scores[0], *(each for each in scores[1:] if each.method in comparison.likelier)]
         return comparison.first_as_good(better[1:] or better)
-    simple = {"unchanged", *(name for name, kind in fitted.items() if isinstance(kind, _SIMPLE))}
+    kinds = tuple(each.kind for each in candidates().values() if each.simple)
+    simple = {"unchanged", *(name for name, each in fitted.items() if isinstance(each, kinds))}
     best, choice = comparison.simplest(scores, simple)
     impossible = impossible_rows(rows)
     many = impossible is not None and impossible.n_rows > _ROUNDED * rows.y_prob.size
@@ -420,9 +412,11 @@ def _holds_certainty(crossed: FloatArray, classes: bool) -> bool:
     return bool(crossed.min() <= 0.0 or (not classes and crossed.max() >= 1.0))
 
 
-def _read_methods(methods: Sequence[Any], classes: bool) -> dict[str, Any]:
+def _read_methods(methods: Sequence[Any] | None, classes: bool) -> dict[str, Any]:
     from calibrant.recalibration.methods import make_recalibrator  # scikit-learn takes a second to load
 
+    if methods is None:
+        methods = [name for name, each in maps().items() if each.classes]
     if isinstance(methods, str) or len(methods) == 0:
         raise InputError("methods", f"is {methods!r:.40}; a sequence of names or recalibrators is needed")
     names, recalibrators = [], []
@@ -436,16 +430,3 @@ def _read_methods(methods: Sequence[Any], classes: bool) -> dict[str, Any]:
     if len(set(names)) < len(names) or "unchanged" in names:
         raise InputError("methods", "holds a name twice; fit recalibrators of one class one by one")
     return dict(zip(names, recalibrators, strict=True))
-
-
-CURVES: dict[str, type[Curve]] = {
-    "temperature": TemperatureCurve,
-    "platt": PlattCurve,
-    "beta": BetaCurve,
-    "polynomial": PolynomialCurve,
-    "scaling_binning": ScalingBinningCurve,
-    "histogram": HistogramBinningCurve,
-    "isotonic": IsotonicCurve,
-    "nearest": NearestCurve,
-}
-"""From the fewest numbers fitted to the most."""

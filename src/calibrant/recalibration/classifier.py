@@ -41,9 +41,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         With ``predict_proba``, or ``decision_function``, which is read as log-odds. A fitted one that is not to be
         fitted again is passed as ``sklearn.frozen.FrozenEstimator(estimator)``.
     method : str or recalibrator, default "platt"
-        One of "temperature", "platt", "beta", "polynomial", "scaling_binning", "histogram", "isotonic", "nearest",
-        "averaged", "vector", "dirichlet", or an unfitted recalibrator. With more than two classes, maps of one
-        probability are fitted class by class, and their results are divided by their sum.
+        The name of a map, as `Method` lists them: "temperature", "beta", "isotonic" and others; or an unfitted
+        recalibrator. With more than two classes, maps of one probability are fitted class by class, and their results
+        are divided by their sum.
     cv : int, splitter or iterable, default 5
         Number of parts that the rows are split into, with every class in each, or a splitter of scikit-learn's; every
         row is predicted once, by a copy of the classifier that was not fitted to it. Not used by a frozen one.

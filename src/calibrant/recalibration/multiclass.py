@@ -18,6 +18,7 @@ from calibrant.door.classes import MulticlassSample, class_probabilities, multic
 from calibrant.door.columns import Column
 from calibrant.door.errors import InputError
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, check_clip
+from calibrant.recalibration.curves.registry import register_map
 from calibrant.recalibration.kinds import Kind, check, check_size, column, labels, number, optional, square
 from calibrant.recalibration.serialization import JsonEstimator
 from calibrant.recalibration.softmax_fit import SoftmaxProblem, Stop, fit_softmax, spread_between
@@ -121,6 +122,7 @@ class MulticlassRecalibrator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return tags
 
 
+@register_map("vector", "vector scaling", order=100, classes=True)
 class VectorScaling(MulticlassRecalibrator):
     """A factor and a shift for the logarithm of each class probability.
 
@@ -192,6 +194,7 @@ class VectorScaling(MulticlassRecalibrator):
         )
 
 
+@register_map("dirichlet", "Dirichlet scaling", order=110, classes=True)
 class DirichletScaling(MulticlassRecalibrator):
     """A linear map of the logarithms of all class probabilities: Dirichlet calibration, or matrix scaling.
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.door.errors import FileError, InputError
-from calibrant.recalibration import methods as methods  # whose classes are known by their names once it is imported
-from calibrant.recalibration.by_segment import estimator as estimator
+from calibrant.recalibration.by_segment import estimator as estimator  # whose class is known once it is imported
+from calibrant.recalibration.curves.registry import maps
 from calibrant.recalibration.serialization import LAYOUT, VERSION, read_content, sealed
 
 
@@ -111,6 +111,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _from_text(text: str, fail: type[InputError], argument: str, whose: str) -> Any:
+    maps()  # whose classes are known by their names once they are imported
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from calibrant.decisions.cost import acting_from, threshold_in_words
 from calibrant.door.ends import confidence
 from calibrant.door.outwards import at_least, in_short, outwards
-from calibrant.findings.catalogue import METHODS, code, most_in_short, what_to_do
+from calibrant.findings.catalogue import code, most_in_short, what_to_do
 from calibrant.findings.classes import ClassFindings, Question
 from calibrant.findings.comparison import Comparison
 from calibrant.findings.decision import blamed
@@ -37,6 +37,7 @@ from calibrant.findings.words import (
 )
 from calibrant.inference.bounds.gate import asked
 from calibrant.measures.registry import measures
+from calibrant.recalibration.curves.registry import title_of
 from calibrant.report.classes import errors_svg, pairs_svg
 from calibrant.report.decisions import decision_svg, triptych_svgs
 from calibrant.report.frame import beyond
@@ -329,7 +330,7 @@ def bars(audit: Audit, at_least: float = 0.0) -> list[Bar]:
         shown.append((f"Population, {each}{sure} confidence", between, "population", *found.interval))
     best = next((score for score in audit.advice.scores if score.method == audit.advice.chosen), None)
     if best is not None and best.method != "unchanged" and blamed(audit, found.direction) is None:
-        name = f"After {METHODS.get(best.method, best.method)}, on rows it was not fitted to"
+        name = f"After {title_of(best.method)}, on rows it was not fitted to"
         left, noise = best.lower_calibration_distance, min(audit.advice.noise or 0.0, found.size)
         words, begins = (in_short(left), left) if left >= noise else (f"below {in_short(noise)}", 0.0)
         shown.append((name, words, "after", begins, max(left, noise)))

@@ -19,6 +19,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import ReadOnly, Result
 from calibrant.inference.testing.components import COX, GROUPS, WAVES, Components, drawn_statistics
 from calibrant.inference.testing.lots import UncertainLots, lots_of_rows, lots_of_sample
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult
 from calibrant.inference.testing.tail import log_tail
 from calibrant.resampling.redraw import check_groups, random_signs
@@ -150,6 +151,12 @@ class CalibrationTestResult(TestResult):
         return sentence
 
 
+@register_test(
+    proof="the predictions are miscalibrated.",
+    limits="tell how far off they are.",
+    source="J. Neyman, 1937; D. R. Cox, 1958; T-Cal.",
+    order=10,
+)
 def calibration_test(
     y_true: Column,
     y_prob: Column,

@@ -9,12 +9,21 @@ import numpy as np
 from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, check_resamples, generator
 from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import TestResult
 from calibrant.kernels.canonical import draw_labels, paired_sum
 from calibrant.measures.canonical import paired
 from calibrant.resampling.redraw import pvalue_among, resampled, running_shares
 
 
+@register_test(
+    proof="the vectors of class probabilities are miscalibrated.",
+    limits="have much power with many classes.",
+    source="D. Widmann et al., 2019; T-Cal, Section 2.",
+    order=60,
+    admits=(),
+    classes=True,
+)
 def canonical_kernel_test(
     y_true: Column,
     y_prob: Column,

@@ -12,10 +12,17 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, posi
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.classical import ClassicalResult, chi_squared_tail
+from calibrant.inference.testing.registry import register_test
 from calibrant.measures.binned import bins_from_sample
 from calibrant.resampling.redraw import redrawn_pvalue
 
 
+@register_test(
+    proof="some tenth of the rows has more or fewer events than predicted.",
+    limits="detect faults within a tenth.",
+    source="Hosmer and Lemeshow, 1980; T-Cal, Section 1.1.",
+    order=90,
+)
 def hosmer_lemeshow_test(
     y_true: Column,
     y_prob: Column,
@@ -93,6 +100,12 @@ def hosmer_lemeshow_test_on_rows(
     return _chi_squared_of(rows, first, "Hosmer-Lemeshow test", level, n_resamples, random_state)
 
 
+@register_test(
+    proof="at one of a few values of the predictions the event rate differs from it.",
+    limits="say at which; have power where predictions hardly repeat.",
+    source="R. G. Miller, 1962; T-Cal, Appendix B.4.",
+    order=100,
+)
 def miller_test(
     y_true: Column,
     y_prob: Column,

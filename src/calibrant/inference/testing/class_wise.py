@@ -20,6 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.door.values import Result, counted
 from calibrant.inference.testing.lots import lots_of_rows
 from calibrant.inference.testing.poisson_binomial import mean_chance_interval, two_sided_log_pvalues
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
 from calibrant.inference.testing.tail import sum_bound
 from calibrant.kernels.class_cells import class_cells
@@ -114,6 +115,15 @@ class ClassWiseResult(TestResult):
         return f"{len(classes):,} of {counted(k, 'class', 'classes')} miscalibrated, {classes[0].summary()} ({how})"
 
 
+@register_test(
+    proof="which of up to thousands of classes have wrong probabilities.",
+    limits="detect faults that cancel within each quarter of a class's variance.",
+    source="Benjamini and Yekutieli, 2001.",
+    order=70,
+    null="exact",
+    admits=("sample_weight", "groups"),
+    classes=True,
+)
 def class_wise_test(
     y_true: Labels | Table,
     y_prob: Table,

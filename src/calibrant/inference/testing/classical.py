@@ -14,6 +14,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.rows import Rows
 from calibrant.door.sample import Sample
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult
 from calibrant.kernels.sums import dot
 from calibrant.resampling.redraw import redrawn_pvalue
@@ -62,6 +63,12 @@ class CoxResult(ClassicalResult):
     slope: float | None
 
 
+@register_test(
+    proof="a line in the log-odds fits better than intercept 0 and slope 1.",
+    limits="detect a fault that is no line in the log-odds.",
+    source="D. R. Cox, 1958; T-Cal, Section 1.1.",
+    order=80,
+)
 def cox_test(
     y_true: Column,
     y_prob: Column,
@@ -163,6 +170,12 @@ def cox_test_on_rows(rows: Rows, *, level: float, n_resamples: int, random_state
     return CoxResult.of(rows, observed, pvalue, level, method, asymptotic, *line)
 
 
+@register_test(
+    proof="the Brier score is larger or smaller than calibrated predictions would have.",
+    limits="detect faults that leave the Brier score unchanged.",
+    source="D. J. Spiegelhalter, 1986; T-Cal, Section 1.1.",
+    order=110,
+)
 def spiegelhalter_test(
     y_true: Column,
     y_prob: Column,

@@ -13,6 +13,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, one_
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.rows import Rows
 from calibrant.inference.testing.classical import ClassicalResult
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST
 from calibrant.kernels.sums import dot
 from calibrant.kernels.walks import reach
@@ -22,6 +23,12 @@ _SURELY = 0.01  # Brownian motion reaches as far with a probability of 1 to the 
 Form = Literal["kuiper", "kolmogorov-smirnov"]
 
 
+@register_test(
+    proof="outcomes exceed the predictions, or fall short of them, over some range.",
+    limits="detect faults that alternate too fast for the walk to climb.",
+    source="Arrieta-Ibarra et al., JMLR 2022.",
+    order=120,
+)
 def cumulative_calibration_test(
     y_true: Column,
     y_prob: Column,

@@ -15,6 +15,7 @@ from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, not_taken
 from calibrant.door.values import counted
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import LEAST, TestResult, impossible_rows
 
 Correction = Literal["holm", "bonferroni"]
@@ -52,6 +53,14 @@ class DiscreteResult(TestResult):
     miscalibrated: tuple[float, ...]
 
 
+@register_test(
+    proof="each value that it names has another event rate than predicted.",
+    limits="pool neighbours: it has no power for many values with few rows each.",
+    source="T-Cal, Appendix B.4.",
+    order=130,
+    null="exact",
+    admits=("trials",),
+)
 def discrete_calibration_test(
     y_true: Column,
     y_prob: Column,

@@ -12,6 +12,7 @@ from calibrant.door.arguments import N_RESAMPLES, RandomState, check_level, posi
 from calibrant.door.columns import Column, FloatArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import TestResult
 from calibrant.kernels import pairs
 from calibrant.kernels.sums import dot
@@ -23,6 +24,12 @@ Error = Callable[[FloatArray, FloatArray], float]
 """Takes distinct predictions and the sums of residuals there, over the number of rows."""
 
 
+@register_test(
+    proof="a smooth error this large is more than chance.",
+    limits="detect fast oscillations, which are small in the smooth error too.",
+    source="nearly-linear time, Sections 3.4 and 5; unifying theory, Section 7.",
+    order=30,
+)
 def smooth_calibration_test(
     y_true: Column,
     y_prob: Column,
@@ -103,6 +110,12 @@ def smooth_calibration_test_on_rows(
     return _resampled(largest_correlation, "smooth calibration test", rows, level, n_resamples, random_state)
 
 
+@register_test(
+    proof="a Laplace kernel error this large is more than chance.",
+    limits="detect fast oscillations either.",
+    source="unifying theory, Section 8; D. Widmann et al., 2019.",
+    order=40,
+)
 def kernel_calibration_test(
     y_true: Column,
     y_prob: Column,
@@ -173,6 +186,12 @@ def kernel_calibration_test_on_rows(
     return _resampled(error, "kernel calibration test", rows, level, n_resamples, random_state)
 
 
+@register_test(
+    proof="a squared averaged two-bin error this large is more than chance.",
+    limits="detect fast oscillations, which are small in every distance from calibration.",
+    source="J. Hartline, L. Hu and Y. Wu, COLT 2026.",
+    order=50,
+)
 def averaged_two_bin_test(
     y_true: Column,
     y_prob: Column,

@@ -20,6 +20,7 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, dimensions, not_taken
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import impossible_rows
 from calibrant.inference.testing.tcal_plan import (
     Correction,
@@ -39,6 +40,12 @@ from calibrant.resampling.threads import in_blocks
 Reduction = Literal["canonical", "top_label", "class_wise"]
 
 
+@register_test(
+    proof="the predictions are miscalibrated, at any scale.",
+    limits="show the direction of the fault.",
+    source="T-Cal, Theorems 3 and 5, Remark 4.",
+    order=20,
+)
 def tcal_test(
     y_true: Column,
     y_prob: Column,

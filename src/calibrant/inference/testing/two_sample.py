@@ -16,6 +16,7 @@ from calibrant.door.classes import MulticlassSample, multiclass_sample
 from calibrant.door.columns import Column, FloatArray, IntArray
 from calibrant.door.errors import InputError
 from calibrant.door.rows import Rows, dimensions
+from calibrant.inference.testing.registry import register_test
 from calibrant.inference.testing.result import TestResult, impossible_rows
 from calibrant.inference.testing.tcal_scales import OrderedRows, class_rows, event_rows
 from calibrant.kernels.tcal import BITS
@@ -55,6 +56,13 @@ class TwoSampleResult(TestResult):
     n_resamples: int
 
 
+@register_test(
+    proof="the predictions are miscalibrated.",
+    limits="have the power of tcal_test: half of the rows stand in for the labels.",
+    source="T-Cal, Algorithm 3, Theorem 12, Appendix C.4.",
+    order=140,
+    admits=(),
+)
 def two_sample_calibration_test(
     y_true: Column,
     y_prob: Column,

@@ -20,6 +20,7 @@ from calibrant.door.sample import Sample
 from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.logistic import inner_expit
 from calibrant.recalibration.curves.base import Curve, Levels
+from calibrant.recalibration.curves.registry import register_map
 from calibrant.recalibration.kinds import check
 
 FloatArray = npt.NDArray[np.float64]
@@ -247,6 +248,7 @@ def _mode(
     return coefficients, evidence, root
 
 
+@register_map("averaged", "the averaged map", order=90, candidate=False)
 class AveragedCurve(Curve):
     """Average of smooth maps, each shrunk to the identity, weighed by how well they explain the rows."""
 

@@ -13,6 +13,7 @@ from calibrant.door.sample import Sample
 from calibrant.kernels.sums import dot, rows_dot
 from calibrant.measures.logistic import FARTHEST, MANY, fit_logistic, inner_expit, log_odds, pooled_neighbours
 from calibrant.recalibration.curves.base import LARGEST_LOG_ODDS, Curve, Levels, check_clip
+from calibrant.recalibration.curves.registry import register_map
 from calibrant.recalibration.kinds import check, check_size
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,6 +30,7 @@ _LARGEST_COEFFICIENT = 1.1 / _RANK
 """More than any: the largest singular value is at least 1, as the first column is of length 1, and so are all rates."""
 
 
+@register_map("platt", "Platt scaling", order=20, simple=True)
 class PlattCurve(Curve):
     """Logistic curve through the log-odds of the predictions: two numbers, a slope and a shift."""
 
@@ -72,6 +74,7 @@ class PlattCurve(Curve):
         )
 
 
+@register_map("beta", "beta scaling", order=30)
 class BetaCurve(Curve):
     """Beta calibration: log-odds become a * log(p) - b * log(1 - p) + c with a and b not negative."""
 
@@ -117,6 +120,7 @@ class BetaCurve(Curve):
         )
 
 
+@register_map("polynomial", "polynomial scaling", order=40)
 class PolynomialCurve(Curve):
     """Polynomial of the prediction fitted by least squares, then clipped to [0, 1]."""
 

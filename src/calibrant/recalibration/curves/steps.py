@@ -15,12 +15,14 @@ from calibrant.kernels.isotonic import isotonic
 from calibrant.measures.interval import partition_from_sample
 from calibrant.recalibration.curves.base import Curve, Levels, check_ends_agree
 from calibrant.recalibration.curves.formulas import PlattCurve
+from calibrant.recalibration.curves.registry import register_map
 from calibrant.recalibration.kinds import check
 
 FloatArray = npt.NDArray[np.float64]
 Strategy = Literal["quantile", "ceil", "uniform"]
 
 
+@register_map("isotonic", "isotonic regression", order=70)
 class IsotonicCurve(Curve):
     """Best increasing map of the predictions, straight between its steps."""
 
@@ -91,6 +93,7 @@ class _Bins(_Values):
         super()._check_fitted()
 
 
+@register_map("histogram", "histogram binning", order=60)
 class HistogramBinningCurve(_Bins):
     """Mean outcome of the bin that a prediction falls in."""
 
@@ -107,6 +110,7 @@ class HistogramBinningCurve(_Bins):
         )
 
 
+@register_map("scaling_binning", "scaling-binning", order=50)
 class ScalingBinningCurve(_Bins):
     """Scaling-binning: a smooth map is fitted, then its mean in each of a few bins is returned."""
 
@@ -132,6 +136,7 @@ class ScalingBinningCurve(_Bins):
         return f"{self.scaling_._in_words()[:-1]}; then {_many(self.values_.size, 'bin')} return their means."
 
 
+@register_map("nearest", "the nearest calibrated predictor", order=80)
 class NearestCurve(_Values):
     """Nearest calibrated post-processing: intervals of predictions that pay for their width in calibration."""
 

@@ -13,6 +13,7 @@ from calibrant.kernels.logistic import logistic_derivatives
 from calibrant.measures.logistic import MANY, inner_expit, log_odds, pooled_neighbours
 from calibrant.recalibration.curves.base import Curve, Levels, check_clip
 from calibrant.recalibration.curves.formulas import what_a_line_does
+from calibrant.recalibration.curves.registry import register_map
 from calibrant.recalibration.kinds import check
 
 FloatArray = npt.NDArray[np.float64]
@@ -22,6 +23,7 @@ _STEPS = 200
 _CLOSE = 1e-9  # a Newton step shorter than this part of where it starts ends within rounding: its error is squared
 
 
+@register_map("temperature", "temperature scaling", order=10, simple=True, classes=True)
 class TemperatureCurve(Curve):
     """One number, the temperature, by which all log-odds are divided."""
 
