@@ -27,6 +27,7 @@ NEEDS = {
     "integrations/lm_eval": "lm_eval",
 }
 collect_ignore = [f"src/calibrant/{module}.py" for module, library in NEEDS.items() if not find_spec(library)]
+collect_ignore += ["tests/toys"]  # are copied into a house of their own
 pytest_plugins = ["tests.processor_seconds"]
 
 # How many examples a test draws: in percent of what it asks for (`tests.strategies.examples`). Every run draws others.
