@@ -11,8 +11,7 @@ import numpy as np
 
 from calibrant.door.arguments import positive
 from calibrant.door.columns import FloatArray, read_columns
-from calibrant.door.errors import InputError
-from calibrant.door.extras import optional
+from calibrant.door.errors import InputError, optional
 from calibrant.door.sample import Sample
 from calibrant.kernels.slopes import gap_prices, one_sided
 from calibrant.kernels.sums import dot

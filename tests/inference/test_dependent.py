@@ -15,7 +15,7 @@ def test_the_correlation_is_found_again(correlation):
     y, v, group = _in_groups(rng, 1000, 10, correlation, _MEANS["uniform"])
     like = DependentOutcomes.like(y, v, None, group.astype(np.int64))
     assert like.correlation == pytest.approx(correlation, abs=0.06)
-    drawn = np.array([like.drawn(rng) for _ in range(200)])
+    drawn = np.array([like.draw(rng) for _ in range(200)])
     assert set(np.unique(drawn)) == {0.0, 1.0}
     assert np.abs(drawn.mean(axis=0) - v).max() < 0.17  # each outcome keeps its chance
     sums = np.array([np.bincount(group.astype(int), each - v) for each in (y, *drawn[:20])])
@@ -29,7 +29,7 @@ def test_trials_of_a_group_go_together_and_certain_rows_stay():
     share = np.column_stack([happens, np.ones(400)]).ravel().astype(float)
     like = DependentOutcomes.like(share, v, np.full(800, 5), group)
     assert like.correlation > 0.9
-    drawn = like.drawn(rng)
+    drawn = like.draw(rng)
     assert (drawn[1::2] == 1.0).all()
     assert (np.abs(drawn[::2] - 0.5) > 0.4).mean() > 0.7
     alone = DependentOutcomes.like(share[::2], v[::2], None, np.arange(400))

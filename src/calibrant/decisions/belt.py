@@ -173,7 +173,7 @@ def calibration_belt(
     if line.separated() != 0.0:
         raise InputError("y_true", "is separated by a cut of the predictions, or all the same: no curve fits best")
     powers = _Powers.of(line)
-    theta, low = _chosen(line, powers)
+    theta, low = _choose_degree(line, powers)
     degree = theta.size - 1
     bisector = float((line.mass * (np.logaddexp(0.0, line.odds) - line.rate * line.odds)).sum())
     statistic = max(0.0, 2.0 * (bisector - low))
@@ -243,7 +243,7 @@ def _grid(line: LogitLine) -> FloatArray:
     return np.sort(np.concatenate([even, by_rank]))
 
 
-def _chosen(line: LogitLine, powers: _Powers) -> tuple[FloatArray, float]:
+def _choose_degree(line: LogitLine, powers: _Powers) -> tuple[FloatArray, float]:
     """Coefficients of the polynomial that is chosen, and minus its log-likelihood."""
     theta, low = _fit(line, powers.features(line.odds, 1), np.zeros(2))
     if theta is None:

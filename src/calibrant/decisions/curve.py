@@ -77,7 +77,7 @@ class DecisionCurve(Result):
     def summary(self) -> str:
         """Say where most is lost, or of a single threshold what acting there is worth."""
         if self.thresholds.size == 1:
-            return self._said_of(0)
+            return self._sentence(0)
         worst = int(np.argmax(np.maximum(self.regret, self.regret_after)))
         most = max(self.regret[worst], self.regret_after[worst])
         where = f"{counted(self.thresholds.size, 'threshold')} in [0, 1)"
@@ -89,7 +89,7 @@ class DecisionCurve(Result):
             f"{self.base_rate:.3g} events)."
         )
 
-    def _said_of(self, k: int) -> str:
+    def _sentence(self, k: int) -> str:
         cut, lost = self.best_cuts[k], self.regret[k]
         where = "act on none" if cut == np.inf else f"act from {cut:.6g} on"
         loss = "no cut is better" if lost == 0.0 else f"{lost:.3g} per row is lost against the best cut ({where})"
@@ -115,7 +115,7 @@ class DecisionCurve(Result):
         InputError
             If one is not in [0, 1), or there is none.
         """
-        return _curve(self._cuts, self._cases, _asked(thresholds))
+        return _curve(self._cuts, self._cases, _read_thresholds(thresholds))
 
     def band(
         self, *, level: float = 0.05, n_resamples: int = N_RESAMPLES, random_state: RandomState = None
@@ -228,7 +228,7 @@ def decision_curve(
     """
     cases = Cases.read(y_true, y_prob, sample_weight, trials, groups)
     cuts = Cuts.of(cases.sample)
-    at = breakpoints(cuts) if thresholds is None else _asked(thresholds)
+    at = breakpoints(cuts) if thresholds is None else _read_thresholds(thresholds)
     return _curve(cuts, cases, at)
 
 
@@ -241,7 +241,7 @@ def breakpoints(cuts: Cuts) -> FloatArray:
     return at[: np.searchsorted(at, 1.0)]
 
 
-def _asked(thresholds: Sequence[float] | FloatArray) -> FloatArray:
+def _read_thresholds(thresholds: Sequence[float] | FloatArray) -> FloatArray:
     at = as_numbers(np.asarray(thresholds), "thresholds")
     if at.size == 0:
         raise InputError(
@@ -278,6 +278,7 @@ def _curve(cuts: Cuts, cases: Cases, t: FloatArray) -> DecisionCurve:
 
 
 _MOST, _MOST_OF_UNITS = 256, 64  # thresholds; fewer where each resample is a pass over all units
+_POINTS = 400  # of a picture: thresholds, and points of each curve
 _LEAST = 10  # of each outcome: with five events in 1,000 rows the band missed 12% at nominal 5%
 _EVENTS, _OTHERS = ("event", "events"), ("row without the event", "rows without the event")
 _UNSEEN = 2.0  # events and other rows that are added to the variance, as if seen: where none acts it is not 0
@@ -337,7 +338,7 @@ def band_of(
     shares = cases.by_unit(cases.weight)
     unit = float((shares**3).sum() / (shares**2).sum())  # 1 / n where all weigh the same
     t = _some(thresholds, _MOST_OF_UNITS)
-    return _drawn(*_of_units(cases, t, n_resamples, random_state), unit, t, level, n_resamples)
+    return _band_of_worths(*_of_units(cases, t, n_resamples, random_state), unit, t, level, n_resamples)
 
 
 def band_of_sample(
@@ -348,7 +349,7 @@ def band_of_sample(
     _check_enough(int(sample.ones.sum()), _EVENTS)
     _check_enough(int((sample.count - sample.ones).sum()), _OTHERS)
     t = _some(thresholds, _MOST)
-    return _drawn(*_of_rows(sample, t, n_resamples, random_state), 1.0 / sample.n_rows, t, level, n_resamples)
+    return _band_of_worths(*_of_rows(sample, t, n_resamples, random_state), 1.0 / sample.n_rows, t, level, n_resamples)
 
 
 def _checked(level: float, n_resamples: int) -> float:
@@ -364,12 +365,15 @@ def _check_enough(units: int, kind: Sequence[str]) -> None:
 
 
 def _some(t: FloatArray, most: int) -> FloatArray:
-    if t.size <= most:
-        return t
-    return t[np.unique(np.linspace(0, t.size - 1, most).round().astype(np.int64))]
+    return t[_evenly(t.size, most)]
 
 
-def _drawn(
+def _evenly(n: int, most: int = _POINTS) -> IntArray:
+    """Numbers of at most so many of n points, evenly, both ends among them."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+def _band_of_worths(
     observed: Worths, redrawn: Worths, unit: float, t: FloatArray, level: float, n_resamples: int
 ) -> DecisionBand:
     """The band, from what the rows give and what resamples do; `unit` is the share that a row has."""
@@ -427,9 +431,6 @@ def _of_units(cases: Cases, t: FloatArray, n_resamples: int, random_state: Rando
 
     draws = resampled(again, t.size, n_resamples, random_state)
     return of(np.ones(n)), (draws[:, 0], draws[:, 1])
-
-
-_POINTS = 400  # thresholds, and points of each curve
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -498,7 +499,7 @@ def acting_from_sample(
     sample's if known.
     """
     cuts = Cuts.of(sample) if cuts is None else cuts
-    t = np.union1d(_thinned(breakpoints(cuts)), threshold)
+    t = np.union1d(_some(breakpoints(cuts), _POINTS), threshold)
     best, now, after = cuts.best_at(t), cuts.now(t), cuts.after(t)
     band: DecisionBand | None = None
     no_band: str | None = "trials of one row, or rows of one group, need not be independent in the population"
@@ -514,7 +515,7 @@ def acting_from_sample(
         base_rate=float(cuts.events[-1]),
         band=band,
         no_band=no_band,
-        murphy=_thinned_diagram(murphy_from_sample(sample, corp, cuts, _kept)),
+        murphy=_thinned_diagram(murphy_from_sample(sample, corp, cuts, _evenly)),
     )
 
 
@@ -536,21 +537,12 @@ def _band(
         return None, f"there are too few of a kind: y_true {problem.problem}; {problem.allowed}"
 
 
-def _thinned(values: FloatArray) -> FloatArray:
-    return values[_kept(values.size)]
-
-
-def _kept(n: int) -> IntArray:
-    """Numbers of at most `_POINTS` of n points, evenly, both ends among them."""
-    return np.unique(np.linspace(0, n - 1, min(n, _POINTS)).round().astype(np.int64))
-
-
 def _thinned_diagram(diagram: MurphyDiagram) -> MurphyDiagram:
     """The diagram with some points of the ROC curve (the hull's first) and of the isotonic one."""
-    hull = diagram.on_hull[_kept(diagram.on_hull.size)]
-    points = np.union1d(_kept(diagram.true_positive_rate.size), hull)
+    hull = diagram.on_hull[_evenly(diagram.on_hull.size)]
+    points = np.union1d(_evenly(diagram.true_positive_rate.size), hull)
     corp = diagram.corp
-    some = _kept(corp.prediction.size)
+    some = _evenly(corp.prediction.size)
     return replace(
         diagram,
         false_positive_rate=diagram.false_positive_rate[points],

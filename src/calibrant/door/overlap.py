@@ -42,7 +42,7 @@ class Overlap:
         """Whether it is no chance."""
         return self.bits >= ENOUGH
 
-    def told(self, names: Sequence[str]) -> str:
+    def sentence(self, names: Sequence[str]) -> str:
         """Say what is wrong."""
         one, others = names[self.one], [names[other] for other in self.others]
         rows, first = f"the same {counted(self.count, 'row')}", "".join(others[:1])
@@ -61,7 +61,7 @@ class Overlap:
 def refuse(overlap: Overlap | None, names: Sequence[str], fail: type[InputError], argument: str) -> None:
     """Refuse sources that hold the same rows, by their names."""
     if overlap is not None:
-        raise fail(argument, overlap.told(names), allowed=_TWICE if overlap.how == "itself" else _DISTINCT)
+        raise fail(argument, overlap.sentence(names), allowed=_TWICE if overlap.how == "itself" else _DISTINCT)
 
 
 def find_overlap(

@@ -117,7 +117,7 @@ class Rows:
         return np.broadcast_to(1.0, self.y_prob.shape) if self.trials is None else self.trials
 
     @property
-    def held(self) -> Any:
+    def mask(self) -> Any:
         """Mask of the rows that have weight."""
         return slice(None) if self.weight is None else self.weight > _LIGHTEST
 
@@ -137,7 +137,7 @@ class Rows:
         if self.weight is None and self.trials is None:
             sample = self.sample
             return Lots(sample.prediction, sample.count, sample.ones, np.broadcast_to(1.0, sample.prediction.shape))
-        mask, ones = self.held, self.y_true.astype(np.float64)
+        mask, ones = self.mask, self.y_true.astype(np.float64)
         weight = None if self.weight is None else self.weight[mask]
         return Lots.of(self.y_prob[mask], self.count[mask], ones[mask], weight)
 

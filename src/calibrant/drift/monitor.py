@@ -222,7 +222,7 @@ class CalibrationMonitor:
             overlap = find_overlap([*([each] for each in self._held), [identity]], about=len(self._held))
             if overlap is not None and overlap.certain:
                 names = [*(f"batch {at}" for at in range(1, len(self._held) + 1)), "this one"]
-                raise _again(f"were added before: {overlap.told(names)}")
+                raise _again(f"were added before: {overlap.sentence(names)}")
         t = self._n_batches + 1
         self._logs = np.logaddexp(self._logs, -math.log(t * (t + 1))) + gained
         self._contradicted += contradicted

@@ -272,7 +272,7 @@ class CalibrationGate:
         overlap = find_overlap(sources, about=len(held))
         if overlap is not None and (overlap.certain or listener.once):
             names = [*(f"earlier batch {at}" for at in range(1, len(held) + 1)), "this batch"]
-            raise _again("once", f"were added before: {overlap.told(names)}", overlap)
+            raise _again("once", f"were added before: {overlap.sentence(names)}", overlap)
 
     def reading(self) -> GateResult:
         """Return what is proved so far: the verdict, both ends, and about how many rows would decide."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from calibrant.door.extras import optional
+from calibrant.door.errors import optional
 from calibrant.integrations.values import check_measure, measured
 
 with optional("calibrant.integrations.ignite", "torch", "ignite"):

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.door.errors import InputError
-from calibrant.door.extras import optional
+from calibrant.door.errors import InputError, optional
 from calibrant.integrations.values import check_measure, measured
 
 with optional("calibrant.integrations.lm_eval", "lm_eval"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.door.extras import optional
+from calibrant.door.errors import optional
 from calibrant.integrations.values import check_measure, measured, outcomes
 
 with optional("calibrant.integrations.torchmetrics", "torch", "torchmetrics"):

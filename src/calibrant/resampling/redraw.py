@@ -83,7 +83,7 @@ class Redraws:
         assert rows.group is not None
         one = np.broadcast_to(1.0, rows.y_prob.shape)
         columns = (rows.y_prob, one if rows.weight is None else rows.weight, rows.count, rows.y_true, rows.group)
-        parts = [column[rows.held] for column in columns]
+        parts = [column[rows.mask] for column in columns]
         v, weight, count, ones, group = (column[np.lexsort(parts[::-1])] for column in parts)
         excess, n_groups = weight * (ones - count * v), int(group.max()) + 1
         return cls(v, count, weight, group, excess, lambda rng: random_signs(rng, n_groups)[group] * excess)

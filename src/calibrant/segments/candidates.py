@@ -63,7 +63,7 @@ def units_of(rows: Rows, features: Sequence[Feature]) -> FeatureLots:
     """Pool rows that nothing tells apart; the order of the units does not depend on that of the rows."""
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
     if rows.weight is not None:
-        used &= rows.held
+        used &= rows.mask
     told = [*((each.code, len(each.labels)) for each in features)]
     if rows.group is not None:
         told.append((rows.group, int(rows.group.max()) + 1))

@@ -237,7 +237,7 @@ class Draws:
     def _lessons(self) -> dict[Learn, Lessons]:
         return {}
 
-    def taught(self, learn: Learn) -> Lessons:
+    def lessons(self, learn: Learn) -> Lessons:
         """Means of the functions that blocks teach, on the blocks after them; learned once for all bets."""
         if learn not in self._lessons:
             past, first, after = None, None, []

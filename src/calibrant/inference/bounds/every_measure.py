@@ -43,7 +43,7 @@ def teach(draws: AnyDraws | None) -> None:
     """Learn beforehand, beside other work, what is bet on for the gate and for the bounds of every measure."""
     if isinstance(draws, Draws):
         for learn in (lower_function, smooth_function, *(_LEARNED.values() if draws.moved is None else ())):
-            draws.taught(learn)
+            draws.lessons(learn)
 
 
 def direct(

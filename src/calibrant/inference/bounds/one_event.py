@@ -72,7 +72,7 @@ def lower_end(draws: Draws, learn: Learn, level: float) -> float:
     On every block but the first a function is bet that the blocks before it taught, as much as the last bet's noise
     allows.
     """
-    log, lessons = -math.log(level), draws.taught(learn)
+    log, lessons = -math.log(level), draws.lessons(learn)
     step, last = log / lessons.n_units, lessons.first
     bets = []
     for n, means in lessons.after:

@@ -484,7 +484,7 @@ class SharedRows:
 
         def again(source: np.random.Generator) -> list[float]:
             if dependent is not None:
-                y = dependent.drawn(source)
+                y = dependent.draw(source)
             elif trials is None:
                 y = (source.random(chance.size) < chance).astype(np.float64)
             else:
@@ -533,7 +533,7 @@ class DependentOutcomes:
         threshold = ndtri(chance)
         return cls(threshold, trials, group, _latent_correlation(share, chance, trials, group))
 
-    def drawn(self, rng: np.random.Generator) -> FloatArray:
+    def draw(self, rng: np.random.Generator) -> FloatArray:
         """Share of events of each row."""
         shared = rng.standard_normal(int(self.group.max()) + 1)[self.group]
         share = ndtr((self.threshold - math.sqrt(self.correlation) * shared) / math.sqrt(1.0 - self.correlation))

@@ -300,7 +300,7 @@ def _six_tails(count: FloatArray, chance: FloatArray, ones: FloatArray) -> tuple
     logs[used] = two_sided_log_pvalues(count[where], (np.maximum(ends[0], 0.0), ends[1]), start, totals)
     expected = np.zeros(_SHARES.size)
     expected[used] = totals - np.add.reduceat(count[where] * 0.5 * (ends[0] + ends[1]), start)
-    return logs, [_said(i, value) for i, value in enumerate(expected)]
+    return logs, [_direction(i, value) for i, value in enumerate(expected)]
 
 
 def quarters(variance: FloatArray) -> IntArray:
@@ -312,7 +312,7 @@ def quarters(variance: FloatArray) -> IntArray:
     return np.minimum((time * _QUARTERS).astype(np.int64), _QUARTERS - 1)
 
 
-def _said(i: int, excess: float) -> Direction:
+def _direction(i: int, excess: float) -> Direction:
     """Say the direction of the predictions where events are more or fewer than expected."""
     if i == 1:
         return "not confident enough" if excess > 0.0 else "too confident"
@@ -344,7 +344,7 @@ def _by_bounds(question: BinaryReduction, group: IntArray | None) -> Found:
         logs, sides = np.zeros(_SHARES.size), []
         for i, along in enumerate(directions):
             observed = float((along * lots.excess).sum())
-            sides.append(_said(i, observed))
+            sides.append(_direction(i, observed))
             # Less than a standard deviation cannot be evidence of anything.
             if observed**2 > float((along**2 * variance).sum()):
                 logs[i] = min(0.0, math.log(2.0) + sum_bound(lots, along if observed > 0.0 else -along))

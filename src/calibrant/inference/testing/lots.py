@@ -48,7 +48,7 @@ def lots_of_rows(rows: Rows) -> UncertainLots:
     n_rows, impossible = int(rows.count.sum()), impossible_rows(rows)
     used = (rows.y_prob > 0.0) & (rows.y_prob < 1.0)
     if rows.weight is not None:
-        used &= rows.held
+        used &= rows.mask
     mask = slice(None) if used.all() else used
     prediction = np.maximum(rows.y_prob[mask], LEAST_DRAWN)
     count, ones = rows.count[mask], rows.y_true[mask].astype(np.float64)
