@@ -66,7 +66,7 @@ class CalibrationTest(Result):
 
     @property
     def sentence(self) -> str:
-        """What it asks: the first line of its docstring."""
+        """Its question: the first line of its docstring."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
     @property

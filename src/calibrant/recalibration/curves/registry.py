@@ -31,7 +31,7 @@ class Map:
     order : int
         Its place, from the fewest numbers fitted to the most.
     candidate : bool
-        Whether it is compared where nobody names methods.
+        Whether it is compared where no methods are named.
     simple : bool
         Whether a richer map must be better beyond chance to be chosen in its place.
     classes : bool
@@ -74,14 +74,14 @@ def maps() -> Mapping[str, Map]:
 
 
 def candidates(every: bool = False) -> Mapping[str, Map]:
-    """Maps of one probability that are compared where nobody names methods, or every one."""
-    found = _MAPS.entries(_CURVES)
-    return {name: each for name, each in found.items() if issubclass(each.kind, Curve) and (each.candidate or every)}
+    """Maps of one probability that are compared where no methods are named, or every one."""
+    entries = _MAPS.entries(_CURVES)
+    return {name: each for name, each in entries.items() if issubclass(each.kind, Curve) and (each.candidate or every)}
 
 
 def title_of(name: str) -> str:
     """A choice in words; maps of classes are known once their module is loaded, and others keep their names."""
     if name == "constant":
         return "one answer for all rows"
-    found = _MAPS.entries(_CURVES).get(name)
-    return name if found is None else found.title
+    entry = _MAPS.entries(_CURVES).get(name)
+    return name if entry is None else entry.title
